@@ -1,9 +1,9 @@
-"""Percentile curves as text: the only module that knows plotext. Needs no Textual, so ``chart`` and the plain walk use
-it as well.
+"""Draw percentile curves as text. This is the only module that imports plotext. It needs no Textual, so the verb
+``chart`` and the line-by-line workshop use it as well.
 
-plotext turns curves into braille dots, on linear axes: the logarithms are taken here, because its own logarithmic axes
-collapse with custom ticks. Axes, grid, labels and marks are drawn here around its dots, so that they line up with what
-they measure. plotext has one global figure; a lock makes this module its one owner.
+plotext turns curves into braille dots on linear axes. The logarithms are taken here, because plotext's own logarithmic
+axes collapse with custom ticks. Axes, grid, labels and marks are drawn here around the dots, so that they line up with
+the values. plotext has one global figure; a lock protects it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Cell = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The plot's cells: ``columns`` × ``rows`` beside a gutter; x and y (log10) fall on the middles of cells.
-    ``units``: of x and of y."""
+    """Hold the size of the plot and convert x and y to cells. The plot has ``columns`` × ``rows`` cells beside a
+    gutter. x and y are log10 and fall on the middles of cells. ``units``: the units of x and of y."""
 
     columns: int
     rows: int
@@ -83,12 +83,12 @@ def render(
     view: View | None = None,
     crowd: int = 0,
 ) -> Text:
-    """Curves over log-log axes in ``height`` lines of at most ``width`` columns.
+    """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
-    ``highlight``: the index of the curve drawn last and bright, None = all alike. ``marks``: predictions, (percentile,
-    ns). Lines are solid where at least ten samples lie beyond, else dotted. Below 24×4 the text is empty lines.
-    ``view``: what to show of the curves, one path a curve (without marks, which are percentiles); None = value by
-    percentile. ``crowd``: so many of the first curves are faint and have no marks of their own.
+    ``highlight``: the index of the curve that is drawn last and bright; None = all alike. ``marks``: predictions, as
+    (percentile, ns). A line is solid where at least ten samples lie beyond, else dotted. Below 24×4 the text is empty
+    lines. ``view``: what to show of the curves, with one path per curve (without marks, which are percentiles); None =
+    value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their own.
     """
     style = theme_named(theme)
     drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks), view, crowd)
@@ -107,7 +107,7 @@ def _render(
     view: View | None,
     crowd: int,
 ) -> Text:
-    # ``coloured`` is part of the key only: NO_COLOR may change between two calls.
+    # ``coloured`` is only a part of the cache key: NO_COLOR may change between two calls.
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
     rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
@@ -135,8 +135,9 @@ def _render(
 
 
 def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
-    """Ranges stretched a little, so that every decade (where the rows are very few: every second or third) has the same
-    number of cells and its tick falls on one. Where that would waste too many rows, decades differ by one."""
+    """Stretch ranges a little, so that every decade has the same number of cells and its tick falls on a cell. With
+    very few rows this holds for every second or third decade. Where it would waste too many rows, decades differ by
+    one."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
@@ -154,15 +155,15 @@ def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
         if spare >= 0:
             shift = max(spare // 2, -low)
             if ranges.y_low < 0:
-                # A share ends at 1, and an empty bar stands on its floor: the room goes to the other side.
+                # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
                 shift = 0 if ranges.y_high <= 0 else spare
             return scale.Ranges(x_high, (low + shift) / cells, (high + shift) / cells, ranges.x_low)
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
 
 def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
-    """A tick a decade; where two would share a row, one every second, third or sixth: an axis whose labels leave out
-    a decade here and there would look like one of even steps."""
+    """Return one tick per decade. Where two ticks would share a row, return one per two, three or six decades: an axis
+    with single decades left out would look like an axis of even steps."""
     distinct: list[tuple[scale.Tick, ...]] = []
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
@@ -175,7 +176,8 @@ def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
 
 
 def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[Cell]]:
-    """Faint lines at the ticks; dots where they cross when lines would be too many, or have no faint colour."""
+    """Draw faint lines at the ticks. Draw only dots at the crossings where lines would be too many, or where the theme
+    has no faint colour."""
     style = theme_named(theme)
     faint = plain_style(style.grid, dim=True)
     empty: Cell = (" ", Style.null())
@@ -195,8 +197,8 @@ def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[
 
 
 def _dots(frame: _Frame, drawn: Sequence[tuple[int, int, tuple[Point, ...]]]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Braille characters by (column, row), each with the index of the curve drawn there last. ``drawn``: index, number
-    of solid points, and points of each."""
+    """Return braille characters by (column, row), each with the index of the curve drawn there last. ``drawn``: for
+    each curve its index, its number of solid points, and its points."""
     if not drawn:
         return {}
     with _one_owner:
@@ -235,7 +237,8 @@ def _figure(frame: _Frame) -> Any:
 
 @functools.cache
 def _marker(code: int) -> Any:
-    """A braille marker in one of the 256 terminal colours: the colour says whose dot it is, and is never shown."""
+    """Return a braille marker in one of the 256 terminal colours. The colour only tells which curve a dot belongs to;
+    it is never shown."""
     import plotext
 
     return plotext.marker("braille", pixel=plotext.pixel(foreground=code))
@@ -246,7 +249,8 @@ def _signal(figure: Any, path: Sequence[Point], marker: Any) -> Any:
 
 
 def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
-    """Points along a path at even distances on the screen: a dotted line that stays dotted where it is steep."""
+    """Return points along a path at even distances on the screen, so that a dotted line stays dotted where it is
+    steep."""
     spaced: list[Point] = []
     ahead = _DOT_GAP
     for (x0, y0), (x1, y1) in itertools.pairwise(path):
@@ -262,7 +266,7 @@ def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
 
 
 def _cells_of(picture: str, owners: Sequence[int]) -> dict[tuple[int, int], tuple[str, int]]:
-    """What plotext drew, read back from its text: characters with the curve that its colour code names."""
+    """Read plotext's drawing back from its text: each character with the curve that its colour code names."""
     found: dict[tuple[int, int], tuple[str, int]] = {}
     for row, line in enumerate(picture.split("\n")):
         column, owner = 0, -1
@@ -279,7 +283,8 @@ def _cells_of(picture: str, owners: Sequence[int]) -> dict[tuple[int, int], tupl
 
 
 def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Where a curve shows its mark: at its end and every so often, each curve at other columns than its neighbours."""
+    """Return the cells for a curve's mark: at its end and at regular distances. Each curve uses other columns than its
+    neighbours."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
     column = round(stride * (place + 0.5) / total)
@@ -299,7 +304,7 @@ def _height(path: Sequence[Point], x: float) -> float:
 
 
 def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: str) -> None:
-    """Predictions, each with a thin line down to the percentile it is about."""
+    """Draw predictions, each with a thin line down to its percentile."""
     style = theme_named(theme)
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
@@ -320,7 +325,7 @@ def _framed(
     theme: str,
     rows_below: int,
 ) -> Text:
-    """The plot with its axes; the labels of x below the axis, or on it where room is short."""
+    """Return the plot with its axes. The labels of x are below the axis, or on it where there are too few rows."""
     style = theme_named(theme)
     dim, line = plain_style(style.dim), plain_style(style.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < frame.gutter}
@@ -345,7 +350,7 @@ def _framed(
 
 
 def _append_cells(text: Text, content: Sequence[Cell]) -> None:
-    """Cells of one style go in as one span."""
+    """Append cells to a text; neighbours of one style become one span."""
     start = 0
     for at in range(1, len(content) + 1):
         if at == len(content) or content[at][1] is not content[start][1]:
@@ -354,8 +359,8 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
 
 
 def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
-    """Percentiles centred below their ticks; one that would touch its neighbour is left out, but none of ``asked``, the
-    percentiles of the marks, for the sake of another."""
+    """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
+    The percentiles of the marks, ``asked``, are placed first."""
     width = frame.gutter + 1 + frame.columns
     line = [" "] * width
     wanted = [scale.x_of_percentile(percentile) for percentile in asked]

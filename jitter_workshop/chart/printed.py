@@ -1,4 +1,4 @@
-"""The chart for standard output: in colours on a terminal that has them, else plain text. Needs no Textual."""
+"""Draw the chart for standard output: in colours on a terminal that has them, else as plain text. Needs no Textual."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _MOST_ROWS = 36
 _BELOW_A_CROWD = 3
-"""Lines that are said of it."""
+"""Lines of text printed below a chart with a crowd."""
 
 
 def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0) -> str:
-    """The curves and their legend at the terminal's size (80×28 where there is none), ending with a line break.
-    ``view``: what to show of them, None = value by percentile. ``crowd``: so many of the first curves are faint and
-    have no line in the legend."""
+    """Return the curves and their legend at the terminal's size (80×28 without a terminal), ending with a line break.
+    ``view``: what to show of the curves; None = value by percentile. ``crowd``: this number of curves, from the first,
+    are faint and have no line in the legend."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)

@@ -1,7 +1,8 @@
-"""How curves look in a terminal: colours and marks by theme, and the legend that stands beside the canvas.
+"""Choose the looks of curves in a terminal: colours and marks by theme, and the legend beside the canvas.
 
-Every curve differs from its neighbours by colour and by its mark, so that a screen without colours, and eyes that tell
-some apart badly, see the same chart. Needs Rich only: the plain walk and ``chart`` use it too.
+Every curve differs from its neighbours by colour and by its mark. So the chart can be read on a screen without colours
+and by people who see some colours as equal. Needs Rich only: the line-by-line workshop and the verb ``chart`` use it
+too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
 Mark = tuple[float, int]
-"""A point on the chart that is no curve: percentile (0..100) and ns."""
+"""A point on the chart that belongs to no curve: percentile (0..100) and ns."""
 
 MARK_GLYPH = "×"
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
@@ -34,7 +35,7 @@ _FIGURES: tuple[tuple[str, float | None], ...] = (("p50", 50.0), ("p99.9", 99.9)
 
 @dataclass(frozen=True, slots=True)
 class CurveLook:
-    """A curve's mark and the styles of its line and of its mark."""
+    """Hold a curve's mark and the styles of its line and of its mark."""
 
     glyph: str
     line: Style
@@ -42,22 +43,24 @@ class CurveLook:
 
 
 def theme_named(name: str) -> Palette:
-    """The theme of a name (unknown ones: dark); without colours where NO_COLOR asks for that."""
+    """Return the theme with this name; an unknown name gives dark. With NO_COLOR set, return the theme without
+    colours."""
     if os.environ.get("NO_COLOR"):
         return MONO
     return PALETTES.get(name, PALETTES["dark"])
 
 
 def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
-    """A style of one colour; where the theme has none, ``dim`` stands in for faint colours."""
+    """Return a style of one colour. Where the theme has no colour, ``dim`` stands in for faint colours."""
     if colour:
         return Style(color=colour, bold=bold or None)
     return Style(dim=dim or None, bold=bold or None)
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """One look a curve, by its place among the measured or the published ones. With a highlighted curve the others
-    step back towards the background. ``crowd``: so many of the first look alike, and faint."""
+    """Return one look per curve, by its place among the measured or among the published curves. With a highlighted
+    curve the others fade towards the background. ``crowd``: this number of curves, from the first, look alike and
+    faint."""
     found: list[CurveLook] = []
     measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)
@@ -89,10 +92,11 @@ def legend(
     marks: Sequence[Mark] = (),
     width: int = 80,
 ) -> list[Text]:
-    """The legend: mark, label, p50, p99.9 and maximum of each curve, and the marks; no line wider than ``width``.
+    """Return the legend: mark, label, p50, p99.9 and maximum of each curve, and the marks. No line is wider than
+    ``width``.
 
-    Wide, a line a curve; narrow, two lines a curve below a line of column heads. A value that the samples cannot give
-    is ``–``.
+    A wide legend has one line per curve. A narrow one has two lines per curve below a line of column heads. A value
+    that the samples cannot give is ``–``.
     """
     style = theme_named(theme)
     every = looks(curves, style, highlight)
@@ -115,18 +119,19 @@ def legend(
 
 
 def _figures(curve: PercentileCurve) -> list[tuple[str, str]]:
-    # Of a curve that does not know its count the last point need not be the greatest.
+    # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
     return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _FIGURES]
 
 
 def _room(width: int) -> int:
-    """Columns for a curve's name beside its three figures."""
+    """Return the number of columns for a curve's name beside its three figures."""
     return max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _FIGURES), 8)
 
 
 def _fits(curve: PercentileCurve, width: int) -> bool:
-    """A label of one's own may be shortened; a published curve needs room for half its label and all of its origin."""
+    """Check that a curve fits on one line. A measured curve's label may be shortened. A published curve needs room for
+    12 columns of its label and for all of its origin."""
     return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width)
 
 
@@ -134,7 +139,7 @@ def _wide_line(curve: PercentileCurve, look: CurveLook, theme: Palette, width: i
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
-    # The origin keeps its room: a published curve must never pass for one that was measured here.
+    # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
     room = _room(width)
     name = Text(clean(curve.label, max(room - len(origin) - 1, 4)), plain_style(theme.text, bold=bright))
@@ -156,7 +161,7 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, 20)}", dim)
     if width >= _WIDE_LEGEND:
-        # There are no column heads above it then: the figures name themselves.
+        # There are no column heads above it here, so each figure has its name beside it.
         second = Text("  ", end="")
         for head, value in _figures(curve):
             second.append(f"{head} ", dim)
@@ -178,7 +183,7 @@ def _columns(cells: Sequence[str], width: int) -> str:
 
 
 def _blend(colour: str, background: str, share: float) -> str:
-    """``colour`` with a share of the background in it."""
+    """Return ``colour`` mixed with a share of the background."""
     front, back = Color.parse(colour).get_truecolor(), Color.parse(background).get_truecolor()
     mixed = (round(f + (b - f) * share) for f, b in zip(front, back, strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -1,4 +1,4 @@
-"""Who took the time of a chapter's run, line by line."""
+"""Tell who took the time of a chapter's run, line by line."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from jitter_workshop.report.text.progress import LateLine
 from jitter_workshop.report.text.terminal import Style
 
 _WORST = 5
-"""How many of the worst stalls are listed: who took the time is to stay on the screen."""
+"""Worst stalls that are listed, so that the causes above them stay on the screen."""
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Of the run that the chapter shows; where none was traced, one more is offered. Raises WorkshopError."""
+    """Tell the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
+    Raises WorkshopError."""
     run = traced_runs.shown(workshop, walk)
     if run is None:
         further = None if walk.hunts else traced_runs.once_more(walk)
         if further is None:
             talk.tell("Measure first: without a run there is nothing to explain.")
             return
-        talk.tell(
-            "No run of this chapter was traced: its own runs are not, so that tracing is not what they differ by."
-        )
+        talk.tell("No run of this chapter has a trace: its own runs are measured without one, so that all are alike.")
         if talk.ask("Enter measures once more, with a trace · anything else does not"):
             return
         talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
@@ -45,7 +44,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_offer(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """At the last step: what v shows."""
+    """Tell at the last step what v shows."""
     talk.tell(offered(walk.chapter.evidence, walk.hunts or traced_runs.shown(workshop, walk) is not None))
 
 
@@ -68,7 +67,7 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 @contextmanager
 def _explaining() -> Iterator[Progress]:
-    """While this is open, Ctrl-C ends the explaining at the next block and not the workshop."""
+    """While this is open, let Ctrl-C end the explaining at the next block, and not the workshop."""
     late = LateLine("explaining (Ctrl-C stops it)")
     with stopped_by_ctrl_c() as look:
 
@@ -84,7 +83,8 @@ def _explaining() -> Iterator[Progress]:
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[Callable[[], None]]:
-    """While this is open, Ctrl-C does not end the workshop: what it gives raises Stopped from then on."""
+    """While this is open, keep Ctrl-C from ending the workshop. Yield a function that raises Stopped after Ctrl-C was
+    pressed."""
     pressed: list[int] = []
 
     def press(signum: int, _: FrameType | None) -> None:

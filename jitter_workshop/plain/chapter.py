@@ -1,4 +1,4 @@
-"""One chapter line by line. Nothing here knows what a step means: that is ``flow.chapters.walk``."""
+"""Run one chapter line by line. The meaning of the steps is in ``flow.chapters.walk``, not here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = "abcdefghi"
 
 
 class PlainChapter:
-    """Drives one walk until its end or until the learner goes back to the path."""
+    """Run one chapter until its end, or until the learner goes back to the path."""
 
     def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
@@ -34,7 +34,8 @@ class PlainChapter:
         self._shown: PlanView | None = None
 
     def run(self) -> None:
-        """Raises Leave and EOFError where the learner leaves the workshop. A hidden noise ends with it."""
+        """Show steps and obey commands until the chapter ends. A hidden noise ends with it. Raises Leave and EOFError
+        when the learner leaves the workshop."""
         with hunting.Watch(self._workshop, self._walk, self._talk) as watch:
             self._run(watch)
 
@@ -66,14 +67,14 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Whether an answer leads back to the path: ``p`` does, but where it proves."""
+        """Return True for an answer that leads back to the path: ``path``, and ``p`` where it does not prove."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
-    # -- what can be done ---------------------------------------------------------------------------------------------
+    # -- commands -----------------------------------------------------------------------------------------------------
 
     @property
     def _sets(self) -> bool:
-        """Whether Enter at ``apply`` writes to the host."""
+        """Return True if Enter at ``apply`` writes to the host."""
         return self._walk.chapter.changes == "tunables" and not self._walk.rehearsed
 
     def _is_open(self, step: StepName) -> bool:
@@ -108,14 +109,15 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        """Return the menu's words for the other choice of boots, "" if there is none. One boot alone is offered first:
+        if that boot hangs, only that one boot is lost."""
         way = self._walk.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "
 
     def _enter(self, step: StepName) -> bool:
-        """The next useful step; False when the chapter is over."""
+        """Take the next useful step. Return False when the chapter is over."""
         walk, talk = self._walk, self._talk
         if self._is_open(step):
             self._measure(step)
@@ -133,11 +135,11 @@ class PlainChapter:
         return False
 
     def _command(self, step: StepName, answer: str) -> bool:
-        """One typed command; True when the step should be shown again."""
+        """Obey one typed command. Return True when the step should be shown again."""
         walk, talk = self._walk, self._talk
         word, _, rest = answer.partition(" ")
         if self._answers(step, answer):
-            # Before the commands: b and c are answers, too, where there are that many.
+            # Answers come before commands: with enough answers b and c are answers, too.
             self._predict(answer)
         elif answer in ("?", "help"):
             help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
@@ -180,19 +182,19 @@ class PlainChapter:
         elif answer.isascii() and answer.isdigit():
             self._jump(int(answer[:4]))
         else:
-            talk.tell(f"'{clean(answer, 20)}' is nothing here; ? lists what is.")
+            talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
         return False
 
     def _answers(self, step: StepName, answer: str) -> bool:
-        """Whether this is the letter of an answer that can be given now."""
+        """Check that an answer is the letter of an answer that can be given now."""
         task = self._walk.chapter.prediction
         if step != "predict" or task is None or task.kind != "choice" or not self._can_predict():
             return False
         return len(answer) == 1 and 0 <= _LETTERS.find(answer.lower()) < len(task.answers)
 
     def _a_guess(self, answer: str) -> bool:
-        """Whether what is no command is a guess. Who types "300" at a mark means a time and is told that it lacks a
-        unit; beside letters a number is that of a step."""
+        """Check that an input, which is no command, is a guess. At a mark "300" is a guess, and the learner is told
+        that a unit is missing. Beside letters a number is the number of a step."""
         task = self._walk.chapter.prediction
         return task is not None and (task.kind == "mark" or not answer.isdigit())
 
@@ -240,7 +242,7 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """Whether going on would agree to a plan that was not shown; it is shown then."""
+        """Show the plan again if going on would agree to a plan that was not shown. Return True if it was shown."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(step), "")
@@ -248,7 +250,8 @@ class PlainChapter:
         return True
 
     def _plan(self, step: StepName) -> list[str]:
-        """The plan; at ``apply`` no second time what was shown just now and is the same still."""
+        """Return the lines of the plan. At ``apply`` a plan that was shown just now and has not changed is not
+        repeated."""
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":

@@ -1,4 +1,4 @@
-"""The chart for the line-by-line workshop: the screen's own canvas without its colours."""
+"""Draw the chart for the line-by-line workshop: the screen's own canvas without its colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _THEME = "dark"
 
 
 def chart_lines(curves: Sequence[RunCurve], width: int, height: int) -> list[str]:
-    """The curves and their legend as lines of plain text."""
+    """Return the curves and their legend as lines of plain text."""
     drawn = tuple(c.curve for c in curves)
     if width < 40:
         return _figures(curves, width)
@@ -24,7 +24,8 @@ def chart_lines(curves: Sequence[RunCurve], width: int, height: int) -> list[str
 
 
 def _figures(curves: Sequence[RunCurve], width: int) -> list[str]:
-    """Where a chart has no room: one line a curve, and where it is from if it was not measured here."""
+    """Return one line per curve where there is no room for a chart, and a line with its origin if it was not measured
+    here."""
     return [line[:width] for c in curves for line in _figure(c)]
 
 

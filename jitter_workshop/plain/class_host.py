@@ -1,4 +1,4 @@
-"""A class host line by line: whose turn it is, taking it and giving it back, and the way to the instructor."""
+"""Handle a class host line by line: show the turn and the queue, take and give back the turn, go to the instructor."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from jitter_workshop.presenter.class_words import title_of
 HELP = (
     ("turn", "whose turn it is, and who waits"),
     ("take", "take the turn of this machine, or wait for it"),
-    ("give", "give the turn back, with what was applied in it"),
+    ("give", "give the turn back, and restore what was applied in it"),
     ("go", "to the chapter and step where the instructor is"),
 )
 
 
 class Jump(Exception):
-    """The learner goes to where the instructor is."""
+    """Signal that the learner goes to the instructor's chapter and step."""
 
     def __init__(self, chapter: str, step: str) -> None:
         super().__init__(chapter)
@@ -31,7 +31,8 @@ class Jump(Exception):
 
 
 def tell(workshop: Workshop, talk: Talk) -> None:
-    """Before a prompt: what has changed in the class since the last one; how much of one's own turn is left, always."""
+    """Tell before a prompt what has changed in the class since the last prompt. While the learner has the turn, always
+    tell how much of it is left."""
     view = workshop.class_view
     if view is None:
         return
@@ -49,7 +50,7 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 
 
 def menu(workshop: Workshop) -> tuple[str, ...]:
-    """The words of a class for the path's line of keys."""
+    """Return the words of a class for the path's line of keys."""
     view = workshop.class_view
     if view is None:
         return ()
@@ -58,12 +59,12 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
 
 
 def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
-    """The words of a class and their meaning, for help; () elsewhere."""
+    """Return the words of a class and their meaning, for help; () without a class."""
     return HELP if workshop.class_view is not None else ()
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
-    """Do what a word of a class asks for; whether it was one. Raises HostError, Jump."""
+    """Obey a word of a class. Return False if the answer is no such word. Raises HostError and Jump."""
     view = workshop.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False
@@ -88,8 +89,8 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
-    """Have the turn that is needed for what follows; at once where this is no class host. False where the learner
-    stopped waiting. HUP and TERM end the wait and then take their usual course. Raises HostError."""
+    """Wait for the turn that the following work needs. Return True at once where this is no class host. Return False if
+    the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raises HostError."""
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True
@@ -110,7 +111,7 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
 def _go(workshop: Workshop) -> None:
     said = workshop.class_view.banner if workshop.class_view is not None else None
     if said is None or not said.chapter:
-        raise UsageError("the instructor is nowhere in particular")
+        raise UsageError("the instructor is in no chapter now")
     if workshop.course.chapter(said.chapter) is None:
-        raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course has not")
+        raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
     raise Jump(said.chapter, said.step)

@@ -1,4 +1,4 @@
-"""What can be typed line by line, on the path and in a chapter, and what it does."""
+"""List the commands of the line-by-line workshop, on the path and in a chapter."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
 
 
 def path_help(chapters: int) -> Iterator[tuple[str, str]]:
-    """Words and their meaning on the path of so many chapters."""
+    """Yield the commands on the path and their meaning. ``chapters``: the number of chapters."""
     yield "Enter", "the next useful step"
     yield f"1-{chapters}", "open a chapter by its number"
     yield "c", "the chart of all runs"
     yield "r", "the report of this session, as a file"
-    yield "status", "what this host is set to"
+    yield "status", "this host's checks, and what can be better"
     yield "summary", "the course from first to last"
     yield "undo", "give back what is applied"
-    yield "again", "what was applied and is not any more, as one plan"
+    yield "again", "apply again what was applied before, as one plan"
     yield _LEAVES
 
 
 def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]]:
-    """Words and their meaning. ``proves``: whether this chapter's change can be proven."""
+    """Yield the commands of a chapter and their meaning. ``proves``: this chapter's change can be proven."""
     yield "Enter", "the next useful step"
     yield "b", "one step back"
     yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
@@ -43,7 +43,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
-        yield "v", "who took the time (one more run makes a trace, where none has one)"
+        yield "v", "who took the time (if no run has a trace, one more is measured with it)"
         yield "w", "wake a thief, or let it sleep"
     yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.rehearsed:

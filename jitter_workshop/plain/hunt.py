@@ -1,4 +1,4 @@
-"""The hunt line by line: hide a noise, see who took the time, name it or give up."""
+"""Run a hunt line by line: hide a noise, see who took the time, name the noise or give up."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from jitter_workshop.presenter import chapter_lines
 from jitter_workshop.presenter import hunt_words as words
 
 HELP = (
-    ("start", "hide a noise, which is yours to name"),
+    ("start", "hide a noise, for you to name"),
     ("name", "name the hidden noise: name KIND"),
-    ("give up", "be told which it was"),
-    ("r, cure", "what can be done against it; then measure with that in place"),
+    ("give up", "show which noise it was"),
+    ("r, cure", "list what can be done against it, or measure with a cure in place"),
     ("status", "what this host's settings do to latency"),
 )
 
 
 def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
-    """Is a noise to be hidden before a step is measured?"""
+    """Return True if a noise is to be hidden before a step is measured."""
     return walk.hunts and step == "again" and not workshop.hiding
 
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
-    """What can be typed about causes, in front of help and quit; "" for nothing."""
+    """Return the menu's part about causes, to stand in front of help and quit; "" if there is none."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.rehearsed else ""
@@ -43,7 +43,7 @@ def menu(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
-    """Do what was typed, where it is about who took the time; False where it is not."""
+    """Obey an answer that is about causes or the hunt. Return False for any other answer."""
     word, _, rest = answer.partition(" ")
     if answer == "v" and not walk.rehearsed:
         tell_causes(workshop, walk, talk)
@@ -62,7 +62,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "status":
-        # The path, where it is shown elsewhere, is out of this chapter, and the noise would end.
+        # The path also shows the status, but going there leaves this chapter and ends the noise.
         talk.say("", *status_lines(workshop.findings(), workshop.path(), talk.width), "")
     else:
         return False
@@ -70,7 +70,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
 
 
 def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
+    """Tell how the cure did, instead of the comparison of two runs. Return False if no cure was tried."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
@@ -82,7 +82,7 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
     beside = walk.run_in("again")
     if beside is None or not words.unanswered(workshop.hunt):
-        talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
+        talk.tell("A cure needs a hidden noise that was measured and is not named yet: start hides one.")
         return
     others = workshop.aside(beside)
     if not where:
@@ -95,7 +95,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
             talk.tell(words.place(cpu), f"  cure {cpu:<8}", " " * 15)
         return
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
-        raise UsageError(f"'{clean(where, 20)}' is no CPU to step aside to", "type cure here, or cure and its number")
+        raise UsageError(f"'{clean(where, 20)}' is no CPU to step aside to", "type cure here, or cure CPU")
     request = mitigation.request(walk, None if where == "here" else int(where[:5]))
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     run = run_plainly(workshop, request, talk.write, talk.width)
@@ -109,7 +109,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
 
 
 def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Say what would be hidden, ask, and hide it. Raises HostError."""
+    """Tell what would be hidden, ask, and hide it. Return True if a noise was hidden. Raises HostError."""
     if workshop.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
@@ -133,7 +133,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Whether a hidden noise runs, at every page of its chapter; where none does, how those before came out."""
+    """Tell on every page of the chapter if a hidden noise runs. If none runs, tell how earlier hunts ended."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunt):
@@ -143,7 +143,7 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 class Watch:
-    """Over a chapter's noise, for as long as this is open: with it the noise ends."""
+    """Hold a chapter's noise while this is open; leaving ends the noise."""
 
     def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
@@ -152,7 +152,8 @@ class Watch:
         self._told = False
 
     def look(self, shown: bool) -> None:
-        """Say once that the noise was ended, as somebody does from another terminal; ``shown``: the page did."""
+        """Tell once that the noise was ended, for example from another terminal. ``shown``: the page has told it
+        already."""
         hunt = self._workshop.hunt if self._walk.hunts else None
         ended = hunt is not None and hunt.state in ("stopped", "over")
         if ended and not self._told and not shown:

@@ -1,4 +1,4 @@
-"""What people type in the line-by-line workshop: times and CPUs."""
+"""Parse the learner's input in the line-by-line workshop: times and CPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ THREADS = ("producer", "accumulator", "journaller")
 
 
 def parse_time_ns(text: str) -> int:
-    """``200us``, ``200 µs``, ``4 ms``, ``1.5ms``, ``300 ns``, ``1,5 s`` in ns. Raises UsageError."""
+    """Return a time in ns from ``200us``, ``200 µs``, ``4 ms``, ``1.5ms``, ``300 ns`` or ``1,5 s``. Raises
+    UsageError."""
     found = _TIME.fullmatch(text.strip())
     if found is None:
         raise UsageError("a time needs a number and a unit", "such as 300 ns, 20 us or 4 ms")
@@ -27,8 +28,8 @@ def parse_time_ns(text: str) -> int:
 
 
 def parse_cpus(text: str) -> tuple[int | None, int | None, int | None]:
-    """CPUs for producer, accumulator and journaller: ``2,4`` or ``2 4 6`` in this order, or ``producer=2
-    accumulator=4``; ``auto`` or nothing gives three None. Raises UsageError."""
+    """Return the CPUs for producer, accumulator and journaller. The text is ``2,4`` or ``2 4 6`` in this order, or
+    ``producer=2 accumulator=4``. ``auto`` or nothing gives three None. Raises UsageError."""
     words = text.replace(",", " ").split()
     if not words or words == ["auto"]:
         return None, None, None

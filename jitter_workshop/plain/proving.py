@@ -1,4 +1,5 @@
-"""Proving a chapter's change line by line: what it costs, a line a round, the verdict. Ctrl-C stops and keeps."""
+"""Prove a chapter's change line by line: the cost, one line per round, the verdict. Ctrl-C stops and keeps the
+rounds."""
 
 from __future__ import annotations
 
@@ -30,21 +31,21 @@ HELP = (("p", "at compare: prove the change in rounds, or see the newest proof")
 
 
 def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
-    """Whether ``p`` proves something, or shows a proof, at a step."""
+    """Return True if ``p`` starts or shows a proof at a step."""
     if step != "compare" or walk.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
 def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
-    """What a step's line of keys says of it, with the gap behind it."""
+    """Return the menu's part about the proof, with a separator at its end; "" if no proof is offered."""
     if not offered(workshop, walk, step):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
 def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
-    """Below a comparison: what was proven, or that it can be."""
+    """Tell below a comparison what was proven, or that it can be proven."""
     proof = chapter.newest(workshop, walk)
     if proof is not None:
         talk.tell(words.remembered(proof))
@@ -56,7 +57,8 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
 
 
 def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """The newest proof, or a new one after its cost was agreed to. Raises WorkshopError, and Leave for ``q``."""
+    """Show the newest proof, or make a new one after the learner agreed to its cost. Raises WorkshopError, and Leave
+    for ``q``."""
     before = chapter.newest(workshop, walk)
     if before is not None:
         _tell(before, talk)
@@ -77,7 +79,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         shown = plan.changes
         prover, plan = _drawn(workshop, walk, int(answer))
         if plan.changes != shown:
-            talk.tell("What would be written is something else now:")
+            talk.tell("The plan has changed:")
             talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
         else:
             talk.tell(words.work(plan, plan.rounds))
@@ -94,11 +96,12 @@ def _drawn(workshop: Workshop, walk: ChapterSession, rounds: int) -> tuple[Prove
 
 def _question(plan: ProofPlan, before: Proof | None) -> str:
     others = ", ".join(str(n) for n in words.choices(before) if n != plan.rounds)
-    return f"Enter begins {plan.rounds} rounds · {others} or another number = so many · no = nothing"
+    return f"Enter begins {plan.rounds} rounds · {others} or another number = that many · no = nothing"
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Prove on this thread. HUP and TERM stop it like Ctrl-C, and take their usual course once all is given back."""
+    """Prove on this thread. HUP and TERM stop it like Ctrl-C, and then act as usual when all settings are given
+    back."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
     token, pending = CancelToken(), list[int]()
@@ -121,7 +124,7 @@ def _tell(proof: Proof, talk: Talk) -> None:
 
 
 class _Lines:
-    """A line a round, printed between runs; of the runs themselves nothing."""
+    """Print one line per round, between the runs. The runs themselves print nothing."""
 
     def __init__(self, write: Write, width: int, workload: str) -> None:
         self._write = write
@@ -143,7 +146,7 @@ class _Lines:
 
 
 def _figure(seen: SoFar | None) -> str:
-    """The newest round's: ``stalls over 100 µs 1/13``."""
+    """Return the newest round's figure, such as ``stalls over 100 µs 1/13``."""
     if seen is None:
         return "no measure in common"
     ratio = seen.ratios[-1]

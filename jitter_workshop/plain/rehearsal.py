@@ -1,4 +1,4 @@
-"""A chapter that is taught on a recording, line by line: each page says so, and settings stand in for curves."""
+"""Teach a chapter on a recording, line by line: each page says so, and settings stand in for curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitter_workshop.plain.talk import Talk
 
 
 def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Whether what follows is a recording, and why; nothing where it is this host."""
+    """Tell that the following page is a recording, and why. Tell nothing where the page is about this host."""
     reason = clean(walk.not_here, 300)
     if not reason:
         return
@@ -21,14 +21,14 @@ def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     else:
         where = ", because --root names one"
         if walk.recording:
-            reason = "the one that was given does not have all that this needs" if workshop.recorded else reason
+            reason = "the given recording does not have all that this chapter needs" if workshop.recorded else reason
             where = f" ({clean(walk.recording, 40)}): {reason}"
         talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
     talk.say("")
 
 
 def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
-    """What the recordings say before and after, in the place of two curves; and what each answer stands for."""
+    """Tell the recordings' settings before and after, in place of two curves, and the explanation of each answer."""
     chapter = walk.chapter
     changes = walk.settings_compared()
     if changes:
@@ -54,7 +54,7 @@ def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
 
 
 def _is_guess(task: PredictionTask, kept: Prediction | None, ident: str) -> bool:
-    """Whether an answer is the one that was given, or the one whose range holds the mark."""
+    """Return True for the answer that was given, or for the answer whose range holds the mark."""
     if kept is None:
         return False
     value = kept.value_ns

@@ -1,4 +1,4 @@
-"""The report line by line: what it will hold and whom it names, then it is written to a new file."""
+"""Make the report line by line: show its content and the names in it, then write it to a new file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _MOST_CURVES = 6
 
 
 def tell_report(workshop: Workshop, talk: Talk) -> None:
-    """Show it and write it where the learner says so. Raises WorkshopError where there is nothing to report."""
+    """Show the report, and write it where the learner says so. Raises WorkshopError where there is nothing to
+    report."""
     try:
         draft = _built(workshop)
     except Stopped:
@@ -43,7 +44,7 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
             if _write(draft, chosen, private, talk):
                 return
         else:
-            talk.tell(f"'{clean(answer, 20)}' is none of these.")
+            talk.tell(f"Unknown command '{clean(answer, 20)}'.")
 
 
 def _built(workshop: Workshop) -> Draft:
@@ -66,7 +67,7 @@ def _built(workshop: Workshop) -> Draft:
 
 
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
-    """The preview, in the report's own order, and at its end what others will see in it."""
+    """Tell the preview in the report's own order, and at its end what others will see in it."""
     document = draft.shown(private)
     opening = words.opening(document)
     talk.say("", *wrap(f"THE REPORT: {opening.title}", talk.width))
@@ -95,7 +96,7 @@ def _section(section: words.Section, talk: Talk) -> None:
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
-    """Write it to the first folder that takes it; whether that was done."""
+    """Write the report to the first folder that accepts it. Return True if it was written."""
     for number, folder in enumerate(places()):
         path = draft.path(chosen, private, folder)
         files = draft.files(chosen, private, path)
@@ -116,6 +117,6 @@ def _written(draft: Draft, made: tuple[Path, ...], size: int, talk: Talk) -> Non
     beside = f", and {words.beside(len(made) - 1)}" if len(made) > 1 else ""
     talk.say("", f"Written: {clean(made[0], 400)}")
     talk.tell(f"({words.size(size)}{beside})")
-    # Commands stand on lines of their own, whole, so that they can be copied.
+    # Each command stands on its own line and is not wrapped, so that it can be copied.
     here, there = opened_with(made[0], draft.workshop.host.name)
     talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")

@@ -1,4 +1,4 @@
-"""A run in the line-by-line workshop: a line every few blocks, and Ctrl-C stops the run instead of the workshop."""
+"""Measure in the line-by-line workshop: one line every few blocks; Ctrl-C stops the run and not the workshop."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
 _LINES = 5
-"""How many lines a run prints, however many blocks it has."""
+"""The most lines that a run prints, for any number of blocks."""
 
 Write = Callable[[str], object]
 
 
 class PlainObserver:
-    """Prints between blocks (never during one) and waits for nothing."""
+    """Print between blocks, never during one, and wait for nothing."""
 
     def __init__(self, write: Write, width: int) -> None:
         self._write = write
@@ -48,8 +48,8 @@ class PlainObserver:
 
 
 def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width: int) -> Run:
-    """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks; HUP and TERM do so as well and then
-    take their usual course. Raises WorkshopError where there is no run."""
+    """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks. HUP and TERM do the same and then
+    act as usual. Raises WorkshopError where there is no run."""
     token = CancelToken()
     pending: list[int] = []
     try:
@@ -73,7 +73,8 @@ def queued(write: Write, width: int) -> Callable[[str], None]:
 
 @contextmanager
 def stopped_by_signals(token: CancelToken, pending: list[int]) -> Iterator[None]:
-    """While this is open, signals press the token; those that are meant for the whole program wait in ``pending``."""
+    """While this is open, let signals cancel the token. SIGTERM and SIGHUP are meant for the whole program, so they are
+    also kept in ``pending``. SIGTSTP suspends the token."""
 
     def stop(signum: int, _: FrameType | None) -> None:
         if signum != signal.SIGINT:

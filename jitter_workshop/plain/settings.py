@@ -1,4 +1,4 @@
-"""Settings of the host line by line: what would be written, what was, what stands, and giving it back."""
+"""Handle the host's settings line by line: show the plan, apply it, show the standing changes, give them back."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _REBOOT = "A part of it takes effect with the next boot."
 
 
 def plan_lines(plan: PlanView, width: int) -> list[str]:
-    """Every write below the reason for it, as ``plan`` shows them; below that, nearest to the question that follows,
-    what it comes to."""
+    """Return the lines of a plan: every change below its reason, as ``plan`` shows them. The totals come last, next to
+    the question that follows."""
     lines: list[str] = []
     for line in plan_text.changes(plan.changes, Style(width)):
         indent = " " * min(len(line) - len(line.lstrip()), 8)
@@ -54,12 +54,13 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
 
 
 def writes(plan: PlanView) -> str:
-    """``4 writes to 4 files``."""
+    """Return ``4 writes to 4 files of the host``."""
     return f"{many(len(plan.changes), 'write')} to {many(plan.host_files, 'file')} of the host"
 
 
 def given_back_lines(result: RestoreResult, width: int) -> list[str]:
-    """A line of what was given back, and one for whatever was left alone; [] where there was nothing of either."""
+    """Return one line for the settings that were given back, and one per setting that was left alone; [] if there are
+    none."""
     lines: list[str] = []
     if result.restored:
         lines += views.wrap(f"Given back: {counted([one.tunable for one in result.restored])}.", width, "", "  ")
@@ -74,7 +75,7 @@ def given_back_lines(result: RestoreResult, width: int) -> list[str]:
 
 
 def compared_lines(changes: Sequence[SettingChange], width: int) -> list[str]:
-    """Each tunable before and after, and whether it is then as it should be."""
+    """Return one line per tunable: its value before and after, and a mark that says if it is then as it should be."""
     lines: list[str] = []
     for one in changes:
         before, after = clean(one.before, 80), clean(one.after, 80)
@@ -85,7 +86,7 @@ def compared_lines(changes: Sequence[SettingChange], width: int) -> list[str]:
 
 
 def named(standing: Iterable[Mapping[str, str]]) -> str:
-    """``governor=performance, thp``."""
+    """Return tunables as text, such as ``governor=performance, thp``."""
     words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
     return ", ".join(clean(word, 80) for word in words)
 
@@ -94,12 +95,12 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def barred(workshop: Workshop, walk: ChapterSession) -> bool:
-    """Whether nothing of the chapter's can be written for want of rights."""
+    """Return True if rights are missing, so that none of the chapter's changes can be written."""
     return workshop.agent_session.rights == "none" and not walk.applied and bool(walk.plan().changes)
 
 
 def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """What Enter will do at ``apply``, before it does."""
+    """Tell at ``apply`` what Enter will do."""
     if barred(workshop, walk):
         talk.tell(NO_RIGHTS)
         _hand_over(walk.plan().words or walk.chapter.tunables, talk)
@@ -108,9 +109,8 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Whether going on from ``apply`` would agree to something that was not shown. Of settings what was shown is
-    written and nothing else, so there it is enough that something was. Where no plan can be made there is nothing to
-    agree to."""
+    """Return True if going on from ``apply`` would agree to a plan that was not shown. For tunables exactly the plan
+    that was shown is written, so any shown plan is enough. Where no plan can be made, there is nothing to agree to."""
     if walk.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -122,7 +122,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 
 def earned(walk: ChapterSession) -> str:
-    """The chapter's marks, in words."""
+    """Return the chapter's marks in words."""
     if walk.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks
@@ -135,8 +135,8 @@ def earned(walk: ChapterSession) -> str:
 
 
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
-    """Make the plan that was shown and say what became of it; whether to go on. Where it cannot be made there is a way
-    out: the plan as a script for somebody who has the rights."""
+    """Apply the plan that was shown, and tell the result. Return True to go on. Where it cannot be applied, offer the
+    plan as a script for a user with the rights, and go on."""
     if walk.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -163,7 +163,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
+    """Choose for which boots parameters are planned: ``every`` or ``once``. Return True if the plan has changed."""
     way = walk.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
@@ -185,15 +185,15 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
         talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
         return
     lines = given_back_lines(walk.undo(), talk.width)
-    talk.say(*lines or views.wrap("Nothing of this chapter's is applied.", talk.width))
+    talk.say(*lines or views.wrap("No change of this chapter is applied.", talk.width))
 
 
 def _hand_over(words: Sequence[str], talk: Talk) -> None:
     if for_one_boot(words):
-        talk.tell("Somebody who has the rights does exactly this by:")
+        talk.tell("A user with the rights can do the same with:")
         talk.say(f"    {apply_command(clean(word, 80) for word in words)}")
         return
-    talk.tell("The plan as a script, for somebody who has the rights:")
+    talk.tell("The plan as a script, for a user with the rights:")
     talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
 
 
@@ -201,7 +201,8 @@ def _hand_over(words: Sequence[str], talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """What stands on the host, and what this session had applied; the commands that this offers."""
+    """Tell which changes are applied on the host, and which this session had applied before. Return the commands that
+    this offers."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
@@ -220,14 +221,14 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
 
 def undo_everything(workshop: Workshop, talk: Talk) -> None:
     lines = given_back_lines(workshop.undo_all(), talk.width)
-    talk.say(*lines or views.wrap("Nothing of this host is changed by this tool.", talk.width))
+    talk.say(*lines or views.wrap("No setting of this host is changed by this tool.", talk.width))
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
-    """What this session had applied, as one plan, and once that is agreed to, on the host."""
+    """Show what this session had applied as one plan. After the learner agrees, apply it."""
     words = workshop.resumable()
     if not words:
-        talk.tell("Nothing of this session's is missing on this host.")
+        talk.tell("This session has nothing to apply again on this host.")
         return
     plan = workshop.resume_plan()
     talk.say("", *plan_lines(plan, talk.width), "")
@@ -255,12 +256,12 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
-    """Give back what is held, or keep it where the learner says so; whether anything was held. Without ``ask``, and at
-    the end of the input, it is given back."""
+    """Give back what is held, or keep it if the learner says so. Return True if anything was held. Without ``ask``, and
+    at the end of the input, it is given back."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
-        # The agent gives a lease back by itself where this process stood still for too long.
+        # The agent gives a lease back by itself if this process stood still for too long.
         agent_session.close()
         talk.tell(GONE_ALREADY)
         return held
@@ -276,7 +277,8 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
 
 
 def closing_lines(workshop: Workshop, width: int) -> list[str]:
-    """Close the workshop, and say what that gave back; [] where it was told already, or there was nothing."""
+    """Close the workshop, and return lines about what that gave back; [] if there was nothing, or it was told
+    before."""
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble
@@ -292,7 +294,7 @@ def _after(result: RestoreResult, trouble: str, width: int) -> list[str]:
 
 def _kept(talk: Talk) -> bool:
     talk.say("")
-    talk.tell("What this workshop applied still stands.")
+    talk.tell("The changes of this workshop are still applied.")
     while True:
         try:
             answer = talk.ask_anything("Enter gives it back · keep leaves it as it is")
@@ -303,4 +305,4 @@ def _kept(talk: Talk) -> bool:
             return False
         if answer == "keep":
             return True
-        talk.tell(f"'{clean(answer, 20)}' is neither.")
+        talk.tell(f"Unknown answer '{clean(answer, 20)}'.")

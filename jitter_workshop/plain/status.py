@@ -1,4 +1,4 @@
-"""The status of a host line by line: what can be better, and the number of the chapter that treats it."""
+"""Show a host's status line by line: what can be better, and the number of the chapter that treats it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _WORDS = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailabl
 
 
 def status_lines(found: Findings, path: Sequence[PathEntry], width: int) -> list[str]:
-    """The hot CPUs, how many checks say what, and each that can be better or has drifted; no line of more than
-    ``width`` columns (20 at least)."""
+    """Return the hot CPUs, the number of checks in each state, and each check that can be better or has drifted. No
+    line is wider than ``width`` columns (20 at least)."""
     numbers = {entry.chapter_id: entry.number for entry in path}
     lines = wrap("A recorded host, not this machine.", width) if found.recorded else []
     one = "CPU" if found.hot.isdigit() else "CPUs"

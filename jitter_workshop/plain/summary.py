@@ -1,4 +1,4 @@
-"""The course from first to last as lines of plain text."""
+"""Return the course from first to last as lines of plain text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _CHART_ROWS = 14
 
 
 def summary_lines(summary: CourseSummary, width: int) -> list[str]:
-    """The stack of curves, what each step bought, what stands, what is open, how the guesses came out; no line of more
-    than ``width`` columns (20 at least)."""
+    """Return the stack of curves, the gain of each step, the changes applied now, the open chapters and checks, and the
+    results of the guesses. No line is wider than ``width`` columns (20 at least)."""
     done = f"{summary.done} of {summary.chapters} chapters done{', on a recording' if summary.recorded else ''}"
     lines = [*wrap(f"THE COURSE FROM FIRST TO LAST: {done}", width), ""]
     lines += _steps(summary, width) if summary.steps else wrap(words.NO_STEPS, width)
@@ -31,7 +31,7 @@ def summary_lines(summary: CourseSummary, width: int) -> list[str]:
 
 
 def _steps(summary: CourseSummary, width: int) -> list[str]:
-    # The chart's library takes a tenth of a second to import: who only reads the words does not wait for it.
+    # The chart's library takes a tenth of a second to import: without a chart that wait is avoided.
     from jitter_workshop.plain.chart import chart_lines
 
     steps = summary.steps
@@ -53,6 +53,6 @@ def _steps(summary: CourseSummary, width: int) -> list[str]:
 
 
 def _numbered(shown: RunCurve, number: int) -> RunCurve:
-    """The curve under the number that the table has it under."""
+    """Return the curve with its number in the table before its label."""
     label = f"{number} {shown.label}"
     return replace(shown, label=label, curve=replace(shown.curve, label=label))

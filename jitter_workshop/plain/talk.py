@@ -1,4 +1,4 @@
-"""The two ends of a conversation line by line: what is asked and what is told, no wider than the terminal."""
+"""Ask and tell line by line, no wider than the terminal."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from jitter_workshop.plain import views
 
 _CHART_ROWS = 14
 _PAGE = 78
-"""The widest line of prose: longer ones are tiring to read."""
+"""The widest line of prose, in columns: longer ones are tiring to read."""
 
 
 class Leave(Exception):
-    """The learner leaves the workshop."""
+    """Signal that the learner leaves the workshop."""
 
 
 def _read_line(prompt: str) -> str:
-    """``input`` with its prompt on stdout: on a terminal Python itself would write it to stderr."""
+    """Call ``input`` with its prompt on stdout: on a terminal Python itself would write the prompt to stderr."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
     return input()
 
 
 class Talk:
-    """``read``: prompt → line; raises EOFError at the end. ``width``: columns, the terminal's own where None."""
+    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None = the terminal's
+    own."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Talk:
         self._fixed_width = width
         self._told: set[str] = set()
         self.class_told: tuple[object, ...] | None = None
-        """What was told last of a class host."""
+        """The class host's state as it was told last."""
 
     @property
     def width(self) -> int:
@@ -48,14 +49,14 @@ class Talk:
         return max(20, min(columns - 1, views.WIDEST))
 
     def ask(self, question: str) -> str:
-        """The answer, without blanks around it. Raises Leave for ``q``, EOFError at the end of the input."""
+        """Return the answer, without blanks around it. Raises Leave for ``q``, and EOFError at the end of the input."""
         answer = self.ask_anything(question)
         if answer == "q":
             raise Leave
         return answer
 
     def ask_anything(self, question: str) -> str:
-        """The same where ``q`` is an answer like any other."""
+        """Return the answer like :meth:`ask`, but ``q`` is an answer like any other."""
         *above, last = views.wrap(question, self.width - len(" > ")) or [""]
         self.say(*above)
         return self._read(f"{last} > ").strip()
@@ -71,11 +72,11 @@ class Talk:
         self.say(*views.prose(markdown, min(self.width, _PAGE)), "")
 
     def refused(self, error: WorkshopError) -> None:
-        """What was not done and what to do instead."""
+        """Tell what was not done, and what to do instead."""
         self.tell(f"! {error.sentence()}.", "", "  ")
 
     def notices(self, notices: Iterable[str]) -> None:
-        """Each of them once."""
+        """Tell each notice once."""
         for notice in notices:
             if notice and notice not in self._told:
                 self._told.add(notice)

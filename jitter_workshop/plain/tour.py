@@ -1,4 +1,4 @@
-"""The plain tour as text: what this host is, which chapters there are, and what to run. At most 120 lines."""
+"""Return the plain tour as text: this host, the chapters, and the commands to run. At most 120 lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH = 80
 
 
 def tour_text(tour: Tour) -> str:
-    """Plain lines of at most 80 columns, no escapes."""
+    """Return plain lines of at most 80 columns, without escapes."""
     lines = [f"Jitter Workshop · {clean(tour.host_name, 40)}", *wrap(tour.host_line, _WIDTH)]
     for notice in tour.notices[:10]:
         lines += wrap(f"! {notice}", _WIDTH, "", "  ")

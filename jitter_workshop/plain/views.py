@@ -1,4 +1,5 @@
-"""What a walk shows, as lines of plain text: no colours, no escapes, as wide as the terminal up to 100 columns."""
+"""Return a chapter's views as lines of plain text: no colours, no escapes, as wide as the terminal up to 100
+columns."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ WIDEST = 100
 _BAR = 20
 _MOST_CPUS = 8
 _LINK = re.compile(r"(`[^`]+`)|\[([^\]]+)\]\([^)]*\)")
-"""Code, which stays as it is, or a link."""
+"""Match code, which stays as it is, or a link."""
 _ITEM = re.compile(r"\s*(?:[-*+]|(?P<number>\d{1,2}[.)]))\s")
-"""Where an item of a list begins."""
+"""Match the beginning of a list item."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """One paragraph; words that are longer than a line are broken."""
+    """Wrap one paragraph. Words that are longer than a line are broken."""
     return textwrap.wrap(
         clean(text, 4_000),
         max(width, 20),
@@ -49,8 +50,8 @@ def unstyled(lines: Iterable[Text]) -> list[str]:
 
 
 def prose(markdown: str, width: int) -> list[str]:
-    """A lesson's page: emphasis marks go, of links only their words stay, lists keep their hanging indent, code blocks
-    are as they are."""
+    """Return a lesson's page as lines. Emphasis marks are removed, links keep only their words, lists keep their
+    hanging indent, and code blocks stay as they are."""
     lines: list[str] = []
     paragraph: list[str] = []
 
@@ -85,7 +86,7 @@ def _unmarked(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2) -> list[str]:
-    """Aligned columns; ``right``: the ones that are aligned at the right."""
+    """Return rows as aligned columns. ``right``: the columns that are aligned at the right."""
     if not rows:
         return []
     rights = set(right)
@@ -98,7 +99,7 @@ def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2
 
 
 def mark(value: bool | None) -> str:
-    """✓ and ✗, · for what is still open and – for what does not apply."""
+    """Return ✓ for True, ✗ for False and · for None, which is still open."""
     return {True: "✓", False: "✗", None: "·"}[value]
 
 
@@ -111,7 +112,7 @@ _HEADINGS = {
 
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> list[str]:
-    """The chapters with their numbers, as on the home screen."""
+    """Return the chapters with their numbers, as on the home screen."""
     wide = max([24, *(len(e.title) for e in path)])
     lines = []
     for group in in_groups(path):
@@ -134,8 +135,8 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
 
 
 def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[str]:
-    """``Pinning  look✓ predict✓ ▸MEASURE plan …``, ◌ for ✓ where it was only seen on a recording; steps that the
-    chapter leaves out are not listed."""
+    """Return ``Pinning  look✓ predict✓ ▸MEASURE plan …``. ◌ replaces ✓ for a step that was only seen on a recording.
+    Steps that the chapter leaves out are not listed."""
     parts = []
     for step in steps:
         if step.state == "now":
@@ -146,14 +147,14 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[s
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """What a run will be, and which percentiles it will know."""
+    """Describe the run that will be measured, and the percentiles that it will know."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     return f"{what} {reach(request, runs)}".rstrip()
 
 
 def curve_table(curves: Sequence[RunCurve]) -> list[str]:
-    """The numbers of the chart: a row a percentile, a column a curve; – where there are too few messages."""
+    """Return the numbers of the chart: a row per percentile, a column per curve; – where there are too few messages."""
     found = curve_rows(curves)
     rows = [["", *(clean(c.label, 22) + found.beside for c in curves)]]
     if any(c.curve.origin for c in curves):

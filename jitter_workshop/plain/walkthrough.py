@@ -1,6 +1,7 @@
-"""The whole workshop line by line: the same walk as on the screen, for any terminal, a screen reader, a slow line.
+"""Run the whole workshop line by line: the same course as on the screen, for any terminal, a screen reader, a slow
+line.
 
-Enter always takes the next useful step. This is the path; ``plain_chapter`` is what happens in a chapter.
+Enter always takes the next useful step. This module is the path; ``plain.chapter`` runs a chapter.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MOST_CURVES = 6
 
 
 class PlainWalk:
-    """Drives a workshop with ``read`` (prompt → line; raises EOFError at the end) and ``write``."""
+    """Run a workshop with ``read`` (prompt → line; raises EOFError at the end) and ``write``."""
 
     def __init__(
         self,
@@ -38,13 +39,13 @@ class PlainWalk:
         self._summed_up = False
 
     def run(self, chapter_id: str | None = None) -> int:
-        """Until the learner leaves, by ``q`` or the end of input; always 0. What is held is then given back, unless the
-        learner keeps it."""
+        """Run until the learner leaves, by ``q`` or the end of input. Always return 0. Changes that are held are given
+        back on leaving, unless the learner keeps them."""
         talk = self._talk
         ask, step = True, ""
         try:
             self._title()
-            # Before the first chapter, too, which --chapter opens without the path.
+            # Tell notices before the first chapter, too: --chapter opens it without the path.
             talk.notices(self._workshop.notices)
             while True:
                 try:
@@ -64,7 +65,8 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """``step``: where the instructor is, who is followed as far as the learner has come; "" for nowhere."""
+        """Run one chapter. ``step``: the instructor's step, which is opened if the learner has come so far; "" for
+        none."""
         walk = self._workshop.walk(chapter_id)
         wanted = next((name for name in walk.chapter.steps if name == step), None)
         if wanted is not None:
@@ -123,7 +125,7 @@ class PlainWalk:
                 talk.refused(error)
 
     def _sum_up(self) -> None:
-        """The course from first to last; by itself once, when nothing is left to do."""
+        """Tell the course from first to last. It is told once by itself, when no chapter is left."""
         self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
 
     def _command(self, answer: str, chapters: int) -> None:
@@ -147,4 +149,4 @@ class PlainWalk:
             if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):
                 settings.apply_again(self._workshop, self._talk)
         else:
-            self._talk.tell(f"'{clean(answer, 20)}' is none of these.")
+            self._talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")

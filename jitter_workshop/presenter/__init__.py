@@ -1,1 +1,1 @@
-"""Say what runs, proofs, causes, plans and settings show, as lines for every surface."""
+"""Put runs, proofs, causes, plans and settings into lines of text for every surface."""

@@ -1,4 +1,4 @@
-"""What the screen of a run's causes shows, as lines of text. Pure functions of the report; names are made plain."""
+"""Return the lines of the screen of a run's causes. All are pure functions of the report; names are made printable."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from jitter_workshop.stats.scale import nice_ns
 
 MOST_CAUSES = 24
 NOBODY = ("no_event", "around")
-"""Kinds that name nobody."""
+"""Kinds of cause that name no task, interrupt or other source."""
 _NUMBERS = 34
 _BAR = 16
 _STALL_BAR = 24
 
 
 def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
-    """How many stalls, by what trace, and whether anything but the measured threads ran there."""
+    """Yield the number of stalls, the size of the trace, and whether anything but the measured threads ran on their
+    CPUs."""
     said = (
         f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
         f"{report.events:,} events, {report.lost_events:,} lost"
@@ -43,16 +44,16 @@ def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]
     if report.residence is not None:
         yield from wrap(Text(clean(report.residence.proof.sentence, 300), style=palette.text), width)
     if report.lost_events:
-        lost = "The buffer was full: what came after the last event of a block is blamed on nobody."
+        lost = "The buffer was full: the time after the last event of a block has no named cause."
         yield from wrap(Text(lost, style=palette.bad), width, "▲ ")
     if report.unbalanced:
         events = "1 event" if report.unbalanced == 1 else f"{report.unbalanced:,} events"
-        unfit = f"{events} did not fit what went before; that time is called not known."
+        unfit = f"{events} did not fit the events before; the cause of that time is not known."
         yield from wrap(Text(unfit, style=palette.bad), width, "▲ ")
 
 
 def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
-    """The causes, the largest first, each with what it took in all (a logarithmic bar where there is room)."""
+    """Yield the causes, the largest first, each with its total time (a logarithmic bar where there is room)."""
     yield Text("WHO TOOK THE TIME", style=f"bold {palette.dim}")
     if not report.causes:
         yield Text("No stall to explain.", style=palette.text)
@@ -85,7 +86,8 @@ def _cause(cause: Cause, name: int, largest: int, palette: Palette) -> Text:
 
 
 def stall_line(number: int, stall: ExplainedStall, under: bool, width: int, palette: Palette) -> Text:
-    """A stall in one line: its length, when it was, what took most of it, and its time as a bar where there is room."""
+    """Return a stall in one line: its length, its time in the run, its largest cause, and a bar of its parts where
+    there is room."""
     line = Text("▸ " if under else "  ", palette.accent)
     line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", f"bold {palette.text}" if under else palette.text)
     line.append(f"at {nice_ns(stall.at_ns):<8} ", palette.dim)
@@ -104,8 +106,8 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int, pale
 
 
 def coloured(drawn: str, stall: ExplainedStall, palette: Palette) -> Text:
-    """A stall's bar: each cause has a character and a colour of its own. What is nobody's by evidence stays pale, so
-    that the eye goes to who is named."""
+    """Return a stall's bar, with a character and a colour for each cause. Parts without a named cause stay pale, so
+    that the named causes are seen first."""
     colours = dict(zip(SHADES, (palette.accent, palette.cool, palette.good, palette.bad), strict=True))
     for character, part in zip(SHADES, stall.parts, strict=False):
         if part.kind in NOBODY:
@@ -117,7 +119,7 @@ def coloured(drawn: str, stall: ExplainedStall, palette: Palette) -> Text:
 
 
 def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[Text]:
-    """One stall in full: where, its parts, who sent and woke, and where in the kernel."""
+    """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
@@ -142,7 +144,7 @@ def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[
 
 
 def visitors(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
-    """Who else was on the measured CPUs, and who sent, moved and woke."""
+    """Yield what else was on the measured CPUs, and who sent, moved and woke."""
     present = report.residence
     if present is None:
         return

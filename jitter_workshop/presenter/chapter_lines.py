@@ -1,4 +1,4 @@
-"""What each step of a chapter shows, as lines of text. Pure functions of the walk's plain data."""
+"""Return the lines of each step of a chapter. All are pure functions of the chapter session's plain data."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Lines = list[Text]
 
 
 def heading(text: str, palette: Palette) -> Text:
-    """A small title."""
+    """Return a small title."""
     return Text(text, style=f"bold {palette.dim}")
 
 
 def facts(found: Sequence[Fact], width: int, palette: Palette, title: str = "ON THIS HOST") -> Lines:
-    """What was seen on a host: title, value, and what it means below."""
+    """Return what was seen on a host: title, value, and the meaning below."""
     lines: Lines = [heading(title, palette)]
     if not found:
-        return [*lines, Text("This host shows nothing of what this step looks at.", style=palette.dim)]
+        return [*lines, Text("This host shows none of the facts of this step.", style=palette.dim)]
     name_width = min(max((len(clean(f.title)) for f in found), default=8), max(width // 3, 10))
     for fact in found:
         value = wrap(Text(clean(fact.value, 200), style=f"bold {palette.text}"), max(width - name_width - 2, 10))
@@ -52,13 +52,13 @@ def facts(found: Sequence[Fact], width: int, palette: Palette, title: str = "ON 
 
 
 def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
-    """The host in a narrow column, for wide terminals."""
+    """Return the host in a narrow column, for wide terminals."""
     lines: Lines = [heading("THIS HOST", palette)]
     pairs = [
         ("host", clean(host.name, 40)),
         ("kernel", clean(host.kernel, 60)),
         ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
-        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "nobody seen"),
+        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "no hypervisor seen"),
         ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
         ("isolated", str(CpuSet(host.isolated)) or "none"),
         ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
@@ -75,7 +75,7 @@ def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int, palette: Palette) -> Lines:
-    """The question and its answers, one under the cursor. ``locked``: why it cannot be answered anew, or ""."""
+    """Return the question and its answers, one under the cursor. ``locked``: why it cannot be answered again, or ""."""
     lines = [*wrap(styled(task.question, palette, f"bold {palette.text}"), width), Text()]
     for number, answer in enumerate(task.answers):
         lines += _answer(answer, number, number == chosen, width, palette)
@@ -91,7 +91,7 @@ def _answer(answer: Answer, number: int, under: bool, width: int, palette: Palet
 
 
 def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int, palette: Palette) -> Lines:
-    """The question, and where the mark stands now."""
+    """Return the question, and the present value of the mark."""
     lines = wrap(styled(task.question, palette, f"bold {palette.text}"), width)
     line = Text("× your mark: ", style=palette.dim)
     line.append(f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}", f"bold {palette.accent}")
@@ -100,8 +100,7 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int,
 
 
 def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette, reach: str = "") -> Lines:
-    """Say what a run will do, before it is started. ``reach``: the percentiles it will know
-    (``flow.measuring.run_length``)."""
+    """Describe a run before it is started. ``reach``: the percentiles it will know (``flow.measuring.run_length``)."""
     preset = PRESETS.get(request.preset)
     length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (
@@ -137,7 +136,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, pale
 
 
 def progress(now: Progress | None, waiting: str, stopping: bool, width: int, palette: Palette) -> Lines:
-    """A bar, the time left, and the block just measured; or behind whom the run waits."""
+    """Return a bar, the time left, and the block just measured. While the run waits for its turn, return the reason."""
     if stopping:
         return [Text("Stopping…", style=palette.accent)]
     if waiting:
@@ -159,10 +158,11 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int, pal
 
 
 def _block_told(block: Block, width: int) -> str:
-    """The block just measured in a line; where the longest times would not fit, less is told of the usual ones."""
+    """Return the block just measured in one line. Where not all fits, p99, p50 and p99.9 are left out, in this
+    order."""
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
-    # As wide as the longest time, so that what is told does not change from block to block.
+    # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{block.stalls:,} stalls"
     lead = "this block  " if width >= 100 else ""
@@ -173,7 +173,7 @@ def _block_told(block: Block, width: int) -> str:
 
 
 def plan(view: PlanView, width: int, palette: Palette) -> Lines:
-    """Exactly what would be written: path, before → after, and why."""
+    """Return exactly the changes that would be written: path, before → after, and why."""
     lines: Lines = [heading("WHAT WOULD CHANGE", palette)]
     if not view.changes:
         lines.append(Text("Nothing.", style=palette.text))
@@ -194,7 +194,7 @@ def plan(view: PlanView, width: int, palette: Palette) -> Lines:
 
 
 def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
-    """The rows of a comparison: first, second, and how many times."""
+    """Return the rows of a comparison: first, second, and their ratio."""
     compared = view.comparison
     lines: Lines = []
     if not compared.comparable:
@@ -210,7 +210,7 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
 
 
 def cured(view: CureView, width: int, palette: Palette) -> Lines:
-    """A hunt's three runs beside each other; what they come to is said above the keys."""
+    """Return a hunt's three runs side by side. Their result is shown above the keys, not here."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
     return table(rows, palette, right=(1, 2, 3), width=width)
@@ -224,8 +224,8 @@ def explanation(
     palette: Palette,
     copied: str = "",
 ) -> Lines:
-    """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
-    threads are shown, in the order in which a chapter has them; all else is of ``view``."""
+    """Return a run's evidence: threads and their CPUs, interrupts, the knee, and the same by hand. ``runs``: the runs
+    whose threads are shown, in the chapter's order. All else is of ``view``."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS", palette)]
@@ -238,7 +238,7 @@ def explanation(
         ]
     lines += table(rows, palette, right=(1, 2, 3), width=width)
     lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
-    # One scale for all bars.
+    # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
     for shown, title in zip(runs, titles, strict=True):
         lines += [Text(title, style=palette.text)] if several else []
@@ -246,7 +246,7 @@ def explanation(
             lines += residence(thread, digits, width, palette)
     if several:
         which = titles[list(runs).index(view)]
-        lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
+        lines += [Text(), *wrap(Text(f"All below is about the newest run ({which}).", style=palette.dim), width)]
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
         if rates:
             lines += [Text(), heading(title, palette)]
@@ -276,7 +276,7 @@ def explanation(
 def closing(
     by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, palette: Palette, copied: str = ""
 ) -> Lines:
-    """What every chapter ends with: the same by hand, and what to take along."""
+    """Return the end of every chapter: the same by hand, and what to take along. ``copied``: the key that copies it."""
     lines: Lines = []
     if by_hand:
         lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip(), palette)]
@@ -291,8 +291,8 @@ def closing(
 
 
 def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
-    """A command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on at the
-    margin of the next, where no blank comes into it."""
+    """Yield a command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on
+    at the margin of the next line, so that no blank comes into it."""
     room = max(width - 6, 10)
     line, lead = "", "$ "
     for word in clean_code(command).split(" "):
@@ -308,7 +308,7 @@ def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
 
 
 def residence(thread: ThreadEvidence, digits: int, width: int, palette: Palette) -> Lines:
-    """A bar for each CPU on which a thread did its work. ``digits``: how long its counts may be."""
+    """Return a bar for each CPU on which a thread did its work. ``digits``: the width of its counts."""
     name = clean(thread.name, 12)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]

@@ -1,4 +1,4 @@
-"""A class host on the screen: one line for the turn, one for the instructor, and the queue."""
+"""Describe a class host on the screen: one line for the turn, one for the instructor, and the queue."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 MOST_LINES = 2
 NEARLY_OVER_S = 60.0
-"""So much of a turn is left when its line calls attention."""
+"""A turn's line is highlighted when less than this is left, in seconds."""
 
 
 def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iterable[Text]:
-    """Why one's own turn is over, where that is new; whose turn it is; then where the instructor is."""
+    """Yield why the learner's turn is over, if that is new, then the turn, then the instructor's place."""
     if view.lost:
         yield from wrap(Text(clean(view.lost, 300), style=palette.text), width, "○ ", "  ")[:MOST_LINES]
     yield _cut(turn_line(view, palette), width)
@@ -32,7 +32,7 @@ def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iter
 
 
 def turn_line(view: ClassView, palette: Palette) -> Text:
-    """``●`` beside a turn of one's own, ``○`` beside another's."""
+    """Return the line of the turn: ``●`` beside the learner's own turn, ``○`` beside another's."""
     if view.has_turn:
         nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
         colour = palette.bad if nearly else palette.accent
@@ -41,29 +41,29 @@ def turn_line(view: ClassView, palette: Palette) -> Text:
 
 
 def title_of(view: ClassView, course: Course) -> str:
-    """The title of the chapter that the instructor is at, "" for none of this course."""
+    """Return the title of the chapter that the instructor is at; "" if this course has no such chapter."""
     wanted = view.banner.chapter if view.banner is not None else ""
     return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:
-    """The keys of a class, for the footer."""
+    """Return the keys of a class, for the footer."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
     return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
 
 
 def disturbed(view: ClassView | None, run: Run) -> str:
-    """That others used the hot CPUs of a class host during a run, where its turn should have kept them away; "" for
-    nothing, and elsewhere, where that is usual."""
+    """Tell that others used the hot CPUs of a class host during a run, although the turn should keep them away. Return
+    "" if there were none. Also return "" on other hosts, where that is usual."""
     if view is None or not run.disturbed:
         return ""
     named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
-    return f"This run was disturbed: on its CPUs ran {named}, too."
+    return f"This run was disturbed: {named} also ran on its CPUs."
 
 
 def waiting_lines(view: ClassView, width: int, palette: Palette) -> Iterable[Text]:
-    """The page of who waits: who has the turn, then the queue in order."""
+    """Yield the page for waiting: the holder of the turn, then the queue in order."""
     yield Text("Waiting for the turn", style=f"bold {palette.text}")
     yield Text()
     yield from wrap(Text(clean(view.holder, 400), style=palette.text), width)

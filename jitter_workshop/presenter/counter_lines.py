@@ -1,4 +1,4 @@
-"""What the screen of a run's causes shows where there is no trace: counters, and what may be done by hand."""
+"""Return the lines of the screen of a run's causes when there is no trace: counters, and commands to try by hand."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jitter_workshop.report.text.terminal import Style
 
 
 def head(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
-    """How many stalls, and why nothing but counters is known."""
+    """Yield the number of stalls, and why only counters are known."""
     yield from wrap(Text(words.headline(report), style=palette.dim), width)
 
 
 def counters(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
-    """What the counters say in sentences, then each of them."""
+    """Yield the meaning of the counters in sentences, then each counter."""
     yield Text("WHAT WAS COUNTED", style=f"bold {palette.dim}")
     for said in words.verdict(report):
         yield from wrap(Text(said, style=palette.text), width)
@@ -37,7 +37,7 @@ def counters(report: CounterReport, width: int, palette: Palette) -> Iterator[Te
 
 
 def stalls(report: CounterReport, cursor: int, width: int, palette: Palette) -> Iterator[Text]:
-    """The longest stalls: when and where, and no cause."""
+    """Yield the longest stalls: when and where, without a cause."""
     yield Text("THE LONGEST STALLS, WITHOUT A CAUSE", style=f"bold {palette.dim}")
     for index, stall in enumerate(report.worst):
         under = index == cursor
@@ -52,12 +52,12 @@ def stalls(report: CounterReport, cursor: int, width: int, palette: Palette) -> 
 
 
 def by_hand(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
-    """What this user may look at without a trace, and what an administrator can allow."""
+    """Yield the commands that this user may run without a trace, and what an administrator can allow."""
     yield Text("BY HAND", style=f"bold {palette.dim}")
     for kind, line in words.hand_lines(report, width):
         yield Text(line, style=palette.dim if kind == "dim" else palette.text)
 
 
 def commands(report: CounterReport) -> tuple[str, ...]:
-    """What to copy: the commands that need no more rights."""
+    """Return the commands to copy: those that need no more rights."""
     return tuple(one.command for one in words.by_hand(report))

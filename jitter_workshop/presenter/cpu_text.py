@@ -1,4 +1,4 @@
-"""A placement as people type it: ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``."""
+"""Parse a typed placement: ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOW = "type 2,4 or producer=2 accumulator=4"
 
 
 def parse_choice(text: str) -> dict[str, int]:
-    """Role → CPU. An empty text is the empty choice (automatic). Raises UsageError with a sentence."""
+    """Return role → CPU. An empty text is the empty choice (automatic). Raises UsageError with a sentence."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     chosen: dict[str, int] = {}
     named = [("=" in word) for word in words]

@@ -1,4 +1,4 @@
-"""The numbers behind a chart as rows of text, for the screen's table and the one line by line."""
+"""Return the numbers behind a chart as rows of text, for the screen's table and for the line-by-line workshop."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """``rows``: a name and a cell a curve, a row a percentile, then maximum and count. ``legend``: what the marks in
-    them mean, a line each. ``beside``: the blank that a head needs to stand over cells with marks, "" without any."""
+    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count; each row is a
+    name and one cell per curve. ``legend``: the meaning of the marks in the cells, one line each. ``beside``: the
+    blanks that a column head needs to stand over cells with marks; "" without marks."""
 
     rows: list[list[str]]
     legend: list[str]
@@ -24,7 +25,8 @@ class CurveRows:
 
 
 def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
-    """Each percentile of each curve, with a mark where too little stands behind it; ``tight``: right at the figure."""
+    """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: the mark follows
+    the figure without a blank."""
     between = "" if tight else " "
     found = [sample_support.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
@@ -46,7 +48,8 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
 
 
 def value_at(shown: RunCurve, percentile: str) -> int | None:
-    """A curve's value: from the run's own table, else the first point that reaches the percentile."""
+    """Return a curve's value from the run's own table, else from the first point that reaches the percentile. None
+    where the samples cannot give it."""
     if shown.run is not None:
         summary = shown.run.histograms.get(shown.run.main_histogram)
         if summary is not None:
@@ -56,7 +59,7 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
         return None
     if shown.curve.known_to is not None and shown.curve.known_to < wanted < 100:
         return None
-    # A published curve gives its percentiles exactly: tolerate the rounding of 99.9999 and the like.
+    # A published curve gives its percentiles exactly, so allow for the rounding of 99.9999 and the like.
     points = shown.curve.points
     found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)
     return points[-1].value_ns if found is None and wanted >= 100 and points else found

@@ -1,4 +1,4 @@
-"""Numbers as people read them: values of a curve, tables of percentiles, bars."""
+"""Format numbers for people: values of a curve, tables of percentiles, bars."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from jitter_workshop.presenter.curve_rows import curve_rows
 
 
 def label_of(shown: RunCurve) -> str:
-    """A curve's label with its origin, fit for a terminal."""
+    """Return a curve's label with its origin, safe for a terminal."""
     origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
     return clean(shown.label, 40) + origin
 
 
 def bar(value: float, largest: float, width: int) -> str:
-    """A bar of eighths of a cell."""
+    """Return a bar in steps of an eighth of a cell."""
     if largest <= 0 or value <= 0 or width < 1:
         return ""
     eighths = max(1, round(min(value / largest, 1.0) * width * 8))
@@ -30,7 +30,7 @@ def bar(value: float, largest: float, width: int) -> str:
 
 
 def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 10.0) -> str:
-    """A bar on a logarithmic scale from ``lowest_ns``: latencies differ by powers of ten."""
+    """Return a bar on a logarithmic scale from ``lowest_ns``, because latencies differ by powers of ten."""
     if value_ns <= lowest_ns or largest_ns <= lowest_ns:
         return bar(1, 8 * width, width)
     return bar(math.log10(value_ns / lowest_ns), math.log10(largest_ns / lowest_ns), width)
@@ -45,7 +45,8 @@ def table(
     width: int = 80,
     gap: int = 2,
 ) -> list[Text]:
-    """Columns aligned by their widest cell, ``gap`` apart; the widest gives way when the line is too long."""
+    """Return columns aligned by their widest cell, ``gap`` apart. Where a line is too long, the widest column is
+    cut."""
     if not rows:
         return []
     right = set(right)
@@ -66,13 +67,13 @@ def table(
 
 
 def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -> list[Text]:
-    """The numbers behind a chart: a column a curve, a row a percentile. Where a curve was not measured here, a row
-    of its own says where it is from: behind a label that word would be cut off."""
+    """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
+    row of its own names the origins: behind a label the origin would be cut off."""
     if not curves:
         return [Text("No curve is shown yet.", style=palette.dim)]
     found, gap = curve_rows(curves), 2
     if sum(_sizes(found.rows)) + gap * len(curves) > width and found.beside:
-        # The marks stand in the gaps: a figure is never cut for them.
+        # The marks stand in the gaps, so that no figure is cut for them.
         found, gap = curve_rows(curves, tight=True), 1
     name_width = max(6, min(22, (width - 10) // len(curves) - gap - len(found.beside)))
 
@@ -89,13 +90,13 @@ def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -
 
 
 def _sizes(rows: Sequence[Sequence[str]]) -> list[int]:
-    """How wide each column is."""
+    """Return the width of each column."""
     columns = max(map(len, rows), default=0)
     return [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
 
 
 def two_ends(left: Text, right: Text, width: int) -> Text:
-    """One line with ``left`` and ``right`` at its ends; the right gives way first."""
+    """Return one line with ``left`` and ``right`` at its ends. Where both do not fit, the right one is cut first."""
     gap = width - left.cell_len - right.cell_len
     if gap < 2:
         right = right.copy()

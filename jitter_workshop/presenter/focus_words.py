@@ -1,4 +1,4 @@
-"""What a chapter's evidence shows of a traced run, in words: for the screen and line by line."""
+"""Describe what a chapter's evidence shows of a traced run: for the screen and for the line-by-line workshop."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ _SHOWN = {
     "work": "work, softirqs and interrupts by function, how often and how long",
     "left": "what is left: whether anything but your thread ran on its CPU",
 }
-"""By the words of a lesson's ``evidence`` that need the kernel's trace."""
+"""The words of a lesson's ``evidence`` that need the kernel's trace."""
 
 
 def focused(evidence: Sequence[str]) -> bool:
-    """Does a chapter look at a page of its own in a traced run, before its causes?"""
+    """Return True if a chapter shows a page of its own about a traced run, before the causes."""
     return any(word in _SHOWN for word in evidence)
 
 
 def offered(evidence: Sequence[str], traced: bool) -> str:
-    """What the key of the causes shows here; ``traced``: there is a run that has them, else one more is made."""
+    """Describe what the key of the causes shows here. ``traced``: a run with a trace exists; else one more run is
+    made."""
     told = "; ".join(_SHOWN[word] for word in evidence if word in _SHOWN)
     more = "" if traced else " It takes one more run, with the kernel's trace."
     return f"v shows {told or 'who took the time, by the kernel'}.{more}"

@@ -1,4 +1,4 @@
-"""The hunt in words, for the screen and line by line."""
+"""Describe the hunt in words, for the screen and for the line-by-line workshop."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ YOURS = "You may look at everything, measure as often as you like, change settin
 
 
 def asked(suspects: Sequence[Suspect]) -> str:
-    """What is said before a noise is hidden, above the suspects."""
-    return f"One of these {len(suspects)} begins, and nobody says which:"
+    """Return the sentence above the suspects, before a noise is hidden."""
+    return f"One of these {len(suspects)} begins, and you are not told which:"
 
 
 def begun(hunt: Hunt) -> str:
-    return f"One of {many(len(hunt.suspects), 'noise')} runs now, and is yours to name."
+    return f"One of {many(len(hunt.suspects), 'noise')} runs now, for you to name."
 
 
 def not_beside(hunt: Hunt | None) -> str:
-    """Why nothing is measured beside a noise now, and what there is instead."""
+    """Tell why nothing is measured beside a noise now, and what to do instead."""
     if hunt is not None and hunt.state in ("stopped", "over"):
         return "The noise has ended. r measures what is left; x hides another one."
     return FIRST
 
 
-NO_CURE = "A cure is tried on a noise that was measured and is not named yet: x hides one, m measures beside it."
+NO_CURE = "A cure needs a hidden noise that was measured and is not named yet: x hides one, m measures beside it."
 ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
 
 
 def numbers(rows: int) -> str:
-    """The digits that choose among so many rows."""
+    """Return the digits that choose among this number of rows."""
     return f"1–{min(rows, 9)}" if rows > 1 else "1"
 
 
 def own_command() -> str:
-    """How another terminal calls this program: by its name where the shell finds it there, else by its path, as in a
-    virtual environment, which another terminal need not have activated. It asks sudo by itself."""
+    """Return the command that calls this program in another terminal. It is the program's name if the shell finds it
+    there, else its path: another terminal may not have the virtual environment activated. The program asks sudo by
+    itself."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -61,7 +62,7 @@ def own_command() -> str:
 
 
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
-    """What can be done against a thief, as (command, what it does). ``other``: a CPU that is not measured on."""
+    """Return the cures for a thief, as (command, effect). ``other``: a CPU that is not measured on."""
     found = [
         ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, the CPU each ran on last"),
         ("kill PID", "stop it"),
@@ -78,17 +79,17 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Where to measure with a cure."""
+    """Describe where to measure with a cure."""
     return "Measure where it was: it is stopped, moved or kept out" if cpu is None else f"Step aside, to CPU {cpu}"
 
 
 def unanswered(hunt: Hunt | None) -> bool:
-    """Is there something to name?"""
+    """Return True if there is a noise to name."""
     return hunt is not None and hunt.state != "answered"
 
 
 def standing(hunt: Hunt | None) -> str:
-    """What of a hunt its learner should know now; "" for nothing."""
+    """Return what the learner should know about a hunt now; "" if there is nothing."""
     if hunt is None or hunt.state == "answered":
         return ""
     if hunt.state == "stopped":
@@ -100,16 +101,16 @@ def standing(hunt: Hunt | None) -> str:
 
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
-    """What is said once when the noise is found to have ended."""
+    """Return the message for the moment when the noise is found to have ended. It is told once."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 
-LEFT = "The hidden noise ended with this chapter. Nobody named it."
+LEFT = "The hidden noise ended with this chapter. It was not named."
 FIRST_QUIET = "First measure while all is quiet: that is what the noise is compared with."
 
 
 def verdict(finding: Finding, hunt: Hunt) -> str:
-    """An answer's worth in a line."""
+    """Return the result of an answer in one line."""
     if finding.right:
         done = hunt.outcome
         also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
@@ -120,7 +121,7 @@ def verdict(finding: Finding, hunt: Hunt) -> str:
 
 
 def reasons(finding: Finding, hunt: Hunt) -> tuple[tuple[str, str], ...]:
-    """What is said below the verdict, each with its heading."""
+    """Return the sentences below the verdict, each with its heading."""
     if hunt.state != "answered":
         return (("", finding.sentences[0]),)
     return tuple(zip(("What it does", "How it is found", "What helps"), finding.sentences, strict=True))

@@ -1,4 +1,4 @@
-"""Curves that other tools measured, laid beside a session's own: which are shown, and what is said of them."""
+"""Describe the curves that other tools measured and that are drawn beside a session's own."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 
-NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' lays another tool's curve here."
+NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' brings another tool's curve here."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
-"""More beside a chapter's own runs cannot be told apart."""
+"""More curves beside a chapter's own runs cannot be told apart."""
 
 
 def newest(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
-    """Those that are shown beside a chapter's runs."""
+    """Return the curves that are shown beside a chapter's runs."""
     return tuple(curves[-MOST:])
 
 
 def said(known: Sequence[RunCurve], drawn: bool) -> str:
-    """Which of the known curves are drawn, and what they are not; or why none is."""
+    """Tell which of the known curves are drawn, and what they are not for; or why none is drawn."""
     if not known:
         return NOTHING
     if not drawn:

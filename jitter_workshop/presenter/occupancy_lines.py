@@ -1,4 +1,4 @@
-"""The third page of a run's causes: who was where, with what the run's chapter is about on top."""
+"""Return the third page of a run's causes: what ran where, with the chapter's subject on top."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORK = ("workqueue", "softirq", "timer", "irq", "vector")
 
 
 def others(report: EvidenceReport, focus: Sequence[str], width: int, palette: Palette) -> Iterator[Text]:
-    """``focus``: words of a chapter's ``evidence``; those that are no sections here are left out."""
+    """Yield the page. ``focus``: words of a chapter's ``evidence``; words without a section here are ignored."""
     present = report.residence
     if present is None:
         return
@@ -49,14 +49,14 @@ def _threads(present: Residence, width: int, palette: Palette) -> Iterator[Text]
 
 def _frequency(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
     yield Text("FREQUENCY", style=f"bold {palette.dim}")
-    told = list(frequencies(present)) or ["No other frequency was asked for during the blocks, by what Linux traces."]
+    told = list(frequencies(present)) or ["Linux's trace shows no request for another frequency during the blocks."]
     for text in told:
         yield from wrap(Text(text, style=palette.text), width)
     yield Text()
 
 
 def _work(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
-    """By function or vector; the average is what one of them took, without what interrupted it."""
+    """Yield work by function or vector. The average is the time of one call, without what interrupted it."""
     yield Text("WORK, SOFTIRQS AND INTERRUPTS", style=f"bold {palette.dim}")
     rows = sorted((v for v in present.visitors if v.kind in WORK), key=_rank)[:MOST_ROWS]
     name = width - 45

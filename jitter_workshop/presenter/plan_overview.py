@@ -1,4 +1,4 @@
-"""A long plan in short: of each tunable the first few writes, and how many tasks it moves in one line each."""
+"""Shorten a long plan: the first few writes of each tunable, and one line per kind of task with their number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.text import clean, many
 
 MOST = 6
-"""Writes of a tunable that are shown as they are; of more of them there is an overview."""
+"""Up to this number all writes of a tunable are shown; above it an overview is shown."""
 _FIRST = 4
 _AMONG = ", these among them"
 
@@ -19,12 +19,12 @@ _OF_TASKS = {
     "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
     "governor-thread": ("stays with its governor", "stay with their governors"),
 }
-"""What the writes of a kind do to one task, and to several."""
+"""The effect of a kind of write on one task, and on several."""
 
 
 def in_short(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
-    """Of one tunable's writes those that are shown first, and a sentence for each sort of the others: "31 tasks leave
-    the hot CPUs". All of them, and no sentence, where they are few."""
+    """Return the writes of one tunable that are shown first, and a sentence for each kind of the others: "31 tasks
+    leave the hot CPUs". Where the writes are few, return all of them and no sentence."""
     if len(changes) <= MOST:
         return list(changes), []
     files = [change for change in changes if change.kind not in _OF_TASKS]
@@ -41,6 +41,6 @@ def in_short(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
 
 
 def overview(changes: Sequence[Change]) -> str:
-    """``isolation: 142 writes; 31 tasks leave the hot CPUs`` of one tunable's writes, "" where they are few."""
+    """Return ``isolation: 142 writes; 31 tasks leave the hot CPUs`` for one tunable's writes; "" where they are few."""
     said = [sentence.removesuffix(_AMONG) for sentence in in_short(changes)[1]]
     return "; ".join([f"{clean(changes[0].tunable, 40)}: {many(len(changes), 'write')}", *said]) if said else ""

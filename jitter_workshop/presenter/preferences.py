@@ -1,13 +1,13 @@
-"""What a person may set: ``$XDG_CONFIG_HOME/jitter-workshop/config.toml``.
+"""Read and write the user's preferences: ``$XDG_CONFIG_HOME/jitter-workshop/config.toml``.
 
 The file is small and may be written by hand::
 
-    theme = "dark"            # dark | light | high-contrast
-    preset = "quick"          # quick (5 s a run) | standard (40 s a run)
-    show_published = true     # draw the curves published in 2015 behind your own
+    theme = "dark"         # dark | light | high-contrast
+    preset = "quick"       # quick (5 s a run) | standard (40 s a run)
+    show_published = true  # draw the curves published in 2015 behind your own
 
-Unknown keys are left alone by reading and lost by writing; a value that makes no sense counts as its default and is
-said so on the home screen.
+Reading ignores unknown keys, and writing loses them. An invalid value counts as its default, and the home screen tells
+so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "preset": ("quick", "standard"),
     "show_published": (True, False),
 }
-"""Every setting with its values; the first is the default."""
+"""Every preference with its values; the first is the default."""
 
 TITLES: dict[str, tuple[str, str]] = {
     "theme": ("Theme", "dark, light, or black with bright colours"),
@@ -40,14 +40,14 @@ _MAX_BYTES = 64 * 1024
 
 
 class SettingsError(WorkshopError):
-    """The settings could not be kept."""
+    """Report that the preferences could not be saved."""
 
     title = "Settings"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force."""
+    """Hold the preferences in force."""
 
     theme: str = "dark"
     preset: str = "quick"
@@ -55,7 +55,8 @@ class Settings:
 
 
 def load(file: Path | None = None) -> tuple[Settings, str]:
-    """The settings, and a sentence on what could not be used of the file ("" when all is well). Never raises."""
+    """Return the preferences, and a sentence on the parts of the file that could not be used ("" when all is well).
+    Never raises."""
     file = file or paths.config_file()
     try:
         with file.open("rb") as stream:
@@ -84,7 +85,8 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
 
 
 def save(settings: Settings, file: Path | None = None) -> None:
-    """Write the settings so that the file is at any moment either the old or the new one. Raises SettingsError."""
+    """Write the preferences atomically: at any moment the file is either the old or the new one. Raises
+    SettingsError."""
     file = file or paths.config_file()
     text = (
         "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"

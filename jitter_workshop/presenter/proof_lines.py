@@ -1,4 +1,5 @@
-"""What the pages of a proof show: its cost, its rounds while they are made, the verdict. Pure functions."""
+"""Return the lines of a proof's pages: its cost, its rounds while they are made, the verdict. All are pure
+functions."""
 
 from __future__ import annotations
 
@@ -43,14 +44,14 @@ _REACHES = (3, 10, 30, 100, 300, 1_000)
 def cost(
     plan: ProofPlan, choices: Sequence[int], chosen: int, before: Proof | None, width: int, palette: Palette
 ) -> Lines:
-    """What would be done, what it writes, and how many rounds can be chosen."""
+    """Return the work of a proof, its writes, and the numbers of rounds to choose from."""
     lines = wrap(Text(f"To prove: {words.subject(plan.subject)}", style=f"bold {palette.text}"), width, "", "  ")
     lines += wrap(Text(words.DRAWN, style=palette.dim), width)
     lines += [Text(), heading("ROUNDS", palette)]
     asked = words.asked_for(before)
     for number, rounds in enumerate(choices):
         under = number == chosen
-        former = " The former proof asked for these." if rounds == asked else ""
+        former = " The proof before asked for this number." if rounds == asked else ""
         line = Text(f"{words.work(plan, rounds)}{former}", style=f"bold {palette.text}" if under else palette.text)
         lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ", "     ")
     lines += [Text(), heading("WHAT A ROUND WRITES", palette)]
@@ -77,8 +78,8 @@ def rounds_so_far(
     width: int,
     palette: Palette,
 ) -> Lines:
-    """The ratio of each round of the measure that is asked first, in order of time, and below which of its runs came
-    first. ``orders``: of the finished rounds; ``height``: rows of the picture."""
+    """Return the ratio of each round for the measure that is judged first, in order of time, with the order of its two
+    runs below. ``orders``: of the finished rounds. ``height``: rows of the picture."""
     name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, style=f"bold {palette.text}")
     title.append(f"   {words.NOT_JUDGED}", palette.accent)
@@ -102,7 +103,7 @@ def rounds_so_far(
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int, palette: Palette) -> Lines:
-    """Rows from many times more at the top to many times less at the bottom, 1 in the middle."""
+    """Return the rows of the picture: many times more at the top, many times less at the bottom, 1 in the middle."""
     rows = max(height | 1, 5)
     middle = rows // 2
     reach = _reach(ratios)
@@ -123,13 +124,14 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int,
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """How many times more and less the picture shows: what holds all rounds."""
+    """Return the limit of the picture's scale, as a factor up and down: the smallest that holds all rounds."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
 
 def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
-    """The row and the sign of a round: an arrow at the edge where there was nothing on one side, or it lies beyond."""
+    """Return the row and the sign of a round. An arrow at the edge means none on one side, or a ratio beyond the
+    scale."""
     if ratio is None:
         return middle, "○"
     if ratio == 0:
@@ -139,7 +141,7 @@ def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
 
 
 def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: int, palette: Palette) -> Lines:
-    """Two rows: each round's first run and its second."""
+    """Return two rows of signs: each round's first run and its second."""
     lines: Lines = []
     for which, label in enumerate(("first", "then")):
         line = Text(f"{label:>{_LABEL}}  ", style=palette.dim)
@@ -159,7 +161,7 @@ def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: in
 def progress(
     step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int, palette: Palette
 ) -> Lines:
-    """Two lines: the runs done as a bar with the time left, and the run that is made now."""
+    """Return two lines: a bar of the finished runs with the time left, and the present run."""
     done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
     left = f"  {words.left(left_s)}"
     room = max(width - max(len(left), 24), 10)
@@ -167,7 +169,7 @@ def progress(
     line.append("─" * max(room - line.cell_len, 0), palette.faint)
     line.append(left, palette.text)
     if step is None:
-        return [line, Text("Making ready: what is to be written is made and given back once…", style=palette.dim)]
+        return [line, Text("Preparing: the changes are applied and given back once…", style=palette.dim)]
     now = Text(words.step_of(step, planned), style=palette.text)
     state = f"block {block.done} of {block.total}" if block is not None else "calibrating and settling"
     now.append(f" · {state}", palette.dim)
@@ -178,7 +180,7 @@ def progress(
 
 
 def verdict(proof: Proof, width: int, palette: Palette) -> Lines:
-    """The words first, then the table with its strips, then all else."""
+    """Return the verdict: first the words, then the table with its strips, then all else."""
     said = proof.judgement
     lines = wrap(_headline(proof, palette), width)
     if said is not None and said.rows:
@@ -245,7 +247,7 @@ def _figures(row: Verdict) -> tuple[str, ...]:
 
 
 def _columns(cells: Sequence[str], sizes: Sequence[int], gap: str) -> str:
-    """The first one at its left edge, the figures at their right."""
+    """Return cells in a line, the first aligned at its left edge, the figures at their right."""
     figures = (cell.rjust(size) for cell, size in zip(cells[1:], sizes[1:], strict=True))
     return gap.join((cells[0].ljust(sizes[0]), *figures))
 
@@ -258,12 +260,12 @@ def _strip(row: Verdict, shared: Axis, width: int, palette: Palette) -> Text:
 
 
 def _colour(word: VerdictWord, palette: Palette) -> str:
-    """A verdict's colour; its word stands beside it wherever it is used."""
+    """Return a verdict's colour; its word always stands beside it."""
     return {"lower": palette.good, "higher": palette.bad, "no_change": palette.cool}.get(word, palette.dim)
 
 
 def _about(proof: Proof, width: int, palette: Palette) -> Lines:
-    """How it was made, for who reads it later."""
+    """Return how the proof was made, for later readers."""
     first, then = words.orders(proof)
     length = f", {clean(proof.preset, 20)}" if proof.preset else ""
     facts = [

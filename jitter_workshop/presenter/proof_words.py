@@ -1,4 +1,4 @@
-"""What is said of a proof, on the screen and line by line: what it costs, how far it is, what came of it."""
+"""Describe a proof in words, on the screen and line by line: its cost, its progress, its result."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ DRAWN = (
 )
 STOPPED_AND_KEPT = "Stopped at any time, it keeps and judges the rounds that are finished."
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
-"""The runs of a round: made without the change, made with it, the one that runs, one to come."""
+"""The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
 
 def subject(proven: str) -> str:
-    """What a proof is of: the threads' places, or settings by their names."""
+    """Name the subject of a proof: the threads' places, or settings by their names."""
     return (
         "threads placed on CPUs, against threads left to the scheduler" if proven == PLACEMENT else clean(proven, 200)
     )
 
 
 def choices(before: Proof | None) -> tuple[int, ...]:
-    """How many rounds can be chosen: the usual ones, and what a former proof said that it would take."""
+    """Return the numbers of rounds to choose from: the usual ones, and the number that the proof before asked for."""
     return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """How many rounds a former proof's headline asked for; None where it tells, or no sensible number would do."""
+    """Return the number of rounds that the headline of the proof before asked for. Return None if that proof has a
+    verdict, or if no sensible number would do."""
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -48,7 +49,7 @@ def asked_for(before: Proof | None) -> int | None:
 
 
 def work(plan: ProofPlan, rounds: int) -> str:
-    """``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
+    """Return ``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
     length = f"{plan.run_s:.3g} s each"
     takes = nice_duration(_coarse(seconds(plan, rounds)))
     runs = many(2 * rounds, "run")
@@ -58,43 +59,43 @@ def work(plan: ProofPlan, rounds: int) -> str:
 
 
 def seconds(plan: ProofPlan, rounds: int) -> float:
-    """How long so many rounds take, by the estimate for those that are planned."""
+    """Return the seconds that this number of rounds takes, from the plan's estimate."""
     return plan.total_s / plan.rounds * rounds
 
 
 def given_back(plan: ProofPlan) -> str:
-    """What becomes of the host."""
+    """Tell what is written on the host during a proof, and that it is given back."""
     if plan.subject == PLACEMENT:
         return "No file of this host is written: a thread asks for its own CPU, and that ends with the run."
     made = tally(change.tunable for change in plan.changes)
     return (
-        f"Each round writes what stands below ({made}) before its run with the change and gives it back after. At the "
-        "end all is given back, also where you stop it, the terminal goes or this program is killed."
+        f"Each round makes the changes below ({made}) before its run with the change and gives them back after. At the "
+        "end all is given back, also if you stop it, the terminal is closed or this program is killed."
     )
 
 
 def step_of(step: ProofStep, rounds: int) -> str:
-    """``round 3 of 10 · with``"""
+    """Return ``round 3 of 10 · with the change``."""
     return f"round {step.round + 1} of {rounds} · {step.side} the change"
 
 
 def left(left_s: float) -> str:
-    """How long it still takes, in words that do not pretend to know it to the second."""
+    """Return the time left in words, rounded because it is an estimate."""
     return f"about {nice_duration(_coarse(left_s))} left" if left_s >= 1 else "nearly done"
 
 
 def signs(order: Order) -> tuple[str, str]:
-    """The signs of a round's first and second run."""
+    """Return the signs of a round's first and second run."""
     return (WITHOUT, WITH) if order == "AB" else (WITH, WITHOUT)
 
 
 def remembered(proof: Proof) -> str:
-    """What it said, at a step that is seen again later: with how many rounds, and when."""
+    """Return a former proof's headline with its rounds and its date, for a step that is shown again."""
     return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
 
 
 def when(proof: Proof) -> str:
-    """The day and the minute when it ended, in this place's time; when it began where it has no end."""
+    """Return the day and minute when the proof ended, in local time. Return when it began if it has no end."""
     try:
         moment = datetime.datetime.fromisoformat(proof.ended_at or proof.started_at).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -104,7 +105,7 @@ def when(proof: Proof) -> str:
 
 
 def ended(proof: Proof) -> str:
-    """Why it ended early, "" where it did not."""
+    """Tell why the proof ended early; "" if it did not."""
     if proof.complete:
         return ""
     why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
@@ -112,11 +113,11 @@ def ended(proof: Proof) -> str:
 
 
 def restored(proof: Proof) -> str:
-    """What became of the host, in a sentence."""
+    """Tell in a sentence if the host's settings are given back."""
     if proof.subject == PLACEMENT:
         return "Nothing of this host was written."
     if proof.restored:
-        other = " The host says something else since:" if proof.left_alone else ""
+        other = " These settings have other values now:" if proof.left_alone else ""
         return f"All that was set is given back.{other}"
     named = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
     return (
@@ -125,7 +126,7 @@ def restored(proof: Proof) -> str:
 
 
 def rest(proof: Proof) -> Iterator[str]:
-    """All else that a reader should know, a sentence each: how it ended, what would tell, drift, worst, notes."""
+    """Yield all else that a reader should know, one sentence each: the end, the rounds needed, drift, worst, notes."""
     if early := ended(proof):
         yield f"{early[:1].upper()}{early[1:]}."
     said = proof.judgement
@@ -147,28 +148,28 @@ def rest(proof: Proof) -> Iterator[str]:
 
 
 def orders(proof: Proof) -> tuple[str, str]:
-    """Two lines of signs: each round's first run, and its second."""
+    """Return two lines of signs: each round's first run, and its second."""
     drawn = [signs(one.order) for one in proof.rounds]
     return "".join(first for first, _ in drawn), "".join(second for _, second in drawn)
 
 
 def stop_question(finished: int) -> str:
-    """What Esc asks while it runs."""
+    """Return the question that Esc asks while a proof runs."""
     if not finished:
-        return "Stop now? No round is finished: nothing would be kept but the runs."
+        return "Stop now? No round is finished: only the runs would be kept."
     verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS}; fewer give figures alone."
     return f"Stop now and keep what is there: {many(finished, 'finished round')}?{verdict}"
 
 
 def seen_so_far(ratios: Sequence[float | None]) -> str:
-    """How many of the rounds so far had less with the change, in words that judge nothing."""
+    """Tell how many of the rounds so far had less with the change. This is a count, not a verdict."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "nothing seen on either side"
 
 
 def _coarse(seconds: float) -> float:
-    """From a minute on in tens: an estimate knows no more."""
+    """Round to tens of seconds from a minute on: an estimate is no more exact."""
     return 10 * round(seconds / 10) if seconds >= 60 else seconds
 
 

@@ -1,7 +1,7 @@
-"""Lesson text: a small, safe subset of Markdown as styled lines of a given width.
+"""Style lesson text: a small, safe subset of Markdown as styled lines of a given width.
 
-Headings, paragraphs, lists, quotes, tables (as they stand), fenced code, ``code``, **strong** and *emphasis*. Links
-show their text. There is no markup that could act, and control characters never reach the terminal.
+It knows headings, paragraphs, lists, quotes, tables (as they stand), fenced code, ``code``, **strong** and *emphasis*.
+Links show their text only. No markup can act, and control characters never reach the terminal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LIMIT = 2_000
 
 
 def styled(text: str, palette: Palette, base: str = "") -> Text:
-    """One run of inline Markdown as text."""
+    """Return one run of inline Markdown as text."""
     source = clean(text, _LIMIT)
     made = Text(style=base or palette.text)
     at = 0
@@ -46,7 +46,8 @@ def styled(text: str, palette: Palette, base: str = "") -> Text:
 
 
 def wrap(text: Text, width: int, first: str = "", rest: str | None = None) -> list[Text]:
-    """Break a text at blanks into lines of at most ``width`` cells, the first with ``first`` in front, others ``rest``.
+    """Break a text at blanks into lines of at most ``width`` cells. The first line begins with ``first``, the others
+    with ``rest``.
 
     Words that are longer than a line are cut. Styles stay.
     """
@@ -87,7 +88,7 @@ def _words(text: Text) -> Iterator[Text]:
 
 
 def prose(source: str, width: int, palette: Palette) -> list[Text]:
-    """Markdown as lines of at most ``width`` cells."""
+    """Return Markdown as lines of at most ``width`` cells."""
     lines: list[Text] = []
     paragraph: list[str] = []
     prefix = ("", "")
@@ -140,7 +141,7 @@ def prose(source: str, width: int, palette: Palette) -> list[Text]:
 
 
 def clean_code(raw: str) -> str:
-    """A line of code with its blanks kept and everything that could steer a terminal replaced by blanks."""
+    """Return a line of code with its blanks kept. Every character that could control a terminal becomes a blank."""
     body = raw.expandtabs(4)
     indent = len(body) - len(body.lstrip(" "))
     return " " * min(indent, 40) + "".join(c if c.isprintable() else " " for c in body.strip())[:400]

@@ -1,4 +1,4 @@
-"""The report's preview as styled lines: pure functions of what ``presenter.report_words`` says."""
+"""Return the report's preview as styled lines: pure functions of the words of ``presenter.report_words``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jitter_workshop.presenter.report_words import Section
 
 _WAITING_BAR = 60
 _WIDEST = 100
-"""The widest line of prose: longer ones are tiring to read."""
+"""The widest line of prose, in columns: longer ones are tiring to read."""
 
 
 def opening(document: ReportDocument, width: int, palette: Palette) -> Iterator[Text]:
-    """The report's first lines."""
+    """Yield the report's first lines."""
     section = words.opening(document)
     prose = min(width, _WIDEST)
     yield from wrap(Text(section.title, style=f"bold {palette.text}"), prose)
@@ -34,13 +34,13 @@ def opening(document: ReportDocument, width: int, palette: Palette) -> Iterator[
 
 
 def rest(document: ReportDocument, width: int, palette: Palette) -> Iterator[Text]:
-    """All that comes below the charts."""
+    """Yield all that comes below the charts."""
     for section in words.sections(document):
         yield from _section(section, width, palette)
 
 
 def for_others(document: ReportDocument, raw: bool, width: int, palette: Palette) -> Iterator[Text]:
-    """What others may not be meant to see."""
+    """Yield the parts that the user may not want others to see."""
     told = words.for_others(document, raw)
     yield from _section(Section("WHAT OTHERS WILL SEE IN IT", told), width, palette)
 
@@ -57,7 +57,7 @@ def _section(section: Section, width: int, palette: Palette) -> Iterator[Text]:
 
 
 def waiting(what: str, done: int, total: int, width: int, palette: Palette) -> Iterator[Text]:
-    """How far the building is."""
+    """Yield the progress of building the report."""
     far = f": {done:,} of {total:,}" if total else ""
     yield from wrap(Text(f"{what[:1].upper()}{what[1:]}{far}. Esc stops it.", style=palette.dim), width)
     if total:
@@ -67,7 +67,7 @@ def waiting(what: str, done: int, total: int, width: int, palette: Palette) -> I
 
 
 def head(facts: Sequence[str], where: str, others: str, width: int, palette: Palette) -> Iterator[Text]:
-    """What is always in sight: the file that would be written, where, and whom it names."""
+    """Yield the lines that are always in sight: the file that would be written, its folder, and the names in it."""
     line = Text(" · ".join(facts), style=f"bold {palette.text}")
     line.append(f" {where}", f"not bold {palette.dim}")
     yield from wrap(line, width)
@@ -75,7 +75,7 @@ def head(facts: Sequence[str], where: str, others: str, width: int, palette: Pal
 
 
 def chart_title(overlays: Sequence[Overlay], at: int, width: int, palette: Palette) -> Iterator[Text]:
-    """Which of the report's charts is shown, and what to look for in it."""
+    """Yield the title of the shown chart, and what to look for in it."""
     if not overlays:
         return
     count = f" · chart {at + 1} of {len(overlays)}" if len(overlays) > 1 else ""
@@ -85,7 +85,7 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int, palette: Palet
 
 
 def about(formats: Sequence[Format], at: int, width: int, palette: Palette) -> Iterator[Text]:
-    """The formats, the chosen one marked."""
+    """Yield the formats, with the chosen one marked."""
     yield Text("WRITTEN AS", style=f"bold {palette.dim}")
     for number, one in enumerate(formats):
         lead = "▸" if number == at else " "

@@ -1,7 +1,6 @@
-"""What the report's preview says, in words and rows: for the screen and for the plain walk alike. Needs no Textual.
+"""Return the report's preview in words and rows, for the screen and for the line-by-line workshop. Needs no Textual.
 
-It holds the report's parts in the report's own order, each as short as a preview may be; the file has all of them in
-full.
+It holds the report's parts in the report's own order, each shortened for a preview. The file has all of them in full.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from jitter_workshop.stats.measurewords import measure_name
 from jitter_workshop.stats.scale import nice_ns, times
 
 MOST_RUNS = 12
-"""So many of the runs are listed here; the file lists all."""
+"""Runs that are listed here; the file lists all."""
 MOST_CAUSES = 4
 MOST_CHANGES = 8
 MOST_NAMES = 6
@@ -31,7 +30,7 @@ STRIP = 25
 """Cells of a verdict's picture."""
 
 _SAID_ELSEWHERE = frozenset({"before", "after", "culprits", "events", "private"})
-"""Reasons that stand where the thing itself would."""
+"""Notes that are shown in the place of the missing part, and not in the list of notes."""
 
 _STATES: tuple[tuple[State, str], ...] = (
     ("ok", "good"),
@@ -42,7 +41,8 @@ _STATES: tuple[tuple[State, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the preview: sentences, then rows with a head (columns in ``right`` are numbers), then ``more``."""
+    """Hold a part of the preview: sentences, then rows with a head (columns in ``right`` are numbers), then
+    ``more``."""
 
     title: str
     told: tuple[str, ...] = ()
@@ -52,14 +52,14 @@ class Section:
 
 
 def opening(document: ReportDocument) -> Section:
-    """The title, the first lines of the report, and where and when."""
+    """Return the title, the first lines of the report, and its place and time."""
     where = f"{clean(document.host_line, 160)} · made {minute(document.made_at)} UTC"
     recorded = (f"About a recorded host: {clean(document.recorded, 60)}.",) if document.recorded else ()
     return Section(clean(document.title, 120), (*recorded, *(clean(s, 400) for s in document.summary)), more=(where,))
 
 
 def sections(document: ReportDocument) -> Iterator[Section]:
-    """What comes below the charts. A part without anything in it says so, or why."""
+    """Yield the sections below the charts. An empty section says that it is empty, or why."""
     yield from map(_proof, document.proofs)
     if not document.proofs:
         yield Section(
@@ -80,8 +80,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
 
 
 def for_others(document: ReportDocument, raw: bool) -> tuple[str, ...]:
-    """What will be in the file that others may not be meant to see, a sentence each. ``raw``: this format has the raw
-    data in it."""
+    """Return the parts of the file that the user may not want others to see, one sentence each. ``raw``: this format
+    contains the raw data."""
     found = names_in(document)
     lines = [*_names(document, found)]
     typed = list(dict.fromkeys(called(run.label, 30) for run in document.runs if run.label))
@@ -89,14 +89,14 @@ def for_others(document: ReportDocument, raw: bool) -> tuple[str, ...]:
         lines.append(f"The session's name and {_some(typed, 'label')} of runs, as they were typed.")
     lines.append("The host: kernel, CPU model, CPUs, its settings and boot parameters as far as this tool reads them.")
     if raw and not document.private:
-        lines.append(f"The raw data of {many(len(document.runs), 'run')}, which have all of this once more.")
+        lines.append(f"The raw data of {many(len(document.runs), 'run')}, which contain all of this, too.")
     elif raw:
         lines.append("No raw data: they would have the names. 'sessions import' cannot bring the session back from it.")
     return tuple(lines)
 
 
 def others_in_short(document: ReportDocument, raw: bool) -> str:
-    """The same in a sentence, for the line that is always in sight."""
+    """Return :func:`for_others` in one sentence, for the line that is always in sight."""
     if document.private:
         return "For others: names of hosts, users and tasks are replaced, and no raw data go with it."
     found = names_in(document)
@@ -109,20 +109,20 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as people say them: ``940 bytes``, ``612 kB``, ``1.4 MB``."""
+    """Return a number of bytes for people: ``940 bytes``, ``612 kB``, ``1.4 MB``."""
     if count < 1_000:
         return f"{count} bytes"
     return f"{count / 1_000:.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
 def files(names: Sequence[str] | dict[str, bytes]) -> str:
-    """The file that is written, and how many lie beside it."""
+    """Return the file that is written, and the number of files beside it."""
     first, *rest = names
     return clean(first, 120) + (f" and {beside(len(rest))}" if rest else "")
 
 
 def beside(count: int) -> str:
-    """``2 files beside it``."""
+    """Return ``2 files beside it``."""
     return f"{many(count, 'file')} beside it"
 
 
@@ -169,7 +169,7 @@ def _culprits(document: ReportDocument) -> Section:
             continue
         rows += _causes(name, one)
     if not document.culprits:
-        told.append(_sentence(document.notes.get("culprits", "no run was traced, so nobody is named")))
+        told.append(_sentence(document.notes.get("culprits", "no run was traced, so no cause is named")))
     head = (("", "stalls", "in all", "worst"),) if rows else ()
     return Section("WHO STOLE THE TIME", tuple(told), (*head, *rows), (1, 2, 3))
 
@@ -230,7 +230,7 @@ def _status(document: ReportDocument) -> Section:
     if before is not None and after is not None:
         was = {check.id: check.state for check in before.checks}
         moved = [clean(c.title, 50) for c in after.checks if was.get(c.id, c.state) != c.state]
-        more.append(f"Not as before: {_listed(moved)}." if moved else "No check says anything else than before.")
+        more.append(f"Not as before: {_listed(moved)}." if moved else "No check differs from before.")
     return Section(title, (), tuple(rows), (1, 2, 3), tuple(more))
 
 
@@ -255,13 +255,13 @@ def _label(run: ReportedRun) -> str:
 
 
 def _sentence(reason: str) -> str:
-    """A reason as a sentence of its own."""
+    """Return a reason as a sentence of its own."""
     told = clean(reason, 300).removesuffix(".")
     return f"{told[:1].upper()}{told[1:]}."
 
 
 def _limited(lines: Sequence[str], most: int = 12) -> tuple[str, ...]:
-    """At most so many, and how many more the file has."""
+    """Return at most this number of lines, and how many more the file has."""
     if not lines:
         return ("Nothing.",)
     rest = len(lines) - most

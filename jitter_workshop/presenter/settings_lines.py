@@ -1,4 +1,5 @@
-"""What a chapter shows of a host's settings: the plan, what came of it, before and after. Pure functions."""
+"""Return the lines about a host's settings in a chapter: the plan, its result, before and after. All are pure
+functions."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _VALUE = 400
 
 
 def recording_lines(reason: str, recording: str, width: int, palette: Palette) -> Lines:
-    """The banner of a chapter that is taught on a recording, at most two lines."""
+    """Return the banner of a chapter that is taught on a recording, at most two lines."""
     line = Text(style=palette.text)
     line.append("ON A RECORDING", f"bold {palette.accent}")
     line.append(f" {clean(recording, 30)}:" if recording else ":", palette.dim)
@@ -36,13 +37,13 @@ def recording_lines(reason: str, recording: str, width: int, palette: Palette) -
 
 
 def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palette: Palette) -> Lines:
-    """The writes under their tunable, path, before → after, and the reason once; what is left out; the way without
-    rights. Of many writes the first few, and below all that every one of them."""
+    """Return the plan: the writes under their tunable with path, before → after, and the reason once; the tunables that
+    are left out; the way without rights. Of many writes the first few are shown here, and all of them at the end."""
     count = len(view.changes)
     files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
     groups = _by_tunable(view.changes)
     shortened = any(in_short(group)[1] for group in groups)
-    order = ". Every one of them stands below." if shortened else ", in this order."
+    order = ". All of them are listed below." if shortened else ", in this order."
     what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
     lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), *wrap(Text(what, style=palette.text), width)]
     lines += writes(view.changes, width, palette)
@@ -60,12 +61,13 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
 
 
 def writes(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
-    """Writes under their tunable, an empty line before each; of many the first few."""
+    """Return writes under their tunable, with an empty line before each tunable. Of many writes only the first few are
+    shown."""
     return [line for group in _by_tunable(changes) for line in (Text(), *_in_short(group, width, palette))]
 
 
 def every_write(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
-    """Each one in its order, however many."""
+    """Return every write in its order."""
     lines: Lines = [Text(), heading("EVERY WRITE, IN ITS ORDER", palette)]
     for group in _by_tunable(changes):
         lines += [Text(), _head(group, palette), *_one_by_one(group, width, palette)]
@@ -77,7 +79,7 @@ def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _in_short(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
-    """A tunable's name and risk, its first writes, how many tasks it moves, and why."""
+    """Return a tunable's name and risk, its first writes, the number of tasks it moves, and the reason."""
     shown, said = in_short(changes)
     if not said:
         return [_head(changes, palette), *_every(changes, width, palette)]
@@ -103,7 +105,7 @@ def _head(changes: Sequence[Change], palette: Palette) -> Text:
 
 
 def _every(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
-    """Each reason of a tunable's writes once, and every write."""
+    """Return each reason of a tunable's writes once, and every write."""
     lines: Lines = []
     for reason in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
         lines += wrap(Text(reason, style=palette.dim), width, "  ")
@@ -113,7 +115,7 @@ def _every(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
 
 
 def _one_by_one(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
-    """Every write, and below it its reason where that is another one than that of the write before."""
+    """Return every write. Below it stands its reason, unless the write before has the same reason."""
     lines: Lines = []
     told = ""
     for change in changes:
@@ -125,7 +127,7 @@ def _one_by_one(changes: Sequence[Change], width: int, palette: Palette) -> Line
 
 
 def _change(change: Change, width: int, palette: Palette) -> Lines:
-    """``3  PATH  before → after`` in a line where that fits, else the values below the path."""
+    """Return ``3  PATH  before → after`` in one line where that fits, else the values below the path."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400), style=palette.text)
     values = Text(f"{clean(change.before, _VALUE) or '(empty)'} → ", style=palette.dim)
@@ -139,18 +141,18 @@ def _change(change: Change, width: int, palette: Palette) -> Lines:
 
 
 def no_rights(words: Sequence[str], width: int, palette: Palette) -> Lines:
-    """The way out for who is not root here."""
+    """Return the way to the same changes for a user who is not root."""
     if for_one_boot(words):
-        once = f"No root's rights here? Somebody who has them does exactly this by `{apply_command(words)}`."
+        once = f"No root's rights here? A user who has them can do the same with `{apply_command(words)}`."
         return wrap(styled(once, palette, palette.dim), width)
     text = f"No root's rights here? `{script_command(words)}` makes a script of exactly this, with its undo, "
-    return wrap(styled(text + "for somebody who has them.", palette, palette.dim), width)
+    return wrap(styled(text + "for a user who has them.", palette, palette.dim), width)
 
 
 def applied(view: ApplyView, checks: Sequence[Fact], width: int, palette: Palette) -> Lines:
-    """What was written and what the host says now. ``checks``: the chapter's tunables, read again."""
+    """Return what was written, and the host's values now. ``checks``: the chapter's tunables, read again."""
     sign, colour = ("✓", palette.good) if view.settled and not view.refused else ("▸", palette.accent)
-    lines: Lines = [heading("WHAT CAME OF IT", palette)]
+    lines: Lines = [heading("RESULT", palette)]
     lines += wrap(Text(clean(view.text, 600), style=f"bold {colour}"), width, f"{sign} ", "  ")
     if view.refused:
         lines += [Text(), heading("REFUSED", palette)]
@@ -164,12 +166,12 @@ def applied(view: ApplyView, checks: Sequence[Fact], width: int, palette: Palett
 
 
 def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette: Palette) -> Lines:
-    """An apply that came to nothing, calmly, with the way out."""
+    """Return the lines for an apply that failed, with the ways out."""
     lines: Lines = [heading("NOT APPLIED", palette)]
     lines += wrap(Text(_sentence(error.message), style=palette.text), width)
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(Text(_sentence(error.advice), style=palette.text), width, "→ ")
-    lines += [Text(), *wrap(styled("Somebody with root's rights can do it for you:", palette), width)]
+    lines += [Text(), *wrap(styled("A user with root's rights can do it for you:", palette), width)]
     by_apply = (
         (apply_command(words), "shows the plan, asks, and makes the changes"),
         ("sudo jitter-workshop restore", "gives them back"),
@@ -187,7 +189,7 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette:
 
 
 def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
-    """A rehearsed chapter's tunables before and after, as the two recordings say."""
+    """Return a rehearsed chapter's tunables before and after, from its two recordings."""
     if not changes:
         none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
         return [heading("NO SETTINGS TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
@@ -203,7 +205,8 @@ def settings_compared(changes: Sequence[SettingChange], width: int, palette: Pal
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int, palette: Palette) -> Lines:
-    """What each answer to a question stands for that no run decides on a recording, the learner's own marked."""
+    """Return the meaning of each answer to a question that no run on a recording decides. The learner's own answer is
+    marked."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS STAND FOR", palette)]
     lines += wrap(styled(task.question, palette, f"bold {palette.text}"), width)
     guess: Answer | None = None
@@ -220,7 +223,7 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int,
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) -> Lines:
-    """Instead of a run, in a rehearsed chapter."""
+    """Return the lines that stand in the place of a run in a rehearsed chapter."""
     lines: Lines = [heading("NO RUN HERE", palette)]
     none = ", and no run of this chapter on another machine comes with the course."
     text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
@@ -228,7 +231,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) ->
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int, palette: Palette) -> Lines:
-    """What became of an answer that no run decides: whether it is right, why, and why the right one is."""
+    """Return the result of an answer that no run decides: whether it is right, why, and why the right one is right."""
     colour = {True: palette.good, False: palette.bad, None: palette.text}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, palette, f"bold {colour}"), width, sign)]

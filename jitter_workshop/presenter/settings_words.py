@@ -1,4 +1,5 @@
-"""What is said of settings that stand, were given back or are kept: for the screen, the plain walk and the terminal."""
+"""Describe settings that are applied, given back or kept: for the screen, the line-by-line workshop and the
+terminal."""
 
 from __future__ import annotations
 
@@ -13,40 +14,41 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 6
 
-NO_RIGHTS = "You are not root, and sudo is not to be had: nothing can be written."
+NO_RIGHTS = "You are not root, and sudo is not available: nothing can be written."
 
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you pick others."
-PLAN_IS_ANOTHER = "The plan is another one by now: this is it. Enter agrees to it."
+PLAN_IS_ANOTHER = "The plan has changed: this is the new one. Enter agrees to it."
 
-GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or root's side ended."
+GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or the agent ended."
 GONE_ALREADY = "What was applied had been given back already."
 
 
 def named(tunables: Iterable[str]) -> str:
-    """Ids in their order, each once; at most six by name."""
+    """Return ids in their order, each once; at most six by name."""
     words = list(dict.fromkeys(clean(name, 40) for name in tunables))
     more = len(words) - _MOST_NAMED
     return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """``2 tunables, 22 writes (governor, thp)`` of the tunable of each write."""
+    """Return ``2 tunables, 22 writes (governor, thp)``. The argument has the tunable of each write."""
     return f"{tally(tunables)} ({named(tunables)})"
 
 
 def as_root(workshop: Workshop) -> str:
-    """How a key writes: ``as root``, and what comes before that."""
+    """Describe how a key writes: ``as root``, and that sudo asks first where it does."""
     asks = workshop.agent_session.rights == "sudo"
     return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
 
 
 def stands(written: Sequence[str]) -> str:
-    """``Applied now: 2 tunables, 22 writes (governor, thp)`` of the tunable of each write; "" where there is none."""
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``, "" for no write. The argument has the tunable of
+    each write."""
     return f"Applied now: {counted(written)}" if written else ""
 
 
 def came_back(result: RestoreResult) -> str:
-    """What was given back and what was left alone, in one paragraph."""
+    """Return what was given back and what was left alone, in one paragraph."""
     if not result.restored and not result.left_alone and not result.needs_reboot:
         return "There was nothing to give back."
     said = [] if result.restored or result.left_alone else [GONE_ALREADY]
@@ -59,8 +61,7 @@ def came_back(result: RestoreResult) -> str:
 
 
 def farewell(workshop: Workshop) -> str:
-    """Give back what is held; what a plain terminal is then told, a line each: what came back, and what still
-    stands."""
+    """Give back what is held. Return the lines for a plain terminal: what came back, and what is still applied."""
     held = workshop.agent_session.holding
     result = workshop.agent_session.close()
     standing = stands(workshop.written())
@@ -70,19 +71,20 @@ def farewell(workshop: Workshop) -> str:
     elif held and standing:
         lines.append("It is not certain that all was given back.")
     elif held:
-        # The agent gives a lease back by itself where this process stood still for too long.
+        # The agent gives a lease back by itself if this process stood still for too long.
         lines.append(GONE_ALREADY)
     lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
     return "".join(f"{line}\n" for line in lines)
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Whether a plan is for the next boot alone, which no script does: it copies GRUB's menu as it is when it runs."""
+    """Return True if a plan is for the next boot alone. No script can do that: the plan copies GRUB's menu as it is at
+    that time."""
     return any(word.startswith(ONCE) for word in words)
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """The command by which root applies a plan that is for the next boot alone, or a part of which is."""
+    """Return the command by which root applies a plan that is for the next boot alone, wholly or in part."""
     asked = list(words)
     if all(word.startswith(ONCE) for word in asked):
         asked = ["--once", *(word.removeprefix(ONCE) for word in asked)]
@@ -90,5 +92,5 @@ def apply_command(words: Iterable[str]) -> str:
 
 
 def script_command(words: Iterable[str]) -> str:
-    """The command that makes a script of a plan, for who has the rights that its reader lacks."""
+    """Return the command that makes a script of a plan, for a user who has the rights."""
     return f"jitter-workshop plan --sh {' '.join(words)} > plan.sh"

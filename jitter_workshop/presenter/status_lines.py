@@ -1,4 +1,4 @@
-"""What the status screen shows, as lines of text. Pure functions of what was found."""
+"""Return the lines of the status screen. All are pure functions of the findings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ WORDS: dict[State, str] = {"ok": "ok", "improve": "can be better", "unavailable"
 _ID = 17
 _FACT = 13
 _TITLES_FROM = 60
-"""In a narrower list a check that can be better shows its values only: its title stands on its page."""
+"""In a narrower list a check that can be better shows only its values; its title stands on its page."""
 
 
 def head(found: Findings, filtered: str, width: int, palette: Palette) -> Iterator[Text]:
-    """Whose host it is, its hot CPUs, how many checks say what; ``filtered``: what the list shows."""
+    """Yield the host, its hot CPUs, and the number of checks in each state. ``filtered``: the name of the list's
+    filter."""
     if found.recorded:
         yield Text("A recorded host, not this machine.", style=f"bold {palette.accent}")
     cpus = sorts_of_cpus(found.hot, found.siblings, found.housekeeping)
@@ -40,7 +41,7 @@ def head(found: Findings, filtered: str, width: int, palette: Palette) -> Iterat
 
 
 def line(finding: Finding, under: bool, width: int, palette: Palette) -> Text:
-    """A check: sign, id, title and what stands there → what would be better."""
+    """Return a check in one line: sign, id, title and its value → a better value."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text()
@@ -62,13 +63,13 @@ def line(finding: Finding, under: bool, width: int, palette: Palette) -> Text:
 
 
 def about(finding: Finding, width: int, palette: Palette) -> Iterator[Text]:
-    """A check in two or three lines, below a list that has no page beside it."""
+    """Yield a check in two or three lines, below a list that has no page beside it."""
     yield from wrap(Text(clean(finding.check.reason, 300), style=palette.dim), width)[:2]
     yield _treated(finding, palette, "g")
 
 
 def page(finding: Finding, recorded: bool, width: int, palette: Palette) -> Iterator[Text]:
-    """All about a check."""
+    """Yield the page of a check."""
     check = finding.check
     yield from wrap(Text(f"{clean(check.title, 80)} ({clean(check.id, 40)})", f"bold {palette.text}"), width)
     state = Text(f"{MARKS[check.state][0]} {WORDS[check.state]}", _colour(check.state, palette))
@@ -100,7 +101,7 @@ def _colour(state: State, palette: Palette) -> str:
 
 
 def _treated(finding: Finding, palette: Palette, key: str) -> Text:
-    """Which chapter is about a check, and the key that goes there."""
+    """Return the chapter about a check, and the key that goes there."""
     if not finding.chapter_id:
         return Text("No chapter of this course treats it.", style=palette.dim)
     return Text.assemble(
@@ -114,7 +115,7 @@ def _fact(name: str, text: str, width: int, palette: Palette) -> Iterator[Text]:
 
 
 def _file(path: str, now: str, width: int, palette: Palette) -> Iterable[Text]:
-    """A path with what it says, below it where both have no room in a line."""
+    """Return a path with its value; the value stands below the path if both do not fit in one line."""
     if not now:
         return wrap(Text(path, style=palette.dim), width, "  ", "    ")
     first = Text(f"  {path}", style=palette.text)

@@ -1,4 +1,4 @@
-"""What the course's summary says, in words and rows: for the screen and for the plain walk alike. Needs no Textual."""
+"""Return the course's summary in words and rows, for the screen and for the line-by-line workshop. Needs no Textual."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HEAD = ("", *MEASURES)
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
-    """A step's rows: its values, and how many times those of the one before and of the first they are. What is said of
-    both is said once, of the first."""
+    """Return a step's rows: its values, and their ratios to the step before and to the first step. If both ratios are
+    equal, only the one to the first is shown."""
     rows = [(f"{number} {clean(step.chapter, 60)}", *(nice_ns(value) for value in step.values))]
     for name, ratios in (("before", step.to_before), ("first", step.to_first)):
         same = name == "before" and step.to_before == step.to_first
@@ -32,13 +32,13 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
 
 
 def not_finished(summary: CourseSummary) -> list[str]:
-    """Chapters that were measured before their step only, or ()."""
+    """Tell which chapters have a run before their step but none after it; [] for none."""
     titles = ", ".join(clean(title, 60) for title in summary.half)
     return [f"Not finished, measured before the step only, so without a curve: {titles}."] if titles else []
 
 
 def about(step: Bought) -> str:
-    """How a step's run was made, in a line."""
+    """Describe in one line how a step's run was made."""
     run = step.run
     parts = [f"'{clean(step.shown.label, 40)}'", clean(run.workload, 20)]
     parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
@@ -48,13 +48,13 @@ def about(step: Bought) -> str:
     parts += ["others used these CPUs meanwhile"] if run.disturbed else []
     text = " · ".join(parts)
     if step.unlike:
-        # The first difference tells it; the others (payload, pacing) mostly follow from it.
+        # The first difference explains it; the others (payload, pacing) mostly follow from it.
         text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
     return text + "."
 
 
 def standing(summary: CourseSummary) -> list[str]:
-    """What stands on the host now."""
+    """Tell which changes are applied on the host now."""
     if summary.recorded:
         return ["This is a recorded host: nothing is set on it."]
     if not summary.standing:
@@ -63,8 +63,8 @@ def standing(summary: CourseSummary) -> list[str]:
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Chapters that are not done: a line for each that was begun, one for the others here, one for those that are
-    taught on a recording and one for the rest."""
+    """Return the chapters that are not done: a line for each that was begun, one for the others here, one for those
+    that are taught on a recording, and one for the rest."""
     every = (*summary.open_here, *summary.open_elsewhere)
     lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
     for name, entries in (
@@ -78,7 +78,7 @@ def open_chapters(summary: CourseSummary) -> list[str]:
 
 
 def open_check(finding: Finding) -> str:
-    """A check that could be better, and which chapter treats it."""
+    """Return a check that could be better, and the chapter that treats it."""
     told = value_in_words(finding.check)
     between = "" if not told else " " if told.startswith("→") else ": "
     where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
@@ -87,14 +87,14 @@ def open_check(finding: Finding) -> str:
 
 
 def open_checks(summary: CourseSummary) -> list[str]:
-    """All of them; why not, where the host could not be read."""
+    """Return all checks that could be better, or why the host could not be read."""
     if summary.unread:
         return [f"The host could not be read: {clean(summary.unread, 300)}."]
     return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
 
 
 def predictions(summary: CourseSummary) -> list[str]:
-    """How the guesses, and the hunts, came out."""
+    """Tell how the guesses and the hunts came out."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""

@@ -1,4 +1,4 @@
-"""Frequency, temperature and throttle counts of a run, block by block, as lines of text."""
+"""Show frequency, temperature and throttle counts of a run, block by block, as lines of text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _WIDEST = 60
 
 
 def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
-    """One line for each of the three that was read at all: its name, a column a block (or a few), lowest to highest.
-    [] where nothing was read."""
+    """Return one line for each of the three that was read: its name, one column per block (or per few blocks), lowest
+    to highest. [] if nothing was read."""
     rows = (
         ("core GHz", [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
         ("hottest °C", [b.temperature_celsius for b in blocks], "{:.0f}"),
@@ -32,7 +32,7 @@ def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
 
 
 def now_told(block: Block) -> str:
-    """The same of one block, in a few words; "" where nothing was read."""
+    """Return the same figures for one block, in a few words; "" if nothing was read."""
     parts = [
         f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
         f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
@@ -42,8 +42,8 @@ def now_told(block: Block) -> str:
 
 
 def sparkline(values: Sequence[float | None], room: int) -> str:
-    """One character for each value, or for each few neighbours (their mean) where there are more than ``room``. The
-    scale goes from the lowest to the highest; where all are one, it stays in the middle."""
+    """Return one character per value, or per few neighbours (their mean) if there are more than ``room``. The scale
+    goes from the lowest to the highest value; if all are equal, the line stays in the middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -64,7 +64,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _steps(counts: Sequence[int | None]) -> list[float | None]:
-    """What a counter grew by from one block to the next; the first has nothing before it."""
+    """Return the growth of a counter from one block to the next; None for the first block and where a count is not
+    known."""
     grown: list[float | None] = []
     before: int | None = None
     for count in counts:

@@ -1,4 +1,4 @@
-"""Words that a report uses in each of its forms: what became of a write, what is open, what is known of a host."""
+"""Give the words that a report uses in each of its forms: the fate of a write, the open points, the facts of a host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, VerdictWord
 from jitter_workshop.stats.sample_support import FEW_SAMPLES, FEW_STALLS
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
-"""A sign beside the word of each verdict: neither colour nor sign is needed alone."""
+"""A sign beside the word of each verdict. The word alone is enough, without the sign and without colour."""
 
 FATES: dict[Fate, str] = {
     "standing": "stands",
@@ -35,11 +35,11 @@ KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
     "check": "could be better",
     "chapter": "chapters not done",
 }
-"""What a point is that is still open, the host's own state first."""
+"""The kinds of open points, the host's own state first."""
 
 EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
     "trace": "by the kernel's trace",
-    "counters": "by counters: there is no trace of this run, so nobody is named for a stall",
+    "counters": "by counters: there is no trace of this run, so no stall has a named cause",
     "none": "not known",
 }
 
@@ -47,12 +47,12 @@ OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "change
 """Notes that stand in their part of a report; the others stand at its end."""
 
 FEW = (
-    f"{FEW_SAMPLES} marks what fewer than ten samples lie beyond, {FEW_STALLS} what fewer than ten distinct stalls do. "
-    "–: too few samples to say. The maximum is one event."
+    f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
+    "distinct stalls beyond it. –: too few samples to say. The maximum is one event."
 )
-"""What the marks in a table of runs mean."""
-FEW_IN_CURVES = f"{FEW_SAMPLES} marks what fewer than ten samples lie beyond, as the chart draws it dotted."
-"""The same for a table of a chart's curves, of which the samples are known and not always the run."""
+"""The meaning of the marks in a table of runs."""
+FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
+"""The meaning of the marks in a table of a chart's curves. There the samples are known, and not always the run."""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
@@ -60,12 +60,12 @@ HOW_CURVES = (
 )
 HOW_VERDICTS = (
     "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A line "
-    "is called lower or higher only where chance alone would hardly do it (5 % over all lines together), and no "
+    "is called lower or higher only where chance alone is unlikely (5 % over all lines together), and no "
     f"verdict stands on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
     f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
 )
 NOTHING_PROVEN = (
-    "Nothing was proven in this session. Single runs differ by chance alone, so what is said of them here describes "
+    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes "
     "them and judges nothing; 'jitter-workshop prove' compares rounds of fresh runs with a change and without it."
 )
 HOW_IT_COUNTS = (
@@ -75,7 +75,7 @@ HOW_IT_COUNTS = (
 )
 
 HEADLINE_STALL_NS = 100_000
-"""The stalls of which a table of runs gives the rate."""
+"""The threshold of the stalls whose rate stands in a table of runs, in ns."""
 
 _CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
 _FACTS = {
@@ -104,8 +104,8 @@ _FACTS = {
 
 
 def summary(document: ReportDocument) -> Iterator[tuple[str, int | None, int]]:
-    """The document's first lines. Of one that is the verdict on a proof's subject: the proof's place among the proofs,
-    and where the line names the subject; of others None and 0."""
+    """Yield each of the document's first lines as (text, proof, place). A line that is a proof's verdict has the
+    proof's index and the place of its subject in the line. Other lines have None and 0."""
     # Two proofs of one subject have a line each, in the order of the proofs.
     waiting = {n: f"{clean(proof.subject, 60)}: " for n, proof in enumerate(document.proofs)}
     for text in document.summary:
@@ -119,25 +119,26 @@ def _is_about(text: str, subject: str) -> bool:
 
 
 def given_back(proof: Proof) -> str:
-    """What of a proof's changes still stands, in a sentence without its full stop."""
+    """Tell in a sentence, without its full stop, if a proof's changes were given back."""
     if not proof.restored:
         return "Not all of it was given back"
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
     if proof.left_alone:
-        return "All of it was given back, and the host says something else since"
+        return "All of it was given back, and the host has other values since"
     return "All of it was given back at the end"
 
 
 def written(proof: Proof) -> str:
-    """What a list of a proof's changes is of."""
+    """Return the title of a list of a proof's changes."""
     if proof.subject == PLACEMENT:
         return "Where the threads were, without and with it"
-    return f"What was written in each round: {many(len(proof.changes), 'write')}"
+    return f"Written in each round: {many(len(proof.changes), 'write')}"
 
 
 def host_facts(host: HostSummary) -> Iterator[tuple[str, str | None, str]]:
-    """(what, its value or None where it is not known, why) of each fact of a host. Values are untrusted text."""
+    """Yield (name, value, note) of each fact of a host. The value is None where it is not known, and the note tells
+    why. Values are untrusted text."""
     for field in fields(host):
         if field.name in _FACTS:
             yield _FACTS[field.name], _fact(field.name, getattr(host, field.name)), host.notes.get(field.name, "")
@@ -156,12 +157,12 @@ def _fact(field: str, value: object) -> str | None:
 
 
 Pair = tuple[CheckState | None, CheckState | None]
-"""A check before and after."""
+"""A check before and after; None where it was not looked at."""
 
 
 def checks(before: Snapshot | None, after: Snapshot | None) -> tuple[list[Pair], list[Pair]]:
-    """The checks that differ in state or value, and the others, each in the order of the later look. With one look
-    alone none differs."""
+    """Return the checks that differ in state or value, and the other checks, each in the order of the later snapshot.
+    With one snapshot alone none differs."""
     was = {check.id: check for check in before.checks} if before is not None else {}
     now = {check.id: check for check in after.checks} if after is not None else {}
     differ, same = list[Pair](), list[Pair]()

@@ -88,7 +88,7 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     assert "Applied now: 1 tunable, 1 write." in out
     _, out, _ = say("restore")
     assert "/proc/sys/vm/stat_interval: 10 → 1" in out
-    assert say("restore")[1] == "Nothing to give back: nothing of this host is changed by this tool.\n"
+    assert say("restore")[1] == "Nothing to give back: no setting of this host is changed by this tool.\n"
 
 
 def test_without_a_terminal_nothing_is_applied_unasked(say: Say, tree: Path) -> None:

@@ -133,7 +133,7 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
     said = in_a_line(talk(workshop, "undo|again|1|m|undo|3|m|5|undo|cpus 1,2|w|q"))
     assert said.count("! a recorded host: nothing was applied, so nothing is given back; leave out --root.") == 3
     assert said.count("Nothing is measured in this chapter: a recorded host can be looked at, not measured.") == 2
-    assert "Nothing of this session's is missing on this host." in said
+    assert "This session has nothing to apply again" in said
     assert "! this chapter leaves the placement alone." in said
     agent_session = workshop.agent_session
     assert isinstance(agent_session, FakeHands)
@@ -172,7 +172,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
     said = talk(workshop, "status|" + ENTERS)
     assert "! nothing of this host's CPUs can be read" in said
     assert all(entry.done for entry in workshop.path())
-    lacks = "ON A RECORDING (lab-stock): the one that was given does not have all that this needs. Nothing is measured"
+    lacks = "ON A RECORDING (lab-stock): the given recording does not have all that this chapter needs."
     assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 16
 
 

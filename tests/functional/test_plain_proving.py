@@ -28,7 +28,7 @@ def test_cost_rounds_verdict_and_later_the_proof(monkeypatch: pytest.MonkeyPatch
         "p prove it · ",
         "Prove placement: 10 rounds, about 2 min 50 s.",
         "sched_setaffinity(producer) any (0-3) → 1",
-        "Enter begins 10 rounds · 20, 40 or another number = so many · no = nothing",
+        "Enter begins 10 rounds · 20, 40 or another number = that many · no = nothing",
         "Not judged yet:",
         "stalls over 100 µs: ",
         "Proven: stalls over 100 µs:",

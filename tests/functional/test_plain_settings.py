@@ -67,7 +67,7 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
     assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in flat
-    assert "What this workshop applied still stands. Enter gives it back · keep leaves it as it is >" in flat
+    assert "The changes of this workshop are still applied. Enter gives it back · keep leaves it as it is >" in flat
     assert re.search(r"Given back: 2 tunables, \d+ writes \((thp, stat-interval|stat-interval, thp)\)\.", flat)
     assert tuned_tree.contents(tree) == before
     assert (tree / tuned_tree.STATE).is_dir()
@@ -84,7 +84,7 @@ def test_the_end_of_the_input_gives_back(live: FakeWorkshop, tree: Path) -> None
 
 def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tree: Path) -> None:
     said = talk(live, APPLIED + "|q|perhaps|keep")
-    assert "'perhaps' is neither." in said
+    assert "Unknown answer 'perhaps'" in said
     assert "Given back" not in said
     assert (
         "Still applied: 2 tunables, 2 writes (thp=madvise, stat-interval=10). 'jitter-workshop restore' gives it back."
@@ -130,9 +130,9 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     flat = in_a_line(said)
     assert "Enter apply · undo · ? help" in flat
     assert flat.count("Given back: ") == 2
-    assert "Nothing of this chapter's is applied." in flat
+    assert "No change of this chapter is applied." in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
-    assert "Nothing of this host is changed by this tool." in flat
+    assert "No setting of this host is changed by this tool." in flat
     assert "still stands" not in flat
     assert tuned_tree.contents(tree) == before
     assert live.session.stack == ()
@@ -179,7 +179,7 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). They are given back when you leave.") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in said
-    assert "Nothing of this session's is missing on this host." in said
+    assert "This session has nothing to apply again" in said
     assert "Given back: " in said
     later.close()
     assert tuned_tree.contents(tree) == before
@@ -313,7 +313,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
-    assert ("You are not root, and sudo is not to be had: nothing can be written." in said) == (rights == "none")
+    assert ("You are not root, and sudo is not available: nothing can be written." in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
     assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
     assert ("Enter go on without" in said) == (rights == "none")
@@ -351,7 +351,7 @@ def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     said = talk(workshop, "|||||cpus 3,2||q", "pinning")
     after = said.partition("cpus auto")[2]
     assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in after
-    assert "another one by now" not in said
+    assert "The plan has changed" not in said
     walk = workshop.walk("pinning")
     assert walk.current == "again"
     assert (walk.request("again").producer_cpu, walk.request("again").accumulator_cpu) == (3, 2)
@@ -366,7 +366,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     said: list[str] = []
     typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
     assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
-    assert "The plan is another one by now" in in_a_line("".join(said))
+    assert "The plan has changed" in in_a_line("".join(said))
     assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in "".join(said)
     assert workshop.walk("pinning").current == "apply"
 

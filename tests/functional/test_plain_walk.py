@@ -79,7 +79,7 @@ def test_commands_of_a_chapter() -> None:
     assert "There is no curve yet." in said
     assert "something to measure in the steps" in said
     assert "The steps are 1 to 6." in said
-    assert "'nonsense [2J' is nothing here" in said
+    assert "Unknown command 'nonsense [2J'" in said
     assert "\x1b" not in said
     assert "PATH FOR THIS HOST" in said
 

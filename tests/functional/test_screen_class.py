@@ -452,7 +452,7 @@ async def test_a_run_that_others_disturbed_says_so(
         await pilot.press("m")
         await settled(pilot)
         told = " ".join(text_of(app).split())
-        assert "This run was disturbed: on its CPUs ran [2Jstress (38 %), too." in told
+        assert "This run was disturbed: [2Jstress (38 %) also ran on its CPUs." in told
         await pilot.press("escape", "c")
         await settled(pilot)
         assert "(disturbed)" in text_of(app)

@@ -76,13 +76,13 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert RUNS not in flat(app)
         await press(pilot, "enter")
         asked = framed(app)
-        for said in ("Hide a noise?", "nobody says which", "Timers", "after 30 minutes", "Esc does not"):
+        for said in ("Hide a noise?", "you are not told which", "Timers", "after 30 minutes", "Esc does not"):
             assert said in asked
         await press(pilot, "escape")
         assert workshop.hunt is None
         await press(pilot, "enter", "enter")
         assert RUNS in text_of(app).splitlines()[0]
-        assert "is yours to name" in flat(app)
+        assert "for you to name" in flat(app)
         assert "thief a hidden one" in flat(app)
         await press(pilot, "enter")
         assert workshop.measured == 2
@@ -243,9 +243,9 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *HIDDEN, "r") as (app, pilot):
-        assert "A cure is tried on a noise that was measured" in flat(app)
+        assert "A cure needs a hidden noise that was measured" in flat(app)
         await press(pilot, "enter", "i", "g", "enter", "r")
-        assert "A cure is tried on a noise that was measured" in flat(app)
+        assert "A cure needs a hidden noise that was measured" in flat(app)
         # Another noise: what was measured beside the first one leaves its place.
         await press(pilot, "x", "enter")
         assert "▸AGAIN" in text_of(app)

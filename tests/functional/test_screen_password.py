@@ -72,7 +72,7 @@ def test_a_password_applies_and_leaving_tells_what_came_back(terminal: Terminal,
     before = tuned_tree.contents(tree)
     ask(terminal)
     terminal.type("right\n")
-    terminal.wait_for("WHAT CAME OF IT")
+    terminal.wait_for("RESULT")
     assert tuned_tree.contents(tree) != before
     terminal.type("q")
     terminal.wait_for("PATH FOR THIS HOST")

@@ -262,7 +262,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("p")
         await settled(pilot)
         assert f"{needed} rounds are" in said(app)
-        assert "The former proof asked for these." in said(app)
+        assert "The proof before asked for this number." in said(app)
         assert proving(app)._rounds == needed
         await pilot.press("1", "down", "enter")
         await settled(pilot)
@@ -276,7 +276,7 @@ async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest
         await settled(pilot)
         await pilot.press("2", "enter")
         await settled(pilot)
-        assert "What would be written is something else now" in said(app)
+        assert "The plan has changed" in said(app)
         assert "sched_setaffinity(accumulator)" not in said(app)
         assert not workshop._context.handle.proofs()
         await pilot.press("enter")

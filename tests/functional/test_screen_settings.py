@@ -410,7 +410,7 @@ async def test_what_enter_will_do_is_said_before_it_does(
         told = {
             "root": "Enter writes this, as root. It",
             "sudo": "as root (sudo asks for your password first, where it wants one). It",
-            "none": "You are not root, and sudo is not to be had: nothing can be written. Enter shows how",
+            "none": "You are not root, and sudo is not available: nothing can be written. Enter shows how",
         }
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)
@@ -501,7 +501,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
             await settled(pilot)
             assert screen.step == expected
             if expected == "apply":
-                assert "The plan is another one by now" in said(app)
+                assert "The plan has changed" in said(app)
                 assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
                 assert screen.run_under_way is None
                 assert screen.walk.run_in("again") is None

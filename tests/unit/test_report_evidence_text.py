@@ -99,7 +99,7 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "not known: an event is missing" in text
     assert "0 lost" in text
     assert "events lost" not in text
-    assert "1 event did not fit what went before" in text
+    assert "1 event did not fit the events before" in text
     assert "the trace contradicts itself there" in " ".join(text.split())
 
 

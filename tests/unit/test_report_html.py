@@ -184,7 +184,7 @@ def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument
     assert marked
     few += len(marked)
     assert len(re.findall(r'<span class="few">[^<]+</span> ·', page)) == few
-    assert "· marks what fewer than ten samples lie beyond" in page
+    assert "· marks a percentile with fewer than ten samples beyond it" in page
 
 
 def test_what_was_recorded_or_published_says_so(page: str) -> None:

@@ -218,9 +218,11 @@ def test_what_stands_on_little_is_marked(text: str) -> None:
     few = [line for line in text.splitlines() if line.startswith("| ") and "263 µs ·" in line]
     # In the table of a chart's curves, and in that of the runs.
     assert len(few) == 2
-    assert "· marks what fewer than ten samples lie beyond, as the chart draws it dotted." in text
+    assert "· marks a percentile with fewer than ten samples beyond it; the chart draws it dotted." in text
     assert "– ·" not in text
-    assert "· marks what fewer than ten samples lie beyond, ~ what fewer than ten distinct stalls do." in text
+    assert (
+        "· marks a percentile with fewer than ten samples beyond it, ~ one with fewer than ten distinct stalls" in text
+    )
 
 
 def test_few_rounds_are_no_verdict(text: str) -> None:

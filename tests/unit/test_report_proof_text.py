@@ -60,7 +60,7 @@ def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: st
 def test_what_nothing_changed_is_not_proven() -> None:
     text = proof_text.render(make_proof(ratio=1.0), PLAIN)
     assert text.startswith("Not proven: ")
-    assert "WHAT CANNOT BE TOLD" in text
+    assert "LINES WITHOUT A VERDICT" in text
 
 
 def test_a_change_for_the_worse_is_proven_too() -> None:

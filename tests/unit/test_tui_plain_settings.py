@@ -80,7 +80,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     lines = [line.plain for line in screen_plan(PlanView(changes, 3, "All."), (), True, width, PALETTES["dark"])]
     assert max(map(len, lines)) <= width
     first = " ".join(" ".join(lines[:21]).split())
-    assert "53 writes in 3 files. Every one of them stands below." in first
+    assert "53 writes in 3 files. All of them are listed below." in first
     for said in ("43 writes", "/sys/fs/cgroup/cpuset/2", "/sys/fs/cgroup/cpuset/3", "40 tasks leave the hot CPUs"):
         assert said in first
     assert "leaves the hot CPUs" not in first

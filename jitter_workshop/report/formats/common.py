@@ -1,9 +1,9 @@
-"""What the formats for other tools share: names for runs that a tool's legend, a tag or a file name can hold, and a
-line that says what a run is.
+"""Share helpers among the formats for other tools: names for runs that fit into a legend, a tag or a file name, and a
+line that describes a run.
 
-Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is that of the
-file that is asked for, so that files beside it can be called after it; "" is standard output, where only one fits. The
-first entry is the file to name to the user, and is called ``name`` unless the format says otherwise.
+Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is the name of
+the requested file; files beside it get names after it. "" is standard output, where only one file fits. The first entry
+is the file to name to the user. It is called ``name`` unless the format says otherwise.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ Files = dict[str, bytes]
 
 _LABEL = 20
 _LONGEST = 43
-"""Of a run's name: a label, a dash and an id, and a tag of a histogram log still has room for more."""
+"""The longest name of a run: a label, a dash and an id. A tag of a histogram log has room for more."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def as_shown(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The runs under the labels that the report gives them: in one for others, names of hosts are taken out."""
+    """Return the runs with the labels that the report gives them. In a private report, names of hosts are taken out."""
     labels = {run.id: run.label for run in document.runs}
     return tuple(dataclasses.replace(run, label=labels.get(run.id, run.label)) for run in runs)
 
 
 def run_names(runs: Sequence[Run]) -> dict[str, str]:
-    """A name for each run, by id: its label where no other run has it, else label and id. At most 43 characters, only
-    letters, digits, ``_``, ``.`` and ``-``, apart from each other even where upper and lower case are the same."""
+    """Return a name for each run, by id: its label if no other run has it, else label and id. A name has at most 43
+    characters, only letters, digits, ``_``, ``.`` and ``-``. Names also differ where upper and lower case are the
+    same."""
     labels = {run.id: plain_name(run.label, _LABEL) for run in runs}
     often = Counter(label.lower() for label in labels.values())
     found: dict[str, str] = {}
@@ -50,15 +51,15 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def beside(name: str, more: str, ending: str) -> str:
-    """The name of a file beside ``name``: ``report.md`` and ``chart-1`` give ``report-chart-1.svg``. An ``ending`` of
-    two parts is taken off as a whole."""
+    """Return the name of a file beside ``name``: ``report.md`` and ``chart-1`` give ``report-chart-1.svg``. An
+    ``ending`` of two parts is removed as a whole."""
     stem, dot, last = name.rpartition(".")
     found = name.removesuffix(ending) if name.endswith(ending) else stem if dot and last.isalnum() else name
     return f"{found or name}-{more}{ending}"
 
 
 def described(run: Run) -> str:
-    """A run in one line of ASCII, for a comment: other tools read files in whatever encoding their system has."""
+    """Describe a run in one line of ASCII, for a comment: other tools read files in the encoding of their system."""
     parts = [f"run {run.id}"]
     if run.label:
         parts.append(f"label {clean(run.label, 60)!a}")
@@ -74,12 +75,12 @@ def described(run: Run) -> str:
 
 
 def plain_line(text: str, limit: int = 400) -> str:
-    """``text`` on one line of printable ASCII; other characters as Python writes them (``\\xb5``)."""
+    """Return ``text`` on one line of printable ASCII; other characters as Python writes them (``\\xb5``)."""
     return clean(text, limit).encode("ascii", "backslashreplace").decode("ascii")
 
 
 def beyond_range(run: Run, name: str) -> str:
-    """What to say of values beyond a histogram's range, "" where there are none."""
+    """Describe the values beyond a histogram's range; "" if there are none."""
     summary = run.histograms.get(name)
     if summary is None or not summary.overflow:
         return ""
@@ -90,5 +91,6 @@ def beyond_range(run: Run, name: str) -> str:
 
 
 def plain_name(text: str, limit: int = 40) -> str:
-    """What letters, digits, ``_``, ``.`` and ``-`` can tell of a text, fit for a part of a file's name; "" of none."""
+    """Return a text with only letters, digits, ``_``, ``.`` and ``-``, for a part of a file's name; "" if nothing is
+    left."""
     return _UNFIT.sub("-", clean(text, 200))[:limit].strip(".-")

@@ -1,8 +1,9 @@
-"""Percentile distributions (``.hgrm``) as ``outputPercentileDistribution`` of HdrHistogram prints them, for plotters.
+"""Write percentile distributions (``.hgrm``) for plotters, as HdrHistogram's ``outputPercentileDistribution`` prints
+them.
 
-A file holds one distribution: the main histogram of one run, values in ns. The rows are those that the library itself
-would print (five steps to each half of what is left to 100 %), and one more for each percentile of a report. Mean and
-Max of the footer are the exact ones that the benchmark kept; a histogram knows them to three digits only.
+A file holds one distribution: the main histogram of one run, values in ns. The rows are those of the library (five
+steps to each half of the distance to 100 %), and one more for each percentile of a report. Mean and Max in the footer
+are the exact ones that the benchmark kept; a histogram knows them to three digits only.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
 
 ENDING = ".hgrm"
 TICKS = 5
-"""Rows to each half of the distance to 100 %, as HdrHistogram's tools have them."""
+"""Rows for each half of the distance to 100 %, as in HdrHistogram's tools."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """One file for one run, called ``name``; for several a file each, called after it and after the run. Raises
-    UsageError where several runs are to go to standard output, SessionError where no run has a histogram to write."""
+    """Return one file for one run, called ``name``. For several runs return one file each, with a name after ``name``
+    and the run. Raises UsageError for several runs on standard output, and SessionError if no run has a histogram to
+    write."""
     if len(runs) > 1 and not name:
         raise UsageError("an .hgrm file holds one run", "choose it with --run, or write files with -o")
     runs = as_shown(document, runs)
@@ -55,8 +57,9 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
-    """A run's main histogram. Raises SessionError where there is none that can be read."""
-    # Without the library's own histogram, in half of the time: a session may have hundreds of runs.
+    """Read a run's main histogram. Raises SessionError if there is none that can be read."""
+    # This path does not use the library's own histogram and takes half of the time: a session may have hundreds of
+    # runs.
     whole = session.blocks_file(run.id).with_name(MERGED_FILE)
     with contextlib.suppress(OSError, ValueError):
         for interval in hlog.read(whole, run.main_histogram):
@@ -67,7 +70,8 @@ def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
 
 
 def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
-    """The file's content: what it is, the rows, the footer. Without a sample it has no rows."""
+    """Return the file's content: a comment that describes it, the rows, the footer. Without a sample there are no
+    rows."""
     name = run.main_histogram
     lines = ["#[values in ns]", f"#[jitter-workshop {described(run)}: {name}]"]
     if more := beyond_range(run, name):
@@ -88,10 +92,11 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
 
 
 def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
-    """(value, percentile, samples up to it) as HdrHistogram's PercentileIterator steps through a histogram: a level is
+    """Yield (value, percentile, samples up to it), in the steps of HdrHistogram's PercentileIterator. A level is
     reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %.
 
-    ``also``: percentiles (0..100, ascending) that have a row although no step leads there."""
+    ``also``: percentiles (0..100, ascending) that have a row although no step leads there.
+    """
     count = sum(b.samples for b in bins)
     if not count:
         return
@@ -113,28 +118,29 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
         yield row(level)
         if reached[at] == count:
             break
-        # The library's own arithmetic, so that every digit of it is the library's.
+        # This is the library's own arithmetic, so that every digit is the same.
         halves = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1
         before, level = level, level + 100.0 / (ticks * 2**halves)
         if level == before:
-            # Of more samples than a float tells apart, no further level is another one.
+            # With more samples than a float can tell apart, there is no further level.
             break
     yield from (row(one) for one in more)
     yield bins[-1].high, 100.0, count
 
 
 def _known(count: int) -> list[float]:
-    """The percentiles of every report that so many samples can tell."""
+    """Return the percentiles of a report that this number of samples supports."""
     return [float(p) for p in PERCENTILES if count >= samples_needed(p)]
 
 
 def _fixed(value: float, places: int) -> str:
-    """Decimals as Java prints them: what lies in the middle goes up."""
+    """Return decimals as Java prints them: halves are rounded up."""
     return f"{decimal.Decimal(repr(value)).quantize(decimal.Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP):f}"
 
 
 def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
-    """Mean, standard deviation (of the counters' middles, around their own mean), maximum; 0 where there is nothing."""
+    """Return mean, standard deviation (of the counters' middles, around their own mean) and maximum; 0 without
+    samples."""
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0

@@ -1,8 +1,8 @@
-"""Histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: every block, values in ns.
+"""Write histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: every block, in ns.
 
-One run: all its histograms, each with its name as tag. Several runs: the main histogram of each, with the run's name as
-tag; comments at the top say which run that is. Lines are those that were stored when the run was made. Every line has a
-tag, so ``HistogramLogProcessor`` wants ``-tag`` (it lists them with ``-listtags``).
+For one run the log has all its histograms, each with its name as tag. For several runs it has the main histogram of
+each, with the run's name as tag; comments at the top describe the runs. The lines are those that were stored when the
+run was made. Every line has a tag, so ``HistogramLogProcessor`` needs ``-tag`` (it lists the tags with ``-listtags``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jitter_workshop.stats.encoded import unwrap
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """One file, whatever the number of runs. Raises SessionError where no run has a log that can be read."""
+    """Return one file for any number of runs. Raises SessionError if no run has a log that can be read."""
     runs = as_shown(document, runs)
     alone, names = len(runs) == 1, run_names(runs)
     logs: list[tuple[Run, list[hlog.Interval]]] = []
@@ -31,7 +31,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
             session.notices.append(f"run {run.id} is left out: {error.sentence()}")
     if not logs:
         raise SessionError("none of these runs has a log of histograms that can be read", "measure again")
-    # The library's reader stops at the first line beyond the range that it was asked for: time must not step back.
+    # The library's reader stops at the first line beyond the requested range, so time must not step back.
     logs.sort(key=lambda log: log[1][0].start_s)
     file = io.BytesIO()
     everything = [interval for _, intervals in logs for interval in intervals]
@@ -40,7 +40,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
-    """The lines of a run: all under their own tags, or with ``tag`` only those of the main histogram, under that."""
+    """Return the lines of a run. Without ``tag`` all lines keep their own tags. With ``tag`` only the lines of the main
+    histogram are returned, under that tag. Raises SessionError."""
     try:
         # Unpacking checks each histogram against its own checksum.
         found = [
@@ -62,9 +63,9 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """What the file is, and each run in a line. The importer knows by the words ``jitter-workshop run`` that tags are
-    the names of histograms."""
-    # The unit comes first, because the first one that a file states counts, and labels may state anything.
+    """Return comments that describe the file and each run. The importer sees by the words ``jitter-workshop run`` that
+    tags are the names of histograms."""
+    # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:
         said = [units, f"jitter-workshop {described(runs[0])}"]

@@ -1,4 +1,4 @@
-"""A report as JSON: the document field by field (docs/report.md, assets/report.schema.json), for scripts."""
+"""Write a report as JSON, for scripts: the document field by field (docs/report.md, assets/report.schema.json)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from jitter_workshop.session.opened import OpenSession
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """One file; nothing but the document goes into it."""
+    """Return one file, made from the document alone."""
     return {name: render(document).encode("ascii")}
 
 
 def render(document: ReportDocument) -> str:
-    """One object, ending with a line break. Names that others chose are as they are: JSON escapes what would harm."""
+    """Return one object, ending with a line break. Names from outside are not changed: JSON escapes harmful
+    characters."""
     return json.dumps(to_plain(document), indent=1, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""``status`` in the text format that node_exporter's textfile collector reads (Prometheus' exposition format 0.0.4)."""
+"""Write ``status`` for node_exporter's textfile collector (Prometheus' text exposition format 0.0.4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
-    """All metrics in an order that does not change from call to call, ending with a line break."""
+    """Return all metrics in a stable order, ending with a line break."""
     ordered = sorted(checks, key=lambda c: c.id)
     lines = _metric(
         "jitter_workshop_check",
@@ -46,5 +46,5 @@ def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], int]])
 
 
 def escape(label: str) -> str:
-    """A label's value: one line, with backslash and quote escaped."""
+    """Return a label's value on one line, with backslash and quote escaped."""
     return clean(label, 120).replace("\\", "\\\\").replace('"', '\\"')

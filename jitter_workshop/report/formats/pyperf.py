@@ -1,16 +1,16 @@
-"""pyperf's JSON (format 1.0), for ``pyperf show``, ``stats`` and ``compare_to``; written without pyperf.
+"""Write pyperf's JSON (format 1.0), for ``pyperf show``, ``stats`` and ``compare_to``. pyperf itself is not needed.
 
-Two kinds of benchmarks, all in seconds:
+There are two kinds of benchmarks, all in seconds:
 
-- of runs: p50, p99 and p99.9 of the main histogram, a value a *block*. Runs of the same label that were measured alike
-  are the runs of one benchmark. Blocks of a run are not independent of each other: what ``compare_to`` calls
-  significant says nothing about a change.
-- of proofs: p50, p99, p99.9 and the time stolen per second of each side, a value a *round*. Beside the file two more
-  for each proof, in which both sides' benchmarks have the same names, so that ``compare_to`` sets them against each
-  other. It takes rounds for unpaired and each line for itself; the verdict is the proof's own.
+- of runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs of the same label that were measured
+  alike are the runs of one benchmark. The blocks of a run depend on each other, so a difference that ``compare_to``
+  calls significant says nothing about a change.
+- of proofs: p50, p99, p99.9 and the time stolen per second of each side, one value per *round*. Two more files for each
+  proof stand beside the file. In them both sides' benchmarks have the same names, so that ``compare_to`` compares them.
+  It treats rounds as unpaired and each line alone; the verdict is the proof's own.
 
-With ``compare_to`` two files are set against each other by the names of their benchmarks: these carry a label only
-where a file holds runs of several.
+``compare_to`` compares two files by the names of their benchmarks. So a name contains a label only where a file holds
+runs of several labels.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Values = tuple[float, ...]
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """The suite, and with a ``name`` the two sides of each proof beside it. Raises SessionError where nothing would be
-    in it: pyperf opens no empty suite."""
+    """Return the suite, and with a ``name`` the two sides of each proof beside it. Raises SessionError if there would
+    be no benchmark, because pyperf opens no empty suite."""
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
     whole = [proof for proof in document.proofs if _is_whole(proof, by_id)]
@@ -79,7 +79,7 @@ def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> by
 
 
 def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """No two under one name, whatever labels say: pyperf opens no file in which there are."""
+    """Return benchmarks with different names, for any labels: pyperf refuses a file with two equal names."""
     found: dict[str, dict[str, Any]] = {}
     for one in benchmarks:
         name, number = one["metadata"]["name"], 1
@@ -112,7 +112,8 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 
 
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs by label, where they were measured alike; others of that label, and those without one, by label and id."""
+    """Return runs by label if they were measured alike. Other runs of that label, and runs without a label, are grouped
+    by label and id."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         label = _title(run.label)
@@ -124,7 +125,8 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _seconds(blocks: Sequence[Block], field: str) -> Values:
-    """A percentile of each block; a block with too few samples for it has none, and pyperf knows no 0."""
+    """Return a percentile of each block, in seconds. A block with too few samples has none, and pyperf does not accept
+    0."""
     return tuple(value / 1e9 for block in blocks if (value := getattr(block, field) or 0) > 0)
 
 
@@ -133,7 +135,8 @@ def _is_whole(proof: Proof, runs: Mapping[str, Run]) -> bool:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """What each proof is about, and that as a part of a file's name; with its id where two are called alike."""
+    """Return each proof's subject as a title and as a part of a file's name, with the proof's id where two are
+    equal."""
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
     return [
@@ -143,8 +146,8 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _measured(proof: Proof, runs: Mapping[str, Run]) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Each measure that every run of a proof has above 0, in seconds (stolen: seconds in each second), by side: what is
-    left out of one side alone would make it look better or worse."""
+    """Yield each measure that is above 0 in every run of a proof, with its values by side, in seconds (stolen: seconds
+    in each second). A value that is missing on one side alone would make that side look better or worse."""
     for measure in ("p50", "p99", "p99.9", "stolen"):
         without = [_of_side(runs[one.without], measure) for one in proof.rounds]
         with_it = [_of_side(runs[one.with_it], measure) for one in proof.rounds]
@@ -153,7 +156,7 @@ def _measured(proof: Proof, runs: Mapping[str, Run]) -> Iterator[tuple[str, dict
 
 
 def _of_side(run: Run, measure: str) -> float:
-    """In seconds; 0 where there is none."""
+    """Return a measure of one run in seconds; 0 if there is none."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
     summary: HistogramSummary | None = run.histograms.get(run.main_histogram)
@@ -186,7 +189,7 @@ def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
-    """What pyperf shows of a run; ``date`` and ``duration`` are its own names."""
+    """Return the metadata of a run that pyperf shows; ``date`` and ``duration`` are pyperf's own names."""
     host = run.host
     cpus = host.get("cpus_online")
     return _metadata(
@@ -222,7 +225,7 @@ def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What pyperf takes for metadata: numbers, and lines of text that are not empty."""
+    """Return the metadata that pyperf accepts: finite numbers, and lines of text that are not empty."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         if isinstance(value, str):
@@ -235,7 +238,7 @@ def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _date(text: str) -> str:
-    """As pyperf reads a date, in UTC; "" for what is none."""
+    """Return a date in pyperf's form, in UTC; "" if the text is no date."""
     try:
         return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S.%f}"
     except (ValueError, OverflowError):
@@ -243,5 +246,5 @@ def _date(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """A part of a benchmark's name, which pyperf's ``-b`` takes in a list with commas."""
+    """Return a part of a benchmark's name without commas: pyperf's ``-b`` takes a list with commas."""
     return clean(text.replace(",", " "), 60)

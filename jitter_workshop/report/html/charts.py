@@ -1,4 +1,4 @@
-"""A page's charts and its table of runs."""
+"""Build a page's charts and its table of runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COLUMNS = ("50", "90", "99", "99.9", "99.99")
 
 
 def charts(overlays: Sequence[Overlay]) -> Html:
-    """Every chart with what to look for, and the same as a table."""
+    """Return every chart with a note on what to look for, and the same as a table."""
     return join([tag("p", HOW_CURVES, class_="dim"), *(_chart(one, n) for n, one in enumerate(overlays, 1))])
 
 
@@ -73,19 +73,19 @@ def _of_curve(value: int | None, mark: str) -> Html:
 
 
 def run_anchors(runs: Sequence[ReportedRun]) -> dict[str, str]:
-    """Run id → the id of its line in the page."""
+    """Return run id → the id of its line in the page."""
     return {run.id: f"run-{number}" for number, run in enumerate(runs, 1)}
 
 
 def run_link(ident: str, runs: Mapping[str, ReportedRun], anchors: Mapping[str, str]) -> Html:
-    """A run by its label, as a link to its line where it has one."""
+    """Return a run's label, as a link to its line where it has one."""
     run = runs.get(ident)
     text = name(run.label or run.id, 60) if run is not None else code(ident, 60)
     return tag("a", text, href=f"#{anchors[ident]}") if ident in anchors else text
 
 
 def runs_table(runs: Sequence[ReportedRun]) -> Html:
-    """All runs, their percentiles marked by what they stand on."""
+    """Return the table of all runs. Marks show which percentiles have too few samples or stalls beyond them."""
     anchors = run_anchors(runs)
     percentiles = [p for p in PERCENTILES if any(_percentile(run, p) is not None for run in runs)]
     heads = (
@@ -132,7 +132,7 @@ def _how(run: ReportedRun) -> str:
 
 
 def _remarks(run: ReportedRun) -> Html | None:
-    """What a reader of its figures must know."""
+    """Return the remarks that are needed to read a run's figures; None if there are none."""
     said = [] if run.complete else ["stopped early"]
     said += [f"applied: {', '.join(clean(one, 60) for one in run.applied[:12])}"] if run.applied else []
     if run.disturbed:

@@ -1,4 +1,4 @@
-"""A page's chapters: what was guessed, what was measured, and what may be said of it; and who stole the time."""
+"""Build a page's chapters (guess, measurement, outcome), and the causes of the stolen time."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, times
 
 CAUSES = 14
-"""How many rows of causes stand open; the others are folded."""
+"""Rows of causes that are shown at once; the others are folded."""
 _SHADES = 4
 _WIDTH, _HEIGHT = 640, 18
 
 
 def chapters(found: Sequence[ReportedChapter], runs: Sequence[ReportedRun]) -> Html:
-    """The chapters that were begun, in the order of the course."""
+    """Return the chapters that were begun, in the order of the course."""
     by_id, anchors = {run.id: run for run in runs}, run_anchors(runs)
     return join(_chapter(one, by_id, anchors) for one in found)
 
@@ -101,20 +101,20 @@ def _comparison(found: Comparison, title: str) -> Html:
 
 
 def culprits(found: Sequence[Culprits], runs: Sequence[ReportedRun]) -> Html:
-    """Who stole the time, run by run."""
+    """Return the causes of the stolen time, run by run."""
     by_id, anchors = {run.id: run for run in runs}, run_anchors(runs)
     return join(_culprits(one, run_link(one.run, by_id, anchors)) for one in found)
 
 
 def _culprits(one: Culprits, link: Html) -> Html:
     report = one.report
-    # What follows a candidate's mark belongs into a list.
+    # Texts that begin with a candidate's mark form a list.
     lead = [text for text in one.text if not text.startswith(evidence_text.ITEM)]
     items = [text.removeprefix(evidence_text.ITEM) for text in one.text if text.startswith(evidence_text.ITEM)]
     return tag(
         "section",
         tag("h3", link, " ", tag("small", EVIDENCE[one.evidence])),
-        # The first sentence says what the table is of.
+        # The first sentence describes the table.
         paragraphs(lead[:1]),
         _causes(report) if report is not None else None,
         paragraphs(lead[1:]),
@@ -168,7 +168,7 @@ def _cause(cause: Cause, most: int, report: EvidenceReport) -> Html:
 
 
 def _bar(share: float) -> Html:
-    """A bar of a share (0..1); its number stands beside it."""
+    """Return a bar of a share (0..1); its number stands beside it."""
     wide = round(160 * min(max(share, 0.0), 1.0), 1)
     inside = svg_tag("rect", class_="bar", x=0, y=1, width=max(wide, 1.0), height=12)
     return Html(f'<svg class="bars" viewBox="0 0 160 14" width="160" height="14" aria-hidden="true">{inside}</svg>')
@@ -206,7 +206,7 @@ def _stall(stall: ExplainedStall) -> Html:
 
 
 def _timeline(stall: ExplainedStall) -> Html:
-    """A stall's time from left to right, the four largest causes in their own shades."""
+    """Return a stall's time from left to right, with the four largest causes in their own shades."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts[:_SHADES])}
     whole = max(stall.duration_ns, 1)
     pieces = []

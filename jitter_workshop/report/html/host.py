@@ -1,4 +1,4 @@
-"""A page's host: each write and what became of it, status before and after, what is open, how to get there again."""
+"""Build a page's part about the host: each write and its fate, status before and after, open points, the commands."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _DID = {
     "kept": "kept",
 }
 LONG_LIST = 12
-"""More rows than this are folded."""
+"""A list with more rows than this is folded."""
 
 
 def changes(document: ReportDocument) -> Html:
-    """Each write, and what became of it."""
+    """Return each write and its fate."""
     found = document.changes
     parts: list[Html] = []
     if found:
@@ -88,7 +88,7 @@ def _foldable(heads: Sequence[str], rows: Sequence[Html], caption: str, class_: 
 
 
 def status(document: ReportDocument) -> Html:
-    """Every check before and after, those that differ first."""
+    """Return every check before and after, those that differ first."""
     before, after = document.before, document.after
     if before is None and after is None:
         return _unknown(document, "before", "after")
@@ -108,7 +108,7 @@ def status(document: ReportDocument) -> Html:
 
 
 def _one_status(snapshot: Snapshot | None, called: str) -> list[Html]:
-    """The only status that is known: what could be better stands open, the rest is folded."""
+    """Return the only status that is known: the checks that could be better are shown, the rest is folded."""
     found = snapshot.checks if snapshot is not None else ()
     heads = ("check", join([called, _moment(snapshot)]))
     better = [_check(one, _state(one)) for one in found if one.state == "improve"]
@@ -153,7 +153,7 @@ def _state(check: CheckState | None) -> Html:
 
 
 def _unknown(document: ReportDocument, *keys: str) -> Html:
-    """Why a part is not known, by the document's own notes."""
+    """Tell why a part is not known, from the document's own notes."""
     told = [
         tag("p", f"Status {key}: {clean(document.notes[key], 400)}.", class_="unknown")
         for key in keys
@@ -163,7 +163,7 @@ def _unknown(document: ReportDocument, *keys: str) -> Html:
 
 
 def still_open(points: Sequence[OpenPoint]) -> Html:
-    """What is still to do, the host's own state first."""
+    """Return the open points, the host's own state first."""
     if not points:
         return tag("p", "Nothing is open, as far as this report knows.")
     parts = []
@@ -178,19 +178,19 @@ def still_open(points: Sequence[OpenPoint]) -> Html:
 
 
 def commands(found: Sequence[Command]) -> Html:
-    """Lines of shell, each with what it is for."""
+    """Return lines of shell, each with its purpose."""
     if not found:
         return tag("p", "No commands are known.")
     return tag("dl", *(_command(one) for one in found), class_="commands")
 
 
 def _command(one: Command) -> Html:
-    # A line of shell is shown character for character: what is hidden in it was quoted by whoever made it.
+    # A line of shell is shown character for character. Characters that cannot be seen were quoted when it was made.
     return join([tag("dt", tag("pre", tag("code", shown(one.command, 4_000)))), tag("dd", shown(one.why, 300))])
 
 
 def hosts(found: Sequence[HostSummary]) -> Html:
-    """What is known of each host."""
+    """Return the known facts of each host."""
     return join(_host(one) for one in found)
 
 

@@ -1,7 +1,7 @@
-"""A report as one web page: nothing to load, nothing to run, for the screen, for paper and for a text browser.
+"""Build a report as one web page that loads nothing and runs nothing, for the screen, for paper and for a text browser.
 
-The first screen says in words what is known; what follows shows on what it stands. The session's raw data can be inside
-(``session.reportfile``); whoever edits the words does not edit them.
+The first screen tells the results in words; the sections below show the data behind them. The session's raw data can be
+inside the page (``session.reportfile``); editing the words does not change the raw data.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from jitter_workshop.session.archive import Index
 from jitter_workshop.session.store import OpenSession
 
 MOST_BYTES = 1_000_000
-"""A page of 20 runs stays below it, raw data included: histograms of blocks and traces go in while there is room."""
+"""The size limit. A page of 20 runs stays below it, with raw data: histograms of blocks and traces go in while there is
+room."""
 _IN_BASE64 = 0.74
-"""Bytes of an archive in a byte of the page, line breaks included."""
+"""Bytes of an archive per byte of the page, line breaks included."""
 _FOR_WORDS = 2_000
-"""What a page says of its raw data takes about so much; each file left out has a line of its own."""
+"""Estimated bytes of a page's text about its raw data; each file left out has a line of its own."""
 _A_LINE = 220
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -38,10 +39,10 @@ _NO_RAW_DATA = "The raw data are not in this file."
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> dict[str, bytes]:
-    """The page as a file of this name, with the session's raw data where the report is about all of it and made for
-    nobody else. Raises SessionError."""
+    """Return the page as a file of this name. It contains the session's raw data if the report is about all of it and
+    is not private. Raises SessionError."""
     if document.private or {run.id for run in document.runs} < set(session.session.runs):
-        # Who left runs or names out does not want them to be in the raw data.
+        # A user who left runs or names out does not want them in the raw data.
         return {name: render(document, None).encode()}
     sections = _sections(document)
     room = MOST_BYTES - len(_page(document, sections, None).encode()) - _FOR_WORDS - _A_LINE * len(session.session.runs)
@@ -50,12 +51,12 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def render(document: ReportDocument, packed: bytes | None) -> str:
-    """The page. ``packed``: the session's raw data (``session.archive``), None = without them."""
+    """Return the page. ``packed``: the session's raw data (``session.archive``), None = without them."""
     return _whole(document, _sections(document), packed)
 
 
 Section = tuple[str, str, Html]
-"""Its id, its heading, what is in it."""
+"""A section's id, its heading, and its content."""
 
 
 def _whole(document: ReportDocument, sections: Sequence[Section], packed: bytes | None) -> str:
@@ -75,7 +76,7 @@ def _page(document: ReportDocument, sections: Sequence[Section], packed: bytes |
             tag("meta", name="generator", content=f"{reportfile.GENERATOR} {clean(document.tool_version, 30)}"),
             tag("meta", name="color-scheme", content="light dark"),
             tag("meta", name="referrer", content="no-referrer"),
-            # Without it a browser would ask the server that it got the page from.
+            # Without this link a browser would ask the page's server for an icon.
             tag("link", rel="icon", href="data:,"),
             Html(f"<style>\n{_style()}</style>"),
         ],
@@ -92,7 +93,7 @@ def _style() -> str:
 
 
 def _sections(document: ReportDocument) -> list[Section]:
-    """Everything but what the page says of itself, in the order in which a reader asks."""
+    """Return all sections but the one about the page itself, in the order in which a reader asks."""
     d = document
     found: list[Section] = []
     if d.overlays:
@@ -152,7 +153,7 @@ def _facts(document: ReportDocument) -> Iterator[tuple[str, Html]]:
 
 
 def _summary(document: ReportDocument) -> Iterator[Html]:
-    """The document's first lines; one that is a proof's is marked by its verdict and leads to it."""
+    """Yield the document's first lines. A proof's line is marked by its verdict and links to the proof."""
     for line, number, at in summary(document):
         if number is None:
             yield shown(line, 600)
@@ -197,8 +198,8 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Html:
     index, _ = archive.read_index(packed)
     text = (
         f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
-        f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. This brings it back, and "
-        "'report' then says again what was measured, whatever somebody wrote into this page:"
+        f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command "
+        "below brings it back. 'report' then shows the measured figures again, even if this page was edited:"
     )
     command = tag("pre", tag("code", "jitter-workshop sessions import REPORT.html"))
     return join([tag("p", text), command, _left_out(index)])
@@ -210,11 +211,11 @@ def _left_out(index: Index) -> Html:
     rows = (table_row(tag("code", f.path), table_cell(f"{f.size:,}", "n"), table_cell(f.why)) for f in index.left_out)
     listed = table(("file", Number("bytes"), "why"), rows, "Files of the session that are not in this page")
     text = (
-        f"{many(len(index.left_out), 'file')} of it would have made this page too large and stayed behind (histograms "
+        f"{many(len(index.left_out), 'file')} of it would have made this page too large and are left out (histograms "
         "of single blocks, kernel traces); every curve and figure of this report comes back without them, and all that "
         "comes back is as it was, bit for bit."
     )
-    return join([tag("p", text), folded("What stayed behind", listed)])
+    return join([tag("p", text), folded("Files left out", listed)])
 
 
 def _footer(document: ReportDocument) -> Html:

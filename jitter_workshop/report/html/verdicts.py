@@ -1,4 +1,4 @@
-"""The proofs of a page: the verdict in words first, then each line with its interval as a small picture."""
+"""Build the proofs of a page: the verdict in words first, then each line with its interval as a small picture."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from jitter_workshop.stats.scale import times
 
 WIDTH, HEIGHT = 260, 26
 _EDGE = 10
-"""Left free at both ends of a strip."""
+"""Pixels that stay free at both ends of a strip."""
 
 
 def badge(word: VerdictWord) -> Html:
-    """A verdict as a small label."""
+    """Return a verdict as a small label."""
     sign = tag("span", SIGNS[word], aria_hidden="true")
     return tag("span", sign, f" {WORDS[word]}", class_=f"badge {word.replace('_', '-')}")
 
 
 def anchor(number: int) -> str:
-    """The id of a proof's section."""
+    """Return the id of a proof's section."""
     return f"proof-{number}"
 
 
 def proofs(found: tuple[Proof, ...]) -> Html:
-    """All proofs, oldest first, and how to read them."""
+    """Return all proofs, oldest first, and how to read them."""
     return join([tag("p", HOW_VERDICTS, class_="dim"), *(_proof(one, number) for number, one in enumerate(found, 1))])
 
 
@@ -105,7 +105,7 @@ def _table(judged: Judgement, subject: str) -> Html:
 
 def _row(one: Verdict, on: interval_plot.Axis) -> Html:
     span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}"
-    # The words say the interval, which has a column of its own here, and the verdict, which has a badge.
+    # The words contain the interval and the verdict, but here the interval has its own column, and the verdict a badge.
     said = one.words.partition(": ")[2].replace(f" ({span})", "")
     return row(
         measure_name(one.measure),
@@ -123,7 +123,7 @@ def _x(place: float) -> float:
 
 
 def _strip_picture(one: Verdict, on: interval_plot.Axis) -> Html | None:
-    """An interval on the judgement's axis; the numbers stand beside it. None where the rounds allow any
+    """Return an interval on the judgement's axis; the numbers stand beside it. None where the rounds allow any
     ratio."""
     drawn = interval_plot.strip(one, on)
     kind = f"strip {one.verdict.replace('_', '-')}"
@@ -160,7 +160,7 @@ def _axis_picture(on: interval_plot.Axis) -> Html:
 
 
 def _picture(inside: Html, height: int, class_: str) -> Html:
-    # What it shows stands beside it as text.
+    # The picture is hidden from screen readers, because the same stands beside it as text.
     opened = (
         f'<svg class="{class_}" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" aria-hidden="true">'
     )

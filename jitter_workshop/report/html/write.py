@@ -1,4 +1,5 @@
-"""Markup, written so that no text can become any: what is not :class:`Html` already is cleaned and escaped."""
+"""Write markup so that no text can become markup: everything that is not :class:`Html` already is cleaned and
+escaped."""
 
 from __future__ import annotations
 
@@ -16,17 +17,17 @@ _BLOCKS = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl
 
 
 class Html(str):
-    """Text that is markup."""
+    """Hold text that is markup."""
 
     __slots__ = ()
 
 
 Child = Html | str | None
-"""Text is escaped, markup is not, None is nothing."""
+"""Text is escaped, markup is not, None is left out."""
 
 
 def shown(text: str, limit: int = LONG) -> Html:
-    """A text as it may stand between tags or inside an attribute; a blank at either end stays."""
+    """Return a text as it may stand between tags or inside an attribute; a blank at either end stays."""
     if isinstance(text, Html):
         return text
     found = clean(text, limit)
@@ -36,7 +37,8 @@ def shown(text: str, limit: int = LONG) -> Html:
 
 
 def tag(element: str, /, *children: Child, **attributes: str | int | float | None) -> Html:
-    """An element. ``class_`` is ``class``, other underscores are dashes; an attribute that is None is left out."""
+    """Return an element. ``class_`` is written as ``class``, other underscores become dashes; an attribute that is None
+    is left out."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
         for key, value in attributes.items()
@@ -49,49 +51,50 @@ def tag(element: str, /, *children: Child, **attributes: str | int | float | Non
 
 
 def svg_tag(element: str, /, **attributes: str | int | float | None) -> Html:
-    """An empty element of a picture."""
+    """Return an empty element of a picture."""
     return Html(tag(element, **attributes)[:-1] + "/>")
 
 
 def join(parts: Iterable[Child], between: str = "") -> Html:
-    """Parts one after another; ``between`` is text."""
+    """Join parts; ``between`` is text."""
     return Html(shown(between).join(shown(part) for part in parts if part is not None))
 
 
 def name(text: str, limit: int = 80) -> Html:
-    """What somebody else named, kept from turning round the text beside it."""
+    """Return a name that others chose, isolated so that its direction of writing cannot turn the text beside it."""
     return tag("bdi", called(text, limit))
 
 
 def code(text: str | None, limit: int = 200) -> Html:
-    """A path or a value as the host has it."""
+    """Return a path or a value as the host has it; ``–`` for None."""
     if text is None:
         return shown(UNKNOWN)
     return tag("code", shown(text, limit) or shown("(empty)"))
 
 
 def paragraphs(texts: Iterable[str], class_: str | None = None) -> Html:
-    """A paragraph for each text that says something."""
+    """Return a paragraph for each text that is not empty."""
     return join(tag("p", text, class_=class_) for text in texts if text)
 
 
 def bullets(items: Iterable[Child], class_: str | None = None) -> Html:
-    """A list; nothing for none."""
+    """Return a list; empty markup for no items."""
     found = [tag("li", item) for item in items]
     return tag("ul", *found, class_=class_) if found else Html("")
 
 
 class Number(str):
-    """The head of a column of numbers."""
+    """Mark a heading as the head of a column of numbers."""
 
     __slots__ = ()
 
 
 def table(heads: Sequence[Child], rows: Iterable[Html], caption: str, class_: str | None = None) -> Html:
-    """A table that scrolls sideways where there is no room. ``rows``: made by :func:`row`; "" for an empty head."""
+    """Return a table that scrolls sideways where there is no room. ``rows``: made by :func:`row`. A head of "" is an
+    empty cell."""
     first = tag("tr", *map(_head, heads))
     inner = tag("table", tag("caption", caption), tag("thead", first), tag("tbody", *rows), class_=class_)
-    # Without a stop for the tab key a keyboard could not scroll it.
+    # Without a stop for the tab key a keyboard could not scroll the table.
     return tag("div", inner, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
@@ -100,7 +103,7 @@ def _head(head: Child) -> Html:
 
 
 def row(head: Child, *cells: Html, **attributes: str | None) -> Html:
-    """A line of a table: its heading, then cells made by :func:`cell`."""
+    """Return a line of a table: its heading, then cells made by :func:`cell`."""
     return tag("tr", tag("th", head, scope="row"), *cells, **attributes)
 
 
@@ -109,12 +112,12 @@ def cell(child: Child, class_: str | None = None, title: str | None = None) -> H
 
 
 def figure_cell(text: str, class_: str = "") -> Html:
-    """A number, set flush right in digits of one width."""
+    """Return a cell with a number, aligned right in digits of one width."""
     return cell(text, f"n {class_}".strip())
 
 
 def when(stamp: str | None, seconds: bool = False) -> Html:
-    """A moment in UTC, as a person reads it."""
+    """Return a moment in UTC for people; ``–`` if it is not known."""
     if not stamp:
         return shown(UNKNOWN)
     text = clean(stamp, 40)
@@ -122,5 +125,5 @@ def when(stamp: str | None, seconds: bool = False) -> Html:
 
 
 def folded(summary: str, *inside: Child) -> Html:
-    """A part that is closed until it is wanted; open on paper."""
+    """Return a part that is closed until the reader opens it; it is open on paper."""
     return tag("details", tag("summary", summary), *inside)

@@ -1,4 +1,4 @@
-"""A Markdown report's chapters: what was guessed, measured and may be said of it; and who stole the time."""
+"""Build a Markdown report's chapters (guess, measurement, outcome), and the causes of the stolen time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, times
 
 CAUSES = 14
-"""How many causes are listed; the others are counted."""
+"""Causes that are listed; the others are only counted."""
 _BAR = 20
 
 
 def chapters(document: ReportDocument) -> Iterator[str]:
-    """The chapters that were begun, in the order of the course."""
+    """Yield the chapters that were begun, in the order of the course."""
     if not document.chapters and "chapters" not in document.notes:
         return
     yield heading(2, "Chapters and predictions")
@@ -81,7 +81,7 @@ def _comparison(found: Comparison) -> Md:
 
 
 def culprits(document: ReportDocument) -> Iterator[str]:
-    """Who stole the time, run by run."""
+    """Yield the causes of the stolen time, run by run."""
     yield heading(2, "Who stole the time")
     if not document.culprits:
         yield line("Nothing is known.")
@@ -97,7 +97,7 @@ def _culprits(one: Culprits, runs: Mapping[str, ReportedRun]) -> Iterator[str]:
         yield from _causes(one.report)
     items: list[Md] = []
     for text in one.text:
-        # What follows a candidate's mark belongs into a list.
+        # Texts that begin with a candidate's mark form a list.
         if text.startswith(evidence_text.ITEM):
             items.append(line(text.removeprefix(evidence_text.ITEM), 400))
         else:

@@ -1,5 +1,5 @@
-"""A Markdown report's host: each write and what became of it, status before and after, what is open, and how to get
-there again."""
+"""Build a Markdown report's part about the host: each write and its fate, status before and after, open points, and the
+commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IN_FULL = "Status in full"
 
 
 def changes(document: ReportDocument) -> Iterator[str]:
-    """Each write, and what became of it."""
+    """Yield each write and its fate."""
     yield heading(2, "Changes")
     if document.changes:
         heads = ("setting", "path", "before", "after", "read back", "what became of it")
@@ -62,7 +62,7 @@ def _change(one: ReportedChange) -> list[str]:
 
 
 def status(document: ReportDocument) -> Iterator[str]:
-    """Every check before and after, those that differ first."""
+    """Yield every check before and after, those that differ first."""
     yield heading(2, "Status before and after")
     before, after = document.before, document.after
     for key in ("before", "after"):
@@ -85,11 +85,11 @@ def status(document: ReportDocument) -> Iterator[str]:
 
 
 def status_in_full(document: ReportDocument) -> Iterator[str]:
-    """The checks that did not differ, of which there can be many."""
+    """Yield the checks that did not differ; there can be many."""
     _, same = checks(document.before, document.after)
     if same:
         yield heading(2, IN_FULL)
-        # Not a table: reasons are long, and a line of a list wraps where it is read as it is.
+        # This is no table: reasons are long, and the line of a list wraps for readers of the plain text.
         yield bullets(join([_title(pair), ": ", _state(pair[1] or pair[0])]) for pair in same)
 
 
@@ -115,7 +115,7 @@ def _state(check: CheckState | None) -> Md:
 
 
 def still_open(document: ReportDocument) -> Iterator[str]:
-    """What is still to do, the host's own state first."""
+    """Yield the open points, the host's own state first."""
     yield heading(2, "Still open")
     if not document.still_open:
         yield line("Nothing is open, as far as this report knows.")
@@ -127,7 +127,7 @@ def still_open(document: ReportDocument) -> Iterator[str]:
 
 
 def commands(document: ReportDocument) -> Iterator[str]:
-    """Lines of shell, each with what it is for."""
+    """Yield lines of shell, each with its purpose."""
     yield heading(2, "How to get there again")
     if not document.commands:
         yield line("No commands are known.")
@@ -137,7 +137,7 @@ def commands(document: ReportDocument) -> Iterator[str]:
 
 
 def hosts(document: ReportDocument) -> Iterator[str]:
-    """What is known of each host."""
+    """Yield the known facts of each host."""
     yield heading(2, "Host")
     if not document.hosts:
         yield line("Nothing is known.")

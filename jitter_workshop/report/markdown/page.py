@@ -1,7 +1,7 @@
-"""A report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or a terminal as it is.
+"""Build a report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or to read as plain text.
 
-What the page says (``report.html.page``), in its order; what is drawn there stands here as tables and strips, and what
-is folded there at the end.
+It has the content of the web page (``report.html.page``) in the same order. The page's drawings are tables and strips
+here, and the page's folded parts stand at the end.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ _STRIP_COLUMNS = 100
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """The text under ``name`` and each chart beside it (``…-chart-N.svg``); on standard output the text alone."""
+    """Return the text under ``name`` and each chart beside it (``…-chart-N.svg``). On standard output there is the text
+    alone."""
     charts = {
         n: (beside(name, f"chart-{n}", ".svg"), render_svg(one.curves, one.title, scope=f"chart-{n}"))
         for n, one in enumerate(document.overlays, 1)
@@ -70,7 +71,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
-    """The text, ending with a line break. ``charts``: number of an overlay, from 1, → the file with its picture."""
+    """Return the text, ending with a line break. ``charts``: number of an overlay, from 1, → the file with its
+    picture."""
     parts = [*_head(document), *_charts(document.overlays, charts), *_verdicts(document)]
     parts += course.culprits(document)
     parts += markdown_host.changes(document)
@@ -108,7 +110,7 @@ def _head(document: ReportDocument) -> Iterator[str]:
 
 
 def _summary(document: ReportDocument) -> Iterator[Md]:
-    """The document's first lines; one that is a proof's begins with its verdict."""
+    """Yield the document's first lines; a proof's line begins with its verdict."""
     for text, number, at in summary(document):
         if number is None:
             yield line(text, 600)
@@ -198,7 +200,7 @@ def _proof(proof: Proof) -> Iterator[str]:
 
 
 def _untold(judged: Judgement) -> Iterator[str]:
-    """Why some lines cannot tell, and what would."""
+    """Yield why some lines cannot tell, and the number of rounds that would."""
     if judged.rounds < ENOUGH_ROUNDS:
         yield line(
             f"{many(judged.rounds, 'round')} give figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
@@ -206,7 +208,7 @@ def _untold(judged: Judgement) -> Iterator[str]:
         return
     untold = [one.words.replace(": cannot tell", "", 1) for one in judged.rows if one.verdict == "cannot_tell"]
     if untold:
-        yield line("What cannot be told, and what would tell it:")
+        yield line("Lines without a verdict, and what would give one:")
         yield bullets(line(words, 500) for words in untold)
 
 
@@ -273,7 +275,7 @@ def _percentile(run: ReportedRun, percentile: str) -> int | None:
 def _figures(run: ReportedRun, percentiles: Sequence[str]) -> list[str]:
     marks = of_standings(run.standings, run.stalls.threshold_ns)
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
-    # A mark with blanks around it strikes nothing out.
+    # A mark with blanks around it does not strike text through.
     values = [
         UNKNOWN if value is None else Md(f"{nice_ns(value)} {marks.get(p, '')}".rstrip())
         for p in percentiles
@@ -300,7 +302,7 @@ def _measured(run: ReportedRun) -> list[str]:
 
 
 def _remarks(run: ReportedRun) -> Md:
-    """What a reader of its figures must know; "" for nothing."""
+    """Return the remarks that are needed to read a run's figures; "" if there are none."""
     told: list[str] = [said(run.role, 120)] if run.role else []
     told += [] if run.complete else ["stopped early"]
     told += [join(["applied: ", Md(", ".join(span(one, 60) for one in run.applied[:12]))])] if run.applied else []

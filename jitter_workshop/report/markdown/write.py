@@ -1,8 +1,8 @@
-"""Markdown, written so that no text can become markup: for GitHub's renderer, for others, and for reading as it is.
+"""Write Markdown so that no text can become markup: for GitHub's renderer, for others, and for reading as plain text.
 
-Names that others chose stand in code spans, where nothing is markup and nothing is turned into a link. In sentences the
-characters that could be markup are escaped, and words that GitHub would link (addresses, @mentions, #numbers) or draw
-(:emoji:, $formulas$) become code spans, since an escape does not keep them from it. A paragraph is one line: GitHub's
+Names that others chose stand in code spans, where nothing is markup and nothing becomes a link. In sentences the
+characters that could be markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw
+(:emoji:, $formulas$) become code spans, because an escape does not stop that. A paragraph is one line: GitHub's
 comments break lines where the text does.
 """
 
@@ -23,17 +23,17 @@ _MARKUP = re.compile(r"[\\`*\[\]<>~]")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _BEGINS_BLOCK = re.compile(r"(?:[-+#=]|\d{1,9}(?=[.)]))")
 _WIDEST_COLUMN = 44
-"""So far columns of a table are lined up for whoever reads it as it is."""
+"""Columns of a table are aligned up to this width, for readers of the plain text."""
 
 
 class Md(str):
-    """Text that is Markdown already."""
+    """Hold text that is Markdown already."""
 
     __slots__ = ()
 
 
 def said(text: str, limit: int = LONG) -> Md:
-    """A sentence, or a part of one. At the beginning of a line use :func:`line`."""
+    """Return a sentence, or a part of one, as Markdown. At the beginning of a line use :func:`line`."""
     if isinstance(text, Md):
         return text
     parts, code = list[str](), list[str]()
@@ -49,7 +49,7 @@ def said(text: str, limit: int = LONG) -> Md:
 
 
 def line(text: str, limit: int = LONG) -> Md:
-    """A sentence at the beginning of a line, where a dash or a number could begin a list."""
+    """Return a sentence for the beginning of a line, where a dash or a number could begin a list."""
     told = said(text, limit)
     found = _BEGINS_BLOCK.match(told)
     if found is None or isinstance(text, Md):
@@ -59,7 +59,7 @@ def line(text: str, limit: int = LONG) -> Md:
 
 
 def span(text: str | None, limit: int = 200) -> Md:
-    """A name, a path or a value as it is, in a code span; ``–`` for None."""
+    """Return a name, a path or a value unchanged, in a code span; ``–`` for None."""
     if text is None:
         return Md(UNKNOWN)
     plain = clean(text, limit) or "(empty)"
@@ -70,18 +70,18 @@ def span(text: str | None, limit: int = 200) -> Md:
 
 
 def name(text: str, limit: int = 80) -> Md:
-    """What somebody else named."""
+    """Return a name that others chose, in a code span."""
     return span(text, limit) if clean(text, limit) else Md("(no visible name)")
 
 
 def when(stamp: str | None) -> Md:
-    """A moment in UTC, as a person reads it."""
+    """Return a moment in UTC for people; ``–`` if it is not known."""
     text = minute(stamp or "")
     return said(text, 20) if text else Md(UNKNOWN)
 
 
 def join(parts: Iterable[str], between: str = "") -> Md:
-    """Parts one after another, without those that are empty; plain text is escaped, and keeps a blank at its ends."""
+    """Join parts, without empty ones. Plain text is escaped, and keeps a blank at its ends."""
     return Md(between.join(_part(part) for part in parts if part))
 
 
@@ -94,17 +94,17 @@ def _part(text: str) -> str:
 
 def heading(level: int, text: str, limit: int = 160) -> Md:
     told = said(text, limit)
-    # A mark at the end of a heading belongs to its marks.
+    # A ``#`` at the end of a heading would be taken as a part of its marks.
     return Md(f"{'#' * level} {told[:-1]}\\#" if told.endswith("#") else f"{'#' * level} {told}")
 
 
 def bullets(items: Iterable[str]) -> Md:
-    """A list; "" for none."""
+    """Return a list; "" for no items."""
     return Md("\n".join(f"- {line(item)}" for item in items if item))
 
 
 def fenced(lines: Iterable[str], language: str = "") -> Md:
-    """Lines as they are, in letters of one width. Each is one line already, or is made one."""
+    """Return lines unchanged, in a fixed-width font. Each is one line already, or is made one."""
     shown = [clean_line(one) for one in lines]
     longest = max((len(run) for one in shown for run in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -112,14 +112,15 @@ def fenced(lines: Iterable[str], language: str = "") -> Md:
 
 
 def clean_line(text: str, limit: int = 4_000) -> str:
-    """One line with its blanks as they are, without what draws nothing or steers a terminal."""
+    """Return one line with its blanks unchanged, without invisible characters and characters that control a
+    terminal."""
     if "  " not in text and not text.startswith(" "):
         return clean(text, limit)
     return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[:limit]).rstrip()
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
-    """A table, its columns lined up. ``numbers``: columns that are set flush right."""
+    """Return a table with aligned columns. ``numbers``: the columns that are aligned right."""
     right = frozenset(numbers)
     cells = [[_cell(said(one)) for one in line] for line in (heads, *rows)]
     widths = [min(max(3, *map(_wide, column)), _WIDEST_COLUMN) for column in zip(*cells, strict=True)]
@@ -136,12 +137,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable
 
 
 def picture(alt: str, file: str) -> Md:
-    """A picture that lies beside the file."""
+    """Return a picture that is a file beside the report."""
     return Md(f"![{said(alt, 160)}]({quote(file)})")
 
 
 def _cell(text: str) -> str:
-    # A bar divides even in a code span, unless it is escaped; elsewhere than in tables it is no markup.
+    # A bar ends a cell even in a code span, unless it is escaped. Outside of tables it is no markup.
     return text.replace("|", "\\|")
 
 

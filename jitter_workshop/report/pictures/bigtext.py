@@ -1,4 +1,4 @@
-"""Words in letters of many lines, for a projector: the pictures' own font, drawn into quarters of cells."""
+"""Draw words in letters of many lines, for a projector: the pictures' own font, drawn into quarters of cells."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from jitter_workshop.report.pictures.png import font
 LEAST_ROWS = 4
 """Letters of fewer lines cannot be read."""
 _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
-"""By the quarters that are filled: upper left 1, upper right 2, lower left 4, lower right 8."""
+"""The characters by their filled quarters: upper left 1, upper right 2, lower left 4, lower right 8."""
 _FINE = 8
-"""Each quarter is judged by so many points of its height."""
+"""Points per quarter, each way, that decide if it is filled."""
 _FILLED = 128
-"""Of 255: from this share on a quarter is filled."""
+"""A quarter is filled from this share on, of 255."""
 _STEM = 0.09
-"""A stroke of this font, in heights of a letter; drawn thinner than a quarter is high it would fall through."""
+"""The width of a stroke of this font, in heights of a letter. A stroke thinner than a quarter would disappear."""
 
 
 @lru_cache(maxsize=32)
 def big(text: str, width: int, rows: int) -> tuple[str, ...]:
-    """``text`` on one line of letters, or on two, at most ``width`` cells wide and ``rows`` lines high in all; a single
-    plain line where there is no room for letters that can be read. ``text``: clean already."""
+    """Return ``text`` in one or two lines of letters, at most ``width`` cells wide and ``rows`` lines high in all.
+    Return one plain line where there is no room for readable letters. ``text``: cleaned already."""
     if not text.strip() or width < 8:
         return ()
     for height in range(rows, LEAST_ROWS - 1, -1):
@@ -37,7 +37,7 @@ def big(text: str, width: int, rows: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> list[tuple[str, str]]:
-    """A text broken between two words, the most even way first."""
+    """Return the ways to break a text between two words, the most even one first."""
     words = text.split()
     broken = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
     return sorted(broken, key=lambda two: abs(len(two[0]) - len(two[1])))
@@ -49,13 +49,13 @@ def _cells(text: str, rows: int) -> int:
 
 
 def _drawn(text: str, rows: int) -> tuple[str, ...]:
-    """Letters in ``rows`` lines, from the top of the tallest to the bottom of the lowest."""
+    """Return letters in ``rows`` lines, from the top of the tallest to the bottom of the lowest letter."""
     face = font(2 * rows * _FINE)
     ascent, descent = face.getmetrics()
     fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))
     bolder = max(round((1.25 * _FINE - _STEM * 2 * rows * _FINE) / 2), 0)
     ImageDraw.Draw(fine).text((bolder, 0), text, 255, face, stroke_width=bolder)
-    # All letters of the alphabet need as much: two lines of the same size stand alike.
+    # The height is that of the whole alphabet, so that two lines of the same size have the same height.
     top, bottom = face.getbbox("Hgjl|")[1], face.getbbox("Hgjl|")[3]
     fine = fine.crop((0, round(top), fine.width, round(bottom)))
     sheet = fine.resize((2 * (fine.width // _FINE), 2 * rows), Image.Resampling.BOX)

@@ -1,9 +1,9 @@
-"""The chart as shapes on a sheet, before it is SVG or PNG: lines, words, curves and the marks on them.
+"""Draw the chart as shapes on a sheet, before it is SVG or PNG: lines, words, curves and their marks.
 
-Axes, ticks and ranges are those of ``stats.scale``, so that it shows what the terminal shows. Curves differ by colour
-and by the mark on them; solid where at least ten samples lie beyond, dotted where not; published curves are grey, thin
-and named as published. What others chose (labels) is cleaned here and cut to the room there is; who writes a format
-escapes it. Lengths are pixels of a sheet that is :data:`WIDTH` wide, y grows downward.
+Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
+colour and by mark. They are solid where at least ten samples lie beyond, else dotted. Published curves are grey, thin
+and named as published. Labels from outside are cleaned and shortened here; the module of a format escapes them. Lengths
+are pixels of a sheet that is :data:`WIDTH` wide; y grows downward.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIDTH = 960
 TEXT_PX, TITLE_PX = 14, 18
 CURVE_PX, REFERENCE_PX, MARK_PX, RULE_PX = 2.25, 1.5, 1.5, 1.0
 DOTS_PX = 6.1
-"""From one dot of a dotted line to the next."""
+"""The distance between two dots of a dotted line."""
 
 _PLOT_HEIGHT = 440
 _LEFT, _RIGHT, _TOP = 84, 28, 56
@@ -39,21 +39,21 @@ _NAME_AT = _LEFT + 42
 _COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
 _NAME_ROOM = 570 - _NAME_AT
 _BETWEEN_PX = 6
-"""Between two labels of an axis, at least."""
+"""The least distance between two labels of an axis."""
 _DOWN = 0.35 * TEXT_PX
-"""From the middle of a line of text to the line it stands on."""
+"""The distance from the middle of a line of text to its baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Which curve: the ``number`` among the measured ones, or among the published ones (``reference``)."""
+    """Identify a curve by its ``number`` among the measured curves, or among the published ones (``reference``)."""
 
     number: int
     reference: bool
 
     @property
     def mark(self) -> int:
-        """The form of its mark: with six colours and four forms, 24 curves look each different."""
+        """Return the form of its mark. With six colours and four forms, 24 curves all look different."""
         return (self.number + self.number // 6) % 4
 
 
@@ -65,7 +65,7 @@ def colour_of(palette: Palette, series: Series) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A straight line of the grid, or of an axis."""
+    """Hold a straight line of the grid, or of an axis."""
 
     x1: float
     y1: float
@@ -76,8 +76,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A line of text that stands at (x, y), its ``anchor`` there. ``figure``: digits of one width. ``turned``: it runs
-    upward, centred on (x, y). ``tail``: dim words after it."""
+    """Hold a line of text at (x, y), which is the place of its ``anchor``. ``figure``: digits of one width. ``turned``:
+    the text runs upward, centred on (x, y). ``tail``: dim words after it."""
 
     x: float
     y: float
@@ -91,7 +91,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """A part of a curve, or its ``sample`` in the legend. ``few``: dotted."""
+    """Hold a part of a curve, or its ``sample`` in the legend. ``few``: dotted."""
 
     points: tuple[Point, ...]
     series: Series
@@ -101,7 +101,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark on a curve; that of a published one is hollow."""
+    """Hold a mark on a curve; a published curve's mark is hollow."""
 
     x: float
     y: float
@@ -109,7 +109,7 @@ class Mark:
 
     @property
     def outline(self) -> tuple[Point, ...]:
-        """Its corners; () of a circle of :data:`CIRCLE_PX`."""
+        """Return the mark's corners; () for a circle of :data:`CIRCLE_PX`."""
         return tuple((self.x + dx, self.y + dy) for dx, dy in _OUTLINES[self.series.mark])
 
 
@@ -126,7 +126,7 @@ Shape = Rule | Words | Stroke | Mark
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A sheet ``height`` high with its shapes, those below first."""
+    """Hold a sheet of ``height`` pixels with its shapes; later shapes lie above earlier ones."""
 
     height: int
     title: str
@@ -136,8 +136,8 @@ class Picture:
 
 
 def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | None = None) -> Picture:
-    """The curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: what to show of the
-    curves, one path a curve; None = value by percentile."""
+    """Draw curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: what to show of the
+    curves, with one path per curve; None = value by percentile."""
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
     bottom = _TOP + _PLOT_HEIGHT
@@ -155,7 +155,8 @@ def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | Non
 
 
 def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
-    """As much of a text as fits into so many pixels of any usual typeface; what is cut ends with ``…``."""
+    """Return as much of a text as fits into this number of pixels in any usual typeface. A text that is cut ends with
+    ``…``."""
     if sum(map(_em, text)) * size <= room:
         return text
     left, kept = room / size - _em("…"), ""
@@ -168,7 +169,7 @@ def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
 
 
 class _Plot:
-    """From a view's points to the sheet's."""
+    """Convert a view's points to the sheet's."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -183,7 +184,7 @@ class _Plot:
         return _TOP + share * _PLOT_HEIGHT
 
     def path(self, number: int) -> list[Point]:
-        """A curve's points."""
+        """Return a curve's points."""
         return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
 
 
@@ -213,7 +214,8 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
 
 
 def _x_labels(plot: _Plot, y: float) -> list[Shape]:
-    """The labels below the plot: the last, which says how far a curve reaches, and of the others those with room."""
+    """Return the labels below the plot: always the last one, which shows how far a curve reaches, and the others that
+    have room."""
     found: list[Shape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
@@ -227,7 +229,7 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
 
 
 def _below(x: float, y: float, label: str) -> Words:
-    """A tick's label under its line, or as far to the right as the sheet goes."""
+    """Return a tick's label under its line; at the right edge the label ends at the edge."""
     edge = WIDTH - 4
     if x + sum(map(_em, label)) * TEXT_PX / 2 > edge:
         return Words(edge, y, label, "dim", "end")
@@ -235,7 +237,7 @@ def _below(x: float, y: float, label: str) -> Words:
 
 
 def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
-    """The line, solid then dotted, and a few marks on it."""
+    """Return the line, solid then dotted, and a few marks on it."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
@@ -243,7 +245,8 @@ def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Where a curve shows its mark: at its end, and about every decade, staggered from curve to curve."""
+    """Return the places of a curve's marks: at its end, and about once per decade, at different places from curve to
+    curve."""
     if not points:
         return []
     found = [points[-1]]
@@ -262,7 +265,7 @@ def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: in
         y = top + 16 + number * _LEGEND_LINE
         shapes.append(Stroke(((_LEFT, y - 5), (_LEFT + 30, y - 5)), one, sample=True))
         shapes.append(Mark(_LEFT + 15, y - 5, one))
-        # Where a curve comes from is never cut away by its label.
+        # The label is shortened, and never the origin.
         origin = fitted(clean(curve.origin, 30), _NAME_ROOM / 2)
         label = fitted(_label(curve), _NAME_ROOM - (sum(map(_em, origin)) + 0.4) * TEXT_PX)
         shapes.append(Words(_NAME_AT, y, label, tail=origin))
@@ -278,7 +281,7 @@ def _label(curve: PercentileCurve) -> str:
 
 
 def _em(character: str) -> float:
-    """About how wide a character is, in heights of the type: rather too much than too little."""
+    """Return the approximate width of a character, in heights of the type; it is never too small."""
     if character in "iljtfI.,:;'|! ()[]":
         return 0.41
     if unicodedata.combining(character):

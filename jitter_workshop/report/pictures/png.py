@@ -1,8 +1,8 @@
-"""The chart as PNG, for where SVG cannot be shown: the same drawing, twice as fine as its pixels are counted.
+"""Draw the chart as PNG, for readers that cannot show SVG: the same drawing, with two pixels per pixel of the sheet.
 
-Lines are drawn larger and averaged down, band by band, so that a long legend costs no memory. Letters are those of the
-font in the assets: a bare server has none, and the picture is the same on every host. A character that the font lacks
-is a box.
+Lines are drawn larger and averaged down, band by band, so that a long legend costs no memory. The letters come from the
+font in the assets: a bare server has no fonts, and so the picture is the same on every host. A character that the font
+lacks is drawn as a box.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Picture, Rule, 
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
-"""Pixels of the file to one of the drawing's, each way."""
+"""Pixels of the file per pixel of the drawing, each way."""
 
 _OVER = 4
-"""Points to a pixel of the file, each way, before they are averaged: 17 shades of an edge."""
+"""Points per pixel of the file, each way, before they are averaged: an edge has 17 shades."""
 _SCALE = FINE * _OVER
 _BAND = 96
 _REACH = 8
-"""No stroke or mark reaches further from its points."""
+"""No stroke or mark reaches further from its points than this."""
 _DPI = 96 * FINE
 _BOLD = 0.6
-"""The font has one weight; a title is drawn so many pixels thicker."""
+"""The extra pixels that make a title bold: the font has one weight."""
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def render_png(
     curves: Sequence[PercentileCurve], title: str = "", view: View | None = None, *, theme: Theme = "light"
 ) -> bytes:
-    """The same as ``svg.render_svg`` as the bytes of a PNG file; it cannot follow its reader, so ``theme`` is chosen
-    here."""
+    """Return the bytes of a PNG file with the same chart as ``svg.render_svg``. A PNG cannot follow its reader's theme,
+    so ``theme`` is chosen here."""
     drawn = drawing.picture(curves, title, view)
     palette = PALETTES[theme]
     sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.background)
@@ -64,7 +64,7 @@ def _encoded(sheet: Image.Image, drawn: Picture) -> bytes:
 
 
 def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
-    """What of the lines lies between ``top`` and ``top + height``."""
+    """Return the part of the lines between ``top`` and ``top + height``."""
     large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
     pen = ImageDraw.Draw(large)
     for shape in shapes:
@@ -81,7 +81,7 @@ def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> I
 
 
 def _extent(shape: Shape) -> tuple[float, float]:
-    """From which y to which."""
+    """Return the lowest and the highest y of a shape."""
     if isinstance(shape, Rule):
         return min(shape.y1, shape.y2), max(shape.y1, shape.y2)
     if isinstance(shape, Stroke):
@@ -91,7 +91,7 @@ def _extent(shape: Shape) -> tuple[float, float]:
 
 
 def _rule(pen: ImageDraw.ImageDraw, rule: Rule, top: int, palette: Palette) -> None:
-    """On whole pixels of the file, so that it is as sharp as can be."""
+    """Draw a rule on whole pixels of the file, so that it is sharp."""
     x1, y1, x2, y2 = (
         round(v * FINE) * _OVER for v in (rule.x1 - 0.5, rule.y1 - top - 0.5, rule.x2 + 0.5, rule.y2 - top + 0.5)
     )
@@ -112,7 +112,7 @@ def _stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, top: int, palette: Palette
 
 
 def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
-    """Points on a line, ``step`` apart along it, from its beginning."""
+    """Yield points on a line, ``step`` apart along it, from its beginning."""
     ahead = 0.0
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
         length = math.hypot(x2 - x1, y2 - y1)
@@ -158,7 +158,7 @@ def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
 def _write_upward(
     sheet: Image.Image, text: str, at: tuple[float, float], face: ImageFont.FreeTypeFont, colour: str
 ) -> None:
-    """Turned by a quarter, centred on x's line and standing on it."""
+    """Write a text turned by a quarter, centred on x's line and standing on it."""
     ascent, descent = face.getmetrics()
     mask = Image.new("L", (math.ceil(face.getlength(text)) + 2, ascent + descent))
     ImageDraw.Draw(mask).text((1, ascent), text, 255, face, "ls")
@@ -169,6 +169,6 @@ def _write_upward(
 
 @cache
 def font(pixels: int) -> ImageFont.FreeTypeFont:
-    """The pictures' font, so many pixels high."""
+    """Return the pictures' font with this height in pixels."""
     found = resources.files("jitter_workshop.assets").joinpath("fonts/DejaVuSans.ttf").read_bytes()
     return ImageFont.truetype(io.BytesIO(found), pixels)

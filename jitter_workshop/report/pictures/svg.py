@@ -1,7 +1,7 @@
-"""The chart as a picture: one self-contained SVG, light or dark as the reader's system is, with no script in it.
+"""Draw the chart as one self-contained SVG, light or dark after the reader's system, without a script.
 
-What it shows is ``report.pictures.drawing``'s. Every id and every rule of style carries the picture's own name
-(``scope``), so that several pictures, and the page around them, keep out of each other's way.
+The shapes come from ``report.pictures.drawing``. Every id and every rule of style contains the picture's own name
+(``scope``), so that several pictures and the page around them do not affect each other.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def render_svg(
     scope: str = "chart",
     theme: Theme | None = None,
 ) -> str:
-    """The curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
+    """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
 
-    ``view``: what to show of the curves, one path a curve; None = value by percentile. ``scope``: the picture's own id,
-    which must differ from that of every other one in a page. ``theme``: None follows the reader's system, and is light
-    on paper. Raises ValueError for a scope that is no plain word in lower case.
+    ``view``: what to show of the curves, with one path per curve; None = value by percentile. ``scope``: the picture's
+    own id; it must be unique in a page. ``theme``: None follows the reader's system, and is light on paper. Raises
+    ValueError for a scope that is not a plain word in lower case.
     """
     if not _SCOPE.fullmatch(scope):
         raise ValueError(f"a picture's scope is lower-case letters, digits and dashes, not {scope!r}")
@@ -82,7 +82,7 @@ def _colours(scope: str, series: Sequence[Series], palette: Palette) -> str:
 
 
 def _class(series: Series) -> str:
-    """``c0``, ``c1``, … for measured curves, ``r0``, … for published ones."""
+    """Return the class of a curve: ``c0``, ``c1``, … for measured curves, ``r0``, … for published ones."""
     return f"{'r' if series.reference else 'c'}{series.number}"
 
 

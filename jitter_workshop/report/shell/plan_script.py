@@ -1,7 +1,7 @@
-"""``plan --sh``: a plan as a POSIX shell script, with its undo, for whoever has the rights.
+"""Write a plan as a POSIX shell script with its undo, for a user with root's rights: ``plan --sh``.
 
-The script needs nothing of this project. It looks at everything before it writes: what no longer says what it said
-when the plan was made is left alone and reported; what the kernel refuses is reported and the rest is done.
+The script needs nothing of this project. It reads every setting before it writes. A setting that has changed since the
+plan was made is left alone and reported. A write that the kernel refuses is reported, and the rest is done.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from jitter_workshop.tuning.ordering import CPUS, Target, facts, ordered
 from jitter_workshop.tuning.switched import read_switched
 
 _COMMANDS = {"update-grub": "update-grub"}
-"""What a change's ``then`` may name, and the command for it."""
+"""The names in a change's ``then``, and the command for each."""
 
 
 def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
-    """Make the script. ``host``: its name; ``made``: the date, both only said. ``opened``: CPU lists that the kernel
-    may give a task when the plan's CPUs and sets come and go (``opened_by``)."""
+    """Return the script. ``host``: its name; ``made``: the date; both only appear in a comment. ``opened``: CPU lists
+    that the kernel may give a task when the plan's CPUs and sets come and go (``opened_by``)."""
     forward = [step(change, undo=False) for change in plan.changes]
     returning = _way_back(plan)
     back = [step(change, undo=True) for change in returning]
@@ -46,20 +46,20 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """The CPU lists that the kernel may give tasks of their own accord while this plan is made and taken back."""
+    """Return the CPU lists that the kernel may give tasks by itself while this plan is applied and undone."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 
 
 def _way_back(plan: Plan) -> list[Change]:
-    """The changes in the order in which they are taken back; those of the boot first, which outlive one."""
+    """Return the changes in the order in which they are undone, the boot changes first: they outlast a boot."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
     return [newest[n] for n in ordered([Target(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
-    """A sentence for each tunable of a plan without a write: why; [] for any other plan."""
+    """Return a sentence for each tunable of a plan without writes, with the reason; [] for any other plan."""
     if plan.changes:
         return []
     found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
@@ -89,14 +89,14 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
         *nothing,
         "#",
-        "#   sh plan.sh apply    writes them, each only where it still says what it said then",
-        "#   sh plan.sh undo     writes back what stood there, in an order that the host keeps",
+        "#   sh plan.sh apply    writes them, each only if its value is still the one before",
+        "#   sh plan.sh undo     writes back the values before, in an order that works",
         "#",
         "# It knows nothing of masks that were set after it was printed: ending a set overwrites these.",
         "#",
         "# Exit codes: 0 all done, 1 something was left alone or refused (said on stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
-        "# shellcheck disable=SC2016 # what stands in single quotes is meant as it stands",
+        "# shellcheck disable=SC2016 # text in single quotes is meant literally",
         "set -eu",
         "",
     ]
@@ -109,7 +109,7 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
 
 
 def _functions(called: set[str]) -> list[str]:
-    """The texts of the functions that are called, and of those that these call, in the order of ``FUNCTIONS``."""
+    """Return the texts of the called functions, and of the functions that these call, in the order of ``FUNCTIONS``."""
     wanted = set(called)
     while more := {need for name in wanted for need in NEEDS.get(name, ())} - wanted:
         wanted |= more
@@ -126,7 +126,8 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Another boot has undone what lasts only as long as a boot, and its files may mean other devices."""
+    """Return lines that stop after another boot: it has undone all that lasts only until a reboot, and the files may
+    now belong to other devices."""
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
@@ -143,15 +144,15 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """The steps back; what outlives a boot is undone, and what follows it done, before the script asks whether this is
-    still the same boot."""
+    """Return the steps back. Changes that outlast a boot are undone, with their follow-up commands, before the script
+    asks if this is still the same boot."""
     asked = False
     lines: list[str] = []
     known = {c: facts(c.path, c.kind, c.before) for c in returning}
     switches = {
         c for c, found in known.items() if found.group == "cpus" and CPUS in found.makes and c.kind != "cpu-cycle"
     }
-    # To end a partition with a CPU offline takes that CPU from every task (kernels before 6.2).
+    # On kernels before 6.2, ending a partition with a CPU offline takes that CPU from every task.
     ending = {c for c, found in known.items() if c.kind in ("partition", "cgroup") and CPUS in found.needs}
     for change, line in zip(returning, back, strict=True):
         if change.when == "runtime" and not asked:
@@ -165,7 +166,7 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 
 
 def _is_back(change: Change) -> list[str]:
-    """Stop the way back where a CPU that left did not return."""
+    """Stop the undo if a CPU that went offline did not come back."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
     words = f"stopped: {clean(change.path, 120)} does not say {clean(change.before, 20)}: the partition stays, because "
     words += "tasks would lose that CPU with it; bring it back and run undo again"
@@ -183,7 +184,7 @@ def _afterwards(plan: Plan) -> list[str]:
 
 
 def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
-    """The steps with each tunable's reason above its first one."""
+    """Return the steps with each tunable's reason above its first one."""
     lines: list[str] = []
     told = ""
     for change, line in zip(plan.changes, steps, strict=True):

@@ -1,7 +1,7 @@
-"""How each kind of setting is looked at and written by a shell: one line for a change, and the functions it calls.
+"""Define how a shell reads and writes each kind of setting: one line per change, and the functions that it calls.
 
-A function leaves alone what says something else than expected, where the setting is one text that it can read, and
-reports what is refused; both set ``failed``.
+A function leaves a setting alone if its value is not the expected one and can be read as one text. It reports a write
+that is refused. Both set ``failed``.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ then_do() { # COMMAND
 }
 """,
 }
-"""Name → text. A script has those that it calls, and those that they call."""
+"""Name → text. A script contains the functions that it calls, and those that they call."""
 
 NEEDS = {
     "file": ("meaning",),
@@ -269,17 +269,17 @@ NOT_BY_A_SCRIPT = {
         ("grub-entry", "grub-once", "grub-next"), "a script cannot copy GRUB's default entry as it will be when it runs"
     ),
 }
-"""Kinds that no script can do, and why; every other kind has its line."""
+"""Kinds of setting that no script can change, and why; every other kind has its line."""
 
 
 def quote(text: str) -> str:
-    """``text`` as one word of the shell, whatever is in it; a NUL, which no word can hold, becomes a blank."""
+    """Return ``text`` as one word of the shell, for any content. A NUL, which no word can hold, becomes a blank."""
     return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """One line that makes the change, or takes it back; what a script cannot do is said when it runs, with the reason
-    and the command that can."""
+    """Return one line that makes the change, or undoes it. If a script cannot do it, the line reports that when it
+    runs, with the reason and the command that can."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:
@@ -302,7 +302,7 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind == "frequency-limit":
         return f"limit {path} {quote(first)} {quote(last)}"
     if kind in ("irq-across", "mask-across"):
-        # Its driver has put it anywhere since a CPU came or went.
+        # The driver may have chosen any value since a CPU came or went.
         form = "cpu-list" if kind == "irq-across" else "cpu-mask"
         return f"file {form} {path} '*' {quote(_listed(form, last))}"
     if kind == "irq-thread" and task is not None:
@@ -314,7 +314,7 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind in ("cgroup", "folder"):
         return f"folder {quote(last)} {path}"
     if kind == "cgroup-cpus":
-        # The group that held these CPUs is removed next, and takes its list with it.
+        # The group that held these CPUs is removed next, and its list with it.
         return "true" if undo and not last else f"file cpu-list {path} {quote(first)} {quote(last)}"
     if kind == "cpuset":
         words = last.split(" ")
@@ -341,7 +341,8 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
 
 
 def _dirty_limit(path: str, first: str, last: str) -> str | None:
-    """A share and a number of bytes are two files, of which the one that is written sets the other to 0."""
+    """Return the line for a dirty limit. A share and a number of bytes are two files; writing one of them sets the
+    other to 0."""
     if first.endswith("%") != last.endswith("%"):
         place = path if last.endswith("%") else f"{path.removesuffix('_ratio')}_bytes"
         return f"file number {quote(place)} 0 {quote(last.rstrip('%'))}"
@@ -356,7 +357,7 @@ def _drop_in(parameters: str) -> str:
 
 
 def _alternatives(text: str) -> str:
-    """``0 or 0-2`` as ``0 0-2``, each in the form in which the kernel lists it; the first is what is written."""
+    """Return ``0 or 0-2`` as ``0 0-2``, each in the form in which the kernel lists it. The first one is written."""
     return " ".join(_listed("cpu-list", part) for part in text.split(" or "))
 
 

@@ -1,4 +1,4 @@
-"""A class's board in text: students × chapters, those who are stuck first, a machine that is silent as such."""
+"""Show a class's board as text: students × chapters, stuck students first, and a line for each silent machine."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _TITLE = 22
 _MOST_NAMED = 12
 
 Near = Callable[[BoardRow, PostedChapter], bool | None]
-"""Whether a guess was near; None where nothing can be said."""
+"""A function that says if a guess was near; None where this is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A chapter of the course. ``sets``: whether it sets something, so that there is a mark for that."""
+    """Hold a chapter of the course. ``sets``: it sets something, so it has a mark for its setting."""
 
     number: int
     id: str
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``board``: None where it is silent, with the reason in ``error``."""
+    """Hold a machine's board. ``board`` is None for a silent machine, with the reason in ``error``."""
 
     host: str
     board: Board | None
@@ -50,8 +50,8 @@ class Machine:
 
 
 def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Near, style: Style) -> str:
-    """All machines: the silent ones are told first, for nobody sees what is missing in a long table. At the end who is
-    stuck, once more: on a low terminal that is what is still to be seen."""
+    """Return the boards of all machines. Silent machines come first, because a missing row is easily overlooked in a
+    long table. The stuck students are named again at the end: on a low terminal only the end is visible."""
     lines = [style.paint(_silent(one), "attention") for one in machines if one.board is None]
     boards = [(one.host, one.board) for one in machines if one.board is not None]
     used = {chapter.id for _, board in boards for row in board.rows for chapter in row.posted.chapters}
@@ -69,21 +69,22 @@ def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Nea
 
 
 def who(row: BoardRow) -> str:
-    """A member, and with whom they say they are: the row is theirs alone, and nobody else was asked."""
+    """Return a member and the people that they say they are with. The row belongs to the member alone; the others did
+    not confirm it."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """The newest run (of a chapter, where one is named), and the best one like it."""
+    """Return the newest run (of a chapter, if one is named), and the best run like it."""
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
     return last, best_like(row, last) if last is not None else None
 
 
 def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
-    """The run with the lowest value (``compared_at``) among those of the same chapter and workload: others do not
-    compare. None where none reaches so far."""
+    """Return the run with the lowest value (``compared_at``) among the runs of the same chapter and workload; other
+    runs do not compare. None if no run has that value."""
     by = compared_at(row.posted, run)
     alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (run.chapter, run.workload)]
     known = [(ns, one) for one in alike if (ns := one.value_at(by)) is not None]
@@ -100,7 +101,8 @@ class _Layout:
 
 
 def _layout(columns: Sequence[Column], boards: Sequence[tuple[str, Board]], style: Style) -> _Layout:
-    """The newest chapters stay where not all have room: that is where people are."""
+    """Return the layout of the table. Where not all chapters have room, the newest ones stay: the class is working
+    there."""
     longest = max((len(who(row)) for _, board in boards for row in board.rows), default=0)
     now = 3 + _TITLE + 11 if style.width >= _TITLES_FROM else 12
     fixed = 2 + now + 2 * _VALUE + _IDLE + 1
@@ -190,14 +192,14 @@ def _legend(layout: _Layout, unknown: int) -> list[str]:
         lines += wrap(said, style.width)
     marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last, best: the newest curve and the lowest like it, at the percentile that its chapter asks about,"
-        f" else p{BEST_BY:g} (spin: p99.9999); by their own programs."
+        "last, best: the newest curve and the lowest comparable one, at the percentile that its chapter asks about,"
+        f" else p{BEST_BY:g} (spin: p99.9999); as their own programs report."
     )
     return [style.paint(line, "dim") for line in (*lines, *_packed(marks, style.width), *wrap(what, style.width))]
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Who is stuck, the longest first, with the machine where there are several."""
+    """Return the stuck students, the longest first, with the machine where there are several."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -205,7 +207,7 @@ def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
 
 
 def _packed(items: Sequence[str], width: int) -> list[str]:
-    """In as few lines as fit, none of them broken."""
+    """Return items in as few lines as possible, none of them broken."""
     lines: list[str] = []
     for item in items:
         if lines and columns_of(lines[-1]) + 3 + columns_of(item) <= width:

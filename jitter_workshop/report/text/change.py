@@ -1,4 +1,4 @@
-"""What an apply or a restore did, as text."""
+"""Describe the result of an apply or a restore as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REBOOT = "A part of it takes effect with the next boot."
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, held: bool = False) -> str:
-    """The result of an apply, ending with a line break."""
+    """Return the result of an apply, ending with a line break."""
     count = len(result.applied)
     made = tally(one.tunable for one in result.applied)
     lines = [style.paint(f"Applied: {made}.", "good" if count else "strong")]
@@ -22,7 +22,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
     if differently:
         lines += ["", style.paint("SAYS SOMETHING ELSE THAN WAS WRITTEN", "attention")]
         for one in differently:
-            said = f"{one.path}: {_shown(one.after)} was written, it says {_shown(one.read_back)}"
+            said = f"{one.path}: {_shown(one.after)} was written, read back is {_shown(one.read_back)}"
             lines += _item(said, style)
     lines += _refused(result.refused, style)
     if result.needs_reboot:
@@ -34,10 +34,10 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
 
 
 def restored(result: RestoreResult, style: Style) -> str:
-    """The result of a restore, ending with a line break."""
+    """Return the result of a restore, ending with a line break."""
     removed = result.trace_instances_removed
     if not result.restored and not result.left_alone and not removed and not result.needs_reboot:
-        return "Nothing to give back: nothing of this host is changed by this tool.\n"
+        return "Nothing to give back: no setting of this host is changed by this tool.\n"
     lines = []
     if result.needs_reboot and not result.restored and not result.left_alone:
         lines += ["Everything had been given back already."]
@@ -57,9 +57,9 @@ def restored(result: RestoreResult, style: Style) -> str:
 
 
 def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], style: Style) -> str:
-    """What ``restore`` would give back, ending with a line break. ``traces``: names of left-over instances."""
+    """Return what ``restore`` would give back, ending with a line break. ``traces``: names of left-over instances."""
     if not entries and not problems and not traces:
-        return "Nothing of this host is changed by this tool.\n"
+        return "No setting of this host is changed by this tool.\n"
     lines = []
     if entries or problems:
         lines += [style.paint(f"Applied now: {tally(entry.tunable for entry in entries)}.", "strong")]

@@ -1,4 +1,4 @@
-"""``status --explain ID``: one check: why it matters, what stands, the risk, the undo, how to look by hand."""
+"""Explain one check for ``status --explain ID``: why it matters, its value, the risk, the undo, how to look by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.tuning.context import Host
 
 _LABEL = 14
 _FILES = 24
-"""Files that are listed; the pattern says the rest."""
+"""Files that are listed; the pattern stands for the rest."""
 
 _RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
 _WHEN = {
@@ -28,9 +28,9 @@ _WHEN = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One check in full. ``facts``: (name, sentence), only those with something to say. ``files``: (path, what it says
-    now, "" where that is not read here); ``more_files``: how many are not listed. ``by_hand``: commands that show the
-    same."""
+    """Hold one check in full. ``facts``: (name, sentence), without empty ones. ``files``: (path, its value now; ""
+    where that is not read here). ``more_files``: the number of files that are not listed. ``by_hand``: commands that
+    show the same."""
 
     facts: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
@@ -39,7 +39,8 @@ class Explained:
 
 
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
-    """All there is to say of a check, with its files read now. ``check``: what ``tunable`` says of ``host``."""
+    """Return the full explanation of a check, with its files read now. ``check``: the assessment of ``host`` by
+    ``tunable``."""
     facts = [("why", tunable.why), ("what stands", _stands(check))]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
@@ -63,7 +64,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
 
 
 def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str:
-    """The page, ending with a line break. ``check``: what ``tunable`` says of ``host``."""
+    """Return the page, ending with a line break. ``check``: the assessment of ``host`` by ``tunable``."""
     mark, word, colour = MARKS[check.state]
     lines = [
         style.paint(f"{tunable.title} ({tunable.id})", "strong"),
@@ -84,7 +85,7 @@ def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str
 
 
 def _of_another_loader(pattern: str, host: Host) -> bool:
-    """Whether a file is a boot loader's that this host has not."""
+    """Return True for a file of a boot loader that this host does not have."""
     return pattern.startswith("/boot/") and not host.root.is_dir(pattern.rpartition("/")[0])
 
 
@@ -95,7 +96,7 @@ def _stands(check: Assessment) -> str:
 def _undo(tunable: Tunable) -> str:
     if tunable.when == "boot":
         return f"jitter-workshop restore {tunable.id} takes out what was added; the boot after that is as before"
-    return f"jitter-workshop restore {tunable.id} writes back what stood there, unless somebody changed it since"
+    return f"jitter-workshop restore {tunable.id} writes back the value before, unless somebody changed it since"
 
 
 def _fact(name: str, text: str, style: Style) -> list[str]:
@@ -105,7 +106,7 @@ def _fact(name: str, text: str, style: Style) -> list[str]:
 
 
 def _says(setting: Setting) -> str:
-    """What a file says now, or why that is not known."""
+    """Return a file's value now, or why it is not known."""
     return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
 
 

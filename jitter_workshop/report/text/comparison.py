@@ -1,4 +1,4 @@
-"""Comparisons as text: at most 80 columns, no escapes; it may go to a terminal, a file or a mail."""
+"""Show comparisons as text for a terminal, a file or a mail: at most 80 columns, no escapes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WITHOUT_PROOF = "Single runs cannot prove anything: the same thing measured twi
 def render_all(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, wanted: str | None = None
 ) -> str:
-    """One comparison as :func:`render`; several as one table, a column a run, or a line a run where the columns would
-    not fit. ``wanted``: a measure that must not be left out there. Ends with a line break."""
+    """Return one comparison as :func:`render`, or several as one table. The table has a column per run, or a line per
+    run where the columns would not fit. ``wanted``: a measure that must be in that table. Ends with a line break."""
     if len(found) == 1:
         return render(found[0], baseline, others[0], metric)
     names = ["A", *(f"B{n}" for n in range(1, len(found) + 1))]
@@ -46,7 +46,7 @@ def render_all(
 
 
 def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> str:
-    """The two runs, the rows, and what may be said of them, ending with a line break."""
+    """Return the two runs, the rows, and the comparison's text, ending with a line break."""
     lines = [f"{baseline.id} → {other.id} · {clean(metric, 30)}", ""]
     if baseline.label or other.label:
         lines.insert(0, f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}")
@@ -63,7 +63,8 @@ def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> st
 
 
 def ratio_text(ratio: float | None) -> str:
-    """A ratio in three digits: ``1.15×``, ``57×``, ``1/57``; ``–`` where unknown, ``=`` where the values are equal."""
+    """Return a ratio in three digits: ``1.15×``, ``57×``, ``1/57``; ``–`` where unknown, ``=`` where the values are
+    equal."""
     if ratio is None:
         return "–"
     if ratio == 1.0:
@@ -76,7 +77,8 @@ def ratio_text(ratio: float | None) -> str:
 
 
 def marks_of(run: Run, metric: str) -> dict[str, str]:
-    """Measure → the mark of what a run's percentile stands on, for those that it knows."""
+    """Return measure → mark for the percentiles that a run knows. A mark shows that few samples or stalls lie
+    beyond."""
     summary = run.histograms.get(metric)
     if summary is None:
         return {}
@@ -85,13 +87,13 @@ def marks_of(run: Run, metric: str) -> dict[str, str]:
 
 
 def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> list[str]:
-    """What the marks of the measures shown mean, after a blank line; nothing where there are none."""
+    """Return the meaning of the marks of the shown measures, after a blank line; [] without marks."""
     found = sample_support.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
     return ["", *found] if found else []
 
 
 def _line(name: str, a: str, b: str, ratio: str, mark_a: str = "", mark_b: str = "") -> str:
-    """A mark stands in the blank behind its value."""
+    """Return a row; a mark stands in the blank behind its value."""
     a, b = f"{a:>{_COLUMN}}{mark_a or ' '}", f"{b:>{_COLUMN - 1}}{mark_b or ' '}"
     return f"{name:<{_LABEL}}{a}{b}{ratio:>{_RATIO - 1}}".rstrip()
 
@@ -103,7 +105,7 @@ def _who(name: str, run: Run, unlike: Sequence[str]) -> str:
 
 
 def _by_measure(heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]) -> list[str]:
-    """A line a measure, two columns a run: its value, and the ratio to A. ``marks``: A's first."""
+    """Return a line per measure, with two columns per run: its value, and the ratio to A. ``marks``: A's first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     lines = [
         f"{'':<{_NAME}}{'A':>{_A}}" + "".join(f"{head:>{_VALUE}}{head + '/A':>{_SHORT}}" for head in heads).rstrip()
@@ -128,7 +130,7 @@ def _by_run(
     measures: Sequence[str],
     marks: Sequence[Mapping[str, str]],
 ) -> list[str]:
-    """A line a run, A first: five measures, of which the first and the fourth with their ratio to A."""
+    """Return a line per run, A first, with five measures; the first and the fourth have their ratio to A."""
     stalls, stolen, middle, tail, worst = measures
     lines = [
         f"{'':<{_NAME}}{_short(stalls):>{_VALUE}}{'/A':>{_SHORT}}{'stolen':>10}{_short(middle):>{_VALUE}}"
@@ -149,17 +151,17 @@ def _by_run(
 
 
 def _value(value: str, before: str) -> str:
-    """A column, with the mark of the value before it in its first blank."""
+    """Return a column, with the mark of the value before it in its first blank."""
     return f"{before}{value:>{_VALUE - len(before)}}"
 
 
 def _behind(ratio: str, mark: str) -> str:
-    """A ratio's column, with the mark of its value in its first blank."""
+    """Return a ratio's column, with the mark of its value in its first blank."""
     return f"{mark}{ratio:>{_SHORT - len(mark)}}"
 
 
 def _ratio(row: ComparisonRow | None) -> str:
-    """In at most seven characters, so that columns stay apart."""
+    """Return a ratio in at most seven characters, so that columns stay apart."""
     if row is None:
         return "–"
     if row.ratio is not None and row.ratio != 1.0 and not 1e-4 < row.ratio < 1e4 and row.ratio > 0:
@@ -172,7 +174,7 @@ def _short(measure: str) -> str:
 
 
 def _place(measure: str) -> tuple[int, float]:
-    """Where a measure stands in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
+    """Return the place of a measure in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
     if measure.startswith(STALLS_PREFIX):
         return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
     if measure.startswith("p"):

@@ -1,5 +1,5 @@
-"""``explain RUN`` without a trace, for a terminal: what was counted, what that can and cannot say, and what this user
-may look at by hand (Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
+"""Show ``explain RUN`` for a run without a trace: the counters, their limits, and commands that this user may run by
+hand (Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 ROWS = 8
-"""How many interrupts and softirqs are shown; all is in the JSON."""
+"""Interrupts and softirqs that are shown; the JSON has all of them."""
 
 THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
 
 _OF_THREADS, _OF_CPUS, _OF_COUNTS = (9, 9, 11, 7, 6, 7), (11, 11, 11, 11), (6, 11, 11)
-"""Columns of the tables; a name has what the narrowest terminal leaves it, at least 11."""
+"""Widths of the columns of the tables. A name has the rest of the line, at least 11 columns on the narrowest
+terminal."""
 
 _UNKNOWN = "–"
 _PID = "$(pgrep -u $UID -nf bench.worker)"
@@ -29,14 +30,14 @@ _PID = "$(pgrep -u $UID -nf bench.worker)"
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """A command that this user may run beside a measurement, and what it shows."""
+    """Hold a command that this user may run beside a measurement, and what it shows."""
 
     command: str
     shows: str
 
 
 def render(report: CounterReport, style: Style, label: str = "") -> str:
-    """The whole report, ending with a line break. ``label``: what the run is called."""
+    """Return the whole report, ending with a line break. ``label``: the run's label."""
     width = min(style.width, WIDEST)
     style = Style(width, style.colour)
     title = f"{clean(label, 40) or 'Run'} · {clean(report.run, 40)}"
@@ -54,7 +55,7 @@ def render(report: CounterReport, style: Style, label: str = "") -> str:
 
 
 def headline(report: CounterReport) -> str:
-    """How many stalls, and that nothing but counters is known of them."""
+    """Return the number of stalls, and that only counters are known about them."""
     stalls = f"{report.stalls:,} stall" + ("" if report.stalls == 1 else "s")
     return (
         f"{stalls} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · counters only, no kernel "
@@ -63,7 +64,7 @@ def headline(report: CounterReport) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """What the counters say of the stalls' time, in sentences that claim no more than that."""
+    """Yield sentences on what the counters say about the stalls' time; they claim no more than that."""
     if not report.stalls:
         yield "No stall to explain."
     elif report.waited_ns is None:
@@ -85,11 +86,11 @@ def verdict(report: CounterReport) -> Iterator[str]:
             )
         else:
             yield f"{said}: that may be all of it, though waits too short for a stall are in it, too."
-    yield "Counters do not say who had the CPU, nor which stall was whose. A trace does."
+    yield "Counters do not say who had the CPU, nor which task caused which stall. A trace does."
 
 
 def threads(report: CounterReport, style: Style) -> Iterator[str]:
-    """A row for each measured thread."""
+    """Yield a row for each measured thread."""
     if not report.threads:
         return
     name = style.width - sum(_OF_THREADS)
@@ -109,7 +110,7 @@ def threads(report: CounterReport, style: Style) -> Iterator[str]:
 
 
 def cpus(report: CounterReport, style: Style) -> Iterator[str]:
-    """A row for each CPU whose tasks were counted, all together, and what the hypervisor took there."""
+    """Yield a row for each CPU whose tasks were counted, all together, and the hypervisor's time there."""
     known = [c for c in report.cpus if c.ran_ns is not None]
     if not known:
         stolen = [c for c in report.cpus if c.steal_ns]
@@ -127,7 +128,7 @@ def cpus(report: CounterReport, style: Style) -> Iterator[str]:
 
 
 def interruptions(report: CounterReport, style: Style) -> Iterator[str]:
-    """The commonest interrupts and softirqs on the CPUs of the run: how often, never how long."""
+    """Yield the most frequent interrupts and softirqs on the CPUs of the run: how often, never how long."""
     rows = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     if not rows:
         return
@@ -140,14 +141,14 @@ def interruptions(report: CounterReport, style: Style) -> Iterator[str]:
 
 
 def others(report: CounterReport) -> Iterator[str]:
-    """Tasks of others that were seen there, and time that has no name."""
+    """Yield tasks of others that were seen there."""
     for load in report.disturbed[:ROWS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
         yield f"Also there: {called(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."
 
 
 def stall_line(number: int, stall: CountedStall) -> str:
-    """A stall in a line: its length, when and where."""
+    """Return a stall in one line: its length, when and where."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
@@ -155,11 +156,11 @@ def stall_line(number: int, stall: CountedStall) -> str:
 
 
 def level(report: CounterReport) -> str:
-    """What the host's perf_event_paranoid means for a user without CAP_PERFMON, in a sentence or two."""
+    """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in a sentence or two."""
     value = report.perf_event_paranoid
     if value is None:
         reason = clean(report.notes.get("perf_event_paranoid", "it cannot be read"), 120)
-        return f"What perf may do here is not known ({reason})."
+        return f"It is not known what perf may do here ({reason})."
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
@@ -176,7 +177,7 @@ def level(report: CounterReport) -> str:
 
 
 def by_hand(report: CounterReport, seconds: int = 10) -> tuple[ByHand, ...]:
-    """What needs no more rights than this user had, to be run while a measurement goes on."""
+    """Return the commands that need no more rights than this user had, to be run during a measurement."""
     value, which = report.perf_event_paranoid, CpuSet.of(c.cpu for c in report.cpus)
     found = [
         ByHand(
@@ -205,7 +206,7 @@ def by_hand(report: CounterReport, seconds: int = 10) -> tuple[ByHand, ...]:
 
 
 def to_ask_for(report: CounterReport, seconds: int = 10) -> tuple[ByHand, ...]:
-    """What an administrator can allow, the smallest first."""
+    """Return what an administrator can allow, the smallest right first."""
     value = report.perf_event_paranoid
     found = []
     if value is not None and value > WHOLE:
@@ -234,7 +235,7 @@ def _whole_cpus(which: CpuSet, seconds: int) -> ByHand:
 
 
 def hand_lines(report: CounterReport, width: int) -> Iterator[tuple[str, str]]:
-    """What may be done by hand, as (style, line): ``text``, ``dim`` and ``command``."""
+    """Yield the commands to run by hand, as (style, line): ``text``, ``dim`` and ``command``."""
     yield from (("text", line) for line in wrap(level(report), width))
     for heading, commands in (
         ("without more rights, while a run goes on", by_hand(report)),

@@ -1,4 +1,4 @@
-"""``explain RUN`` for a terminal: what took the time of a run's stalls, the worst of them, who else was there."""
+"""Show ``explain RUN`` for a terminal: the causes of a run's stalls, the worst stalls, and what else ran there."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 CAUSES, VISITORS, FULL = 14, 12, 3
-"""How many rows of causes and of others are shown, and how many stalls in full; all is in the JSON."""
+"""Rows of causes and of visitors that are shown, and stalls shown in full; the JSON has all of them."""
 
 SHADES = "█▓▒░"
 REST = "·"
 ITEM = "- "
-"""A stall's timeline: the four that took most of it, darkest first, and everything else."""
+"""The characters of a stall's timeline: the four largest causes, darkest first, and everything else."""
 
 _KINDS = {
     "task": "task {}",
@@ -50,21 +50,21 @@ _NO_EVENTS = {
     words.CATCHING_UP: "catching up afterwards",
 }
 _STAND_IN = re.compile(r"task \d{1,6}")
-"""What a task is called in a report for others."""
+"""The name of a task in a private report."""
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
-    "no_event": "no event: nothing that this trace can see, and so nobody's by evidence.",
+    "no_event": "no event: the trace saw nothing in this time, so it has no named cause.",
 }
 _MISSING = (
-    "not known: the trace contradicts itself there. A switch or an end is not in it, though the kernel says that "
-    "nothing was lost: nobody is blamed."
+    "not known: the trace contradicts itself there. A switch or an end is missing, though the kernel says that "
+    "nothing was lost. So this time has no named cause."
 )
 
 
 def cause_words(kind: str, name: str, limit: int = 40) -> str:
-    """A cause as people say it: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
+    """Return a cause in words: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
@@ -75,14 +75,14 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:
-    """``cause_words``, and how many threads have the name where they are several."""
+    """Return ``cause_words``, and the number of threads of that name if there are several."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
-    """A stall's time from left to right in ``width`` characters, and its legend: (character, cause, ns), the most time
-    first. Each character is what took most of its time."""
+    """Return a stall's time from left to right in ``width`` characters, and its legend: (character, cause, ns), the
+    most time first. Each character shows the largest cause in its part of the time."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
     columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
     each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
@@ -101,7 +101,7 @@ def bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, i
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """The columns that a piece covers, with how much of each."""
+    """Yield the columns that a piece covers, with its share of each."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -111,7 +111,7 @@ def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[i
 
 
 def render(report: EvidenceReport, style: Style, label: str = "") -> str:
-    """The whole report, ending with a line break. ``label``: what the run is called."""
+    """Return the whole report, ending with a line break. ``label``: the run's label."""
     width = min(style.width, WIDEST)
     style = Style(width, style.colour)
     sections = [
@@ -125,7 +125,7 @@ def render(report: EvidenceReport, style: Style, label: str = "") -> str:
 
 
 def stalls(report: EvidenceReport) -> str:
-    """How many stalls: each thread's, and how many are apart in time where threads shared some."""
+    """Return the number of stalls of all threads, and how many are apart in time if threads shared some."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return _count(report.stalls, "stall") + (
         f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
@@ -139,7 +139,7 @@ def _headline(report: EvidenceReport, style: Style, label: str) -> list[str]:
 
 
 def headline(report: EvidenceReport) -> str:
-    """How many stalls in how long, and by what evidence."""
+    """Return the number of stalls, the measured time, and the evidence behind it."""
     return (
         f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
         f"{clean(report.clock, 20)} · {_count(report.events, 'event')}, {report.lost_events:,} lost"
@@ -151,23 +151,23 @@ def _warnings(report: EvidenceReport, style: Style) -> list[str]:
 
 
 def limits(report: EvidenceReport) -> list[str]:
-    """What limits what is said of the causes, a sentence each."""
+    """Return the limits of the statements about causes, one sentence each."""
     said = []
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
         where = f" ({lost})" if lost else ""
         said.append(
-            f"The buffer was full: {report.lost_events:,} events are lost{where}. What came after is not blamed on "
-            f"anybody. The blocks of --preset quick are shorter and need less room."
+            f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last "
+            "event of a block has no named cause. The blocks of --preset quick are shorter and need less room."
         )
     if report.unbalanced:
         said.append(
-            f"{_count(report.unbalanced, 'event')} did not fit what went before; that time is called not known."
+            f"{_count(report.unbalanced, 'event')} did not fit the events before; the cause of that time is not known."
         )
     if report.missing:
         some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
-        said.append(f"This kernel does not give {some}{more}: what they would have shown is missing below.")
+        said.append(f"This kernel does not give {some}{more}: their information is missing below.")
     said += [clean(note, 300) + "." for field, note in report.notes.items() if field not in ("below_now",)]
     return said
 
@@ -189,7 +189,7 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
     lines += [""] if shares or {c.kind for c in report.causes} & _ABOUT.keys() else []
     if told := in_time(report):
         lines += wrap(
-            f"{told} The last column says what it would be without that cause and what is around it.", style.width
+            f"{told} The last column is the share without that cause and without the time around it.", style.width
         )
     for text in explanations(report):
         first, *more = wrap(text.removeprefix(ITEM), style.width - (4 if text.startswith(ITEM) else 0))
@@ -199,8 +199,8 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """What the kinds among a report's causes mean that are no names, in sentences; those that begin with ITEM are
-    candidates for a gap without an event, and stand at the end."""
+    """Yield sentences that explain the kinds of cause that are no names. Sentences that begin with ITEM are candidates
+    for a gap without an event; they come last."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     for kind, text in _ABOUT.items():
@@ -217,13 +217,14 @@ def _numbers(cause: Cause) -> str:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """The share in time without a cause, where that is another than now (more may have to go than one)."""
+    """Return the share in time without a cause, or ``same`` if it would not change (more than one cause may have to
+    go)."""
     said = _share(cause.below_without)
     return "same" if said == _share(report.below_now) else said
 
 
 def in_time(report: EvidenceReport) -> str:
-    """``In time now: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
+    """Return ``In time now: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
     if report.below_now is None or not report.messages:
         return ""
     return f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
@@ -247,7 +248,7 @@ def _first(stall: ExplainedStall) -> str:
 
 
 def _short(number: int, stall: ExplainedStall, width: int) -> str:
-    """A stall in a line: what took most of it."""
+    """Return a stall in one line, with its largest cause."""
     most = stall.parts[0] if stall.parts else None
     share = f" · {_percent(most.ns, stall.duration_ns)} {cause_words(most.kind, most.name)}" if most else ""
     return f"{number:>2}  " + clean(_first(stall) + share, width - 4)
@@ -309,14 +310,14 @@ def _present(present: Residence | None, style: Style) -> list[str]:
 
 
 def deeds(present: Residence) -> Iterator[str]:
-    """Frequencies that were asked for, what kept the tick, who sent interrupts and moved threads, in sentences."""
+    """Yield sentences on requested frequencies, on what kept the tick, and on who sent interrupts and moved threads."""
     yield from frequencies(present)
     yield from _kept(present)
     yield from _deeds(present.deeds)
 
 
 def frequencies(present: Residence) -> Iterator[str]:
-    """Changes of frequency that were asked for, in sentences."""
+    """Yield sentences on the requested changes of frequency."""
     for seen in present.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
@@ -329,7 +330,7 @@ def _kept(present: Residence) -> Iterator[str]:
 
 
 def _deeds(deeds: Sequence[RemoteAction]) -> Iterator[str]:
-    """Who sent interrupts, who moved threads: the three that did it most often, each."""
+    """Yield who sent interrupts and who moved threads: the three most frequent of each."""
     senders = [deed for deed in deeds if deed.what == "ipi"][:3]
     for deed in senders:
         target = f"CPU {deed.cpu}" if deed.cpu >= 0 else "several CPUs"
@@ -340,7 +341,8 @@ def _deeds(deeds: Sequence[RemoteAction]) -> Iterator[str]:
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
-    """Commands that show the same with perf (tools/perf/Documentation) and trace-cmd; they need root's rights."""
+    """Return commands that show the same with perf (tools/perf/Documentation) and trace-cmd; they need root's
+    rights."""
     if not cpus:
         return ()
     which = CpuSet.of(cpus)
@@ -355,7 +357,7 @@ def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
 
 
 def _share(share: float | None) -> str:
-    """A share that is close to 1, with as many digits as tell it from 1."""
+    """Return a share close to 1, with as many digits as are needed to see that it is not 1."""
     if share is None:
         return "–"
     if share >= 1:

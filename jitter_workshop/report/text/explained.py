@@ -1,4 +1,4 @@
-"""``explain RUN`` for a terminal, whatever is known of the run: its kernel trace, or counters."""
+"""Show ``explain RUN`` for a terminal, from the run's kernel trace or from counters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jitter_workshop.report.text.terminal import Style
 
 
 def render(report: EvidenceReport | CounterReport, style: Style, label: str = "") -> str:
-    """The whole report, ending with a line break. ``label``: what the run is called."""
+    """Return the whole report, ending with a line break. ``label``: the run's label."""
     if isinstance(report, CounterReport):
         return counters_text.render(report, style, label)
     return evidence_text.render(report, style, label)

@@ -1,4 +1,4 @@
-"""Many machines side by side: hosts × checks of ``status --json``."""
+"""Show many machines side by side: hosts × checks of ``status --json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = "✓ good, ▲ can be better, – not on this machine, · only told, ? n
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One machine. ``states``: check → state; ``error``: what of it is missing, "" for nothing."""
+    """Hold one machine. ``states``: check → state. ``error``: what is missing, "" if nothing is."""
 
     host: str
     states: dict[str, State] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def well(self) -> bool:
-        """It answered, and has nothing to improve."""
+        """Return True if the machine answered and has nothing to improve."""
         return not self.error and bool(self.states) and "improve" not in self.states.values()
 
     def plain(self) -> dict[str, Any]:
@@ -44,7 +44,8 @@ _Column = tuple[str, Row]
 
 
 def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[Row, ...]:
-    """Of each machine: its name, the JSON of its ``status`` or None, and what else went wrong."""
+    """Return a row per machine. Each machine is given as its name, the JSON of its ``status`` or None, and any other
+    error."""
     found = []
     for host, status, error in machines:
         checks = status.get("checks") if status is not None else None
@@ -54,15 +55,15 @@ def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[R
 
 
 def _state(check: object) -> tuple[str, State] | None:
-    """A check's name and state; None for what is none."""
+    """Return a check's name and state; None if it is no valid check."""
     if not isinstance(check, dict) or not isinstance(check.get("id"), str):
         return None
     return next(((called(check["id"], 30), state) for state in MARKS if check.get("state") == state), None)
 
 
 def fleet_text(rows: Sequence[Row], style: Style) -> str:
-    """First what is wrong with which machine; then a line a check and a column a machine, in as many tables as the
-    width asks for. A check that says the same everywhere, with nothing to do, is counted and not listed."""
+    """Return the errors of the machines first, then tables with a line per check and a column per machine, as many as
+    the width needs. A check that has the same state everywhere, with nothing to do, is counted and not listed."""
     well = sum(row.well for row in rows)
     lines = [style.paint(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "strong")]
     for row in rows:
@@ -90,13 +91,13 @@ def _differs(said: Sequence[str]) -> bool:
 
 
 def _short(hosts: Sequence[str]) -> list[str]:
-    """Without the domain, where the names tell them apart all the same."""
+    """Return the names without the domain, if they still differ."""
     first = [host.partition(".")[0] for host in hosts]
     return first if all(first) and len(set(first)) == len(set(hosts)) else list(hosts)
 
 
 def _parts(columns: Sequence[_Column], checks: Sequence[str], width: int) -> Iterator[Sequence[_Column]]:
-    """As many machines beside each other as fit."""
+    """Yield groups of machines, as many side by side as fit."""
     first = max(columns_of(ident) for ident in checks)
     each = max((width - first) // (_GAP + _widest(columns)), 1)
     for start in range(0, len(columns), each):

@@ -1,4 +1,4 @@
-"""A gate: whether runs are higher than a baseline at one measure, which of them, and by how much."""
+"""Judge a gate: which runs are higher than a baseline at one measure, and by how much."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jitter_workshop.stats.measurewords import amount, measure_name
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A row's name, and how much higher is let pass (0.1 = 10 %)."""
+    """Hold a row's name, and how much higher a run may be to pass (0.1 = 10 %)."""
 
     measure: str
     tolerance: float = 0.0
@@ -26,8 +26,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a gate says of one run. ``stalls_beyond``: how many distinct stalls its figure stands on, where these are
-    fewer than a verdict would ask for; None where there are enough, or none are needed."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind its figure, if these
+    are fewer than a verdict would need; None if there are enough, or none are needed."""
 
     run: str
     label: str
@@ -39,7 +39,8 @@ class Verdict:
 
 
 def verdict(gate: Gate, comparison: Comparison, other: Run) -> Verdict | None:
-    """Of ``other``, compared as ``comparison``; None where the comparison has no such row."""
+    """Return the verdict on ``other``, from its comparison with the baseline; None if the comparison has no such
+    row."""
     higher = higher_at(comparison, gate.measure, gate.tolerance)
     row = next((r for r in comparison.rows if r.measure == gate.measure), None)
     if higher is None or row is None or row.a is None or row.b is None:
@@ -48,7 +49,7 @@ def verdict(gate: Gate, comparison: Comparison, other: Run) -> Verdict | None:
 
 
 def render(gate: Gate, verdicts: Sequence[Verdict]) -> str:
-    """Whether it is passed, and each run that is higher; ends with a line break."""
+    """Return if the gate is passed, and each run that is higher; ends with a line break."""
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)
@@ -60,7 +61,7 @@ def render(gate: Gate, verdicts: Sequence[Verdict]) -> str:
         lines.append(f"  {clean(one.label or one.run, 30)}: {amount(gate.measure, one.b)}")
         lines[-1] += f" against {amount(gate.measure, one.a)}{ratio}"
         if one.stalls_beyond is not None:
-            lines.append(f"    it stands on {many(one.stalls_beyond, 'stall')} of its own: luck alone can do that")
+            lines.append(f"    it rests on only {many(one.stalls_beyond, 'stall')}: chance alone can do that")
     return "\n".join(lines) + "\n"
 
 

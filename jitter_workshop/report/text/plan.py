@@ -1,4 +1,4 @@
-"""A plan as text: every write with its path, what stands there and what would, under the reason for it."""
+"""Show a plan as text: every write with its path, the value before and after, under the reason for it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jitter_workshop.report.text.terminal import Style, wrap
 
 _NUMBER = 6
 _VALUE = 2_000
-"""Characters of a value that are shown: all of it, but for what is no value any more."""
+"""Characters of a value that are shown; a real value fits in whole."""
 
 _RISK_COLOUR = {"low": "dim", "medium": "attention", "high": "alarm"}
 _WHEN = {"boot": "takes effect with the next boot", "run": "lasts as long as the run"}
 
 
 def render(plan: Plan, style: Style, why_hot: str = "", recorded: bool = False) -> str:
-    """The whole plan, ending with a line break. ``why_hot``: how the hot CPUs were chosen."""
+    """Return the whole plan, ending with a line break. ``why_hot``: how the hot CPUs were chosen."""
     lines = _head(plan, style, why_hot, recorded)
     if plan.changes:
         lines += ["", *changes(plan.changes, style)]
@@ -33,7 +33,7 @@ def render(plan: Plan, style: Style, why_hot: str = "", recorded: bool = False) 
 
 
 def changes(planned: Sequence[Change], style: Style) -> list[str]:
-    """Every write below its tunable, with an empty line between two tunables."""
+    """Return every write below its tunable, with an empty line between two tunables."""
     lines: list[str] = []
     for _, group in groupby(planned, key=lambda change: change.tunable):
         lines += [*([""] if lines else []), *_tunable(list(group), style)]
@@ -41,7 +41,7 @@ def changes(planned: Sequence[Change], style: Style) -> list[str]:
 
 
 def reason_of(change: Change) -> str:
-    """Why the tunable that asks for this change is worth it."""
+    """Return the reason of the tunable that asks for this change."""
     return _words(change)[1]
 
 
@@ -59,7 +59,8 @@ def _head(plan: Plan, style: Style, why_hot: str, recorded: bool) -> list[str]:
 
 
 def _tunable(changes: Sequence[Change], style: Style) -> list[str]:
-    """One tunable's writes: its name and risk, why, and each write; a write with a reason of its own says it."""
+    """Return one tunable's writes: its name and risk, the reason, and each write; a write's own reason stands below
+    it."""
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
@@ -81,7 +82,7 @@ def _tunable(changes: Sequence[Change], style: Style) -> list[str]:
 
 
 def _change(change: Change, style: Style) -> list[str]:
-    """``  3  PATH  before → after`` where it fits in a line, else the values below the path."""
+    """Return ``  3  PATH  before → after`` where it fits in one line, else the values below the path."""
     number = f"{change.n:>{_NUMBER - 2}}  "
     path = clean(change.path, 400)
     values = f"{_shown(change.before)} → {_shown(change.after)}"
@@ -109,7 +110,7 @@ def _shown(value: str) -> str:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
-    """Title, reason and danger of the tunable that asks for this change."""
+    """Return title, reason and danger of the tunable that asks for this change."""
     from jitter_workshop.tuning.tunables.registry import find
 
     tunable = find(change.tunable)

@@ -1,4 +1,4 @@
-"""One calm line on stderr for what takes longer than a second."""
+"""Show one calm line on stderr for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 1.0
-"""What is done sooner says nothing."""
+"""Work that ends sooner shows no line."""
 
 
 class Line:
-    """A line on stderr that is written over; nothing where that is no terminal."""
+    """Write a line on stderr again and again in place; write nothing if stderr is no terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
@@ -19,17 +19,17 @@ class Line:
 
     @property
     def shown(self) -> bool:
-        """Whether standard error is a terminal."""
+        """Return True if standard error is a terminal."""
         return self._shown
 
     def write(self, text: str) -> None:
         if self._shown:
-            # Blanks instead of an escape: it works on every terminal.
+            # Blanks clear the line without an escape, which works on every terminal.
             try:
                 sys.stderr.write("\r" + text[:79].ljust(self._length))
                 sys.stderr.flush()
             except OSError:
-                self._shown = False  # the terminal has gone, and what is being done goes on, or ends in its own way
+                self._shown = False  # the terminal is gone; the work goes on, or ends in its own way
             self._length = len(text[:79])
 
     def close(self) -> None:
@@ -40,7 +40,7 @@ class Line:
 
 
 class LateLine(Line):
-    """Says ``what`` and how far it is from PATIENCE_S on. Called with done and total."""
+    """Show ``what`` and its progress from PATIENCE_S on. It is called with done and total."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

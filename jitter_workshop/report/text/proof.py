@@ -1,4 +1,4 @@
-"""A proof as text: what it would cost, said before it begins, and what it said. It fits 80 columns."""
+"""Show a proof as text: its cost before it begins, and its result. It fits 80 columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME, _VALUE, _RATIO, _SPAN = 19, 11, 8, 18
 _ONE_LINE = 99
 """From this width on, figures and picture stand in one line."""
 _NO_SPAN = 80
-"""Below it the interval is in the picture alone."""
+"""Below this width only the picture shows the interval."""
 _PICTURE = 17
 _WIDE_PICTURE = 45
 _TEXT = 500
@@ -44,7 +44,7 @@ _COLOURS: dict[VerdictWord, str] = {
 
 
 def cost(plan: ProofPlan, style: Style, settle_s: float = SETTLE_S) -> str:
-    """What a proof would do and what it costs, ending with a line break."""
+    """Return the work and the cost of a proof, ending with a line break."""
     subject = clean(plan.subject, 200)
     lines = [
         style.paint(f"Prove {subject}: {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}.", "strong")
@@ -83,7 +83,8 @@ def _placed(one: Change, style: Style) -> list[str]:
 
 
 def render(proof: Proof, style: Style) -> str:
-    """What a proof said, ending with a line break: the words first, then figures, pictures and what limits them."""
+    """Return the result of a proof, ending with a line break: the words first, then figures, pictures and their
+    limits."""
     lines = [*_headline(proof, style), "", *wrap(_made(proof), style.width)]
     said = proof.judgement
     if said is not None and said.rows:
@@ -98,7 +99,7 @@ def render(proof: Proof, style: Style) -> str:
 
 
 def headline(proof: Proof) -> str:
-    """The one sentence to say first, without its full stop."""
+    """Return the sentence to say first, without its full stop."""
     said = proof.judgement
     if said is None:
         return "Not proven: no round was finished"
@@ -107,13 +108,14 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """What belongs behind a headline where others disturbed most of the runs, with a space before it, else ""."""
+    """Return the part after a headline that tells that others disturbed most of the runs, with a space before it; else
+    ""."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
 
 
 def table(rows: Sequence[Verdict], style: Style) -> list[str]:
-    """A line a measure with its picture; below 99 columns the pictures follow the figures."""
+    """Return a line per measure with its picture; below 99 columns the pictures follow the figures."""
     axis = interval_plot.axis_of(rows)
     wide, narrow = style.width >= _ONE_LINE, style.width < _NO_SPAN
     value = _VALUE - narrow
@@ -134,7 +136,7 @@ def table(rows: Sequence[Verdict], style: Style) -> list[str]:
 
 
 def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
-    """The labels of the axis that all intervals share, then a line a measure with its picture."""
+    """Return the labels of the axis that all intervals share, then a line per measure with its picture."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
@@ -145,7 +147,7 @@ def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
 
 
 def listed(proofs: Sequence[Proof], style: Style) -> str:
-    """Proofs of a session in short, oldest first, ending with a line break."""
+    """Return the proofs of a session in short, oldest first, ending with a line break."""
     if not proofs:
         return "No proof is kept in this session.\n"
     lines = []
@@ -171,18 +173,18 @@ def _made(proof: Proof) -> str:
 
 
 def _untold(said: Judgement, style: Style) -> list[str]:
-    """Why some lines cannot tell, and what would."""
+    """Return why some lines cannot tell, and the number of rounds that would."""
     rows = [row for row in said.rows if row.verdict == "cannot_tell"]
     if not rows:
         return []
-    lines = ["", style.paint("WHAT CANNOT BE TOLD", "strong")]
+    lines = ["", style.paint("LINES WITHOUT A VERDICT", "strong")]
     if said.rounds < ENOUGH_ROUNDS:
         gives = "gives" if said.rounds == 1 else "give"
         why = f"{many(said.rounds, 'round')} {gives} figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
         return [*lines, *_item(why, style)]
     needed = [f"{measure_name(row.measure)} {row.rounds_needed:,}" for row in rows if row.rounds_needed is not None]
     if needed:
-        lines += _item(f"About so many rounds would tell, at the spread seen: {', '.join(needed)}.", style)
+        lines += _item(f"About this many rounds would tell, at the spread seen: {', '.join(needed)}.", style)
     for row in rows:
         if row.rounds_needed is None:
             lines += _item(clean(row.words, _TEXT).replace(": cannot tell", "", 1) + ".", style)
@@ -190,7 +192,7 @@ def _untold(said: Judgement, style: Style) -> list[str]:
 
 
 def _ended(proof: Proof, style: Style) -> list[str]:
-    """How it ended: whole or not, given back or not, and what its reader should know."""
+    """Return how the proof ended: complete or not, given back or not, and its notes."""
     lines: list[str] = []
     if proof.stopped:
         lines += [style.paint(line, "attention") for line in wrap(f"Ended early: {_text(proof.stopped)}", style.width)]
@@ -215,7 +217,7 @@ def _word(row: Verdict, style: Style) -> str:
 
 
 def span_of(row: Verdict) -> str:
-    """A line's interval: ``1/77 – 1/16``, ``any`` where it says nothing."""
+    """Return a line's interval: ``1/77 – 1/16``, ``any`` where it says nothing."""
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"

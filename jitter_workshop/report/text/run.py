@@ -1,4 +1,4 @@
-"""A run as text: the table that latency people read (mean, min, 50 … 99.9999 %, max, count), stalls, threads, clock.
+"""Show a run as text: the usual latency table (mean, min, 50 … 99.9999 %, max, count), stalls, threads, clock.
 
 At most 80 columns, no escapes: it may go to a terminal, a file or a mail.
 """
@@ -43,11 +43,11 @@ _SHOWN_NOTES = (
     "suspended",
     "mlocked",
 )
-"""Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
+"""Notes that change how a run is read. The other notes give reasons for nulls and are in the JSON."""
 
 
 def remark(run: Run) -> str:
-    """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
+    """Return the notes of a run that its user should be told at once, in sentences; "" if there are none."""
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
@@ -55,18 +55,18 @@ def remark(run: Run) -> str:
 
 
 def render(run: Run) -> str:
-    """The whole report of a run, ending with a line break."""
+    """Return the whole report of a run, ending with a line break."""
     parts = [_headline(run), *_tables(run), _stalls(run), _buckets(run), _threads(run), _facts(run)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
-    """Where a run is kept and, where evidence was asked for, what shows it, ending with a line break. ``named``: the
-    session was asked for by its name, so it need not be the one that other verbs open."""
+    """Tell where a run is kept and, if evidence was asked for, the command that shows it. Ends with a line break.
+    ``named``: the session was given by name, so other verbs may open another one."""
     name = clean(session)
     lines = [_fact("kept", f"as {run.id} in session {name}")]
     if traced or run.counters is not None:
-        # A name that a shell would take apart is not put into a command.
+        # A name that a shell would split is not put into a command.
         of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
         command = f"'explain @1{of_it}'"
         text = f"there is no trace of it; {command} says what could be counted instead"
@@ -95,7 +95,7 @@ def _headline(run: Run) -> str:
 
 
 def _tables(run: Run) -> list[str]:
-    """Tables of at most four histograms: times from send to receive first, times between messages after them."""
+    """Return tables of at most four histograms: times from send to receive first, then times between messages."""
     names = sorted(run.histograms, key=lambda name: name.endswith("_interval"))
     groups: list[list[str]] = []
     for name in names:
@@ -114,7 +114,7 @@ def _tables(run: Run) -> list[str]:
 
 
 def _table(columns: Sequence[tuple[str, HistogramSummary, Mapping[str, str]]], marked: bool) -> str:
-    """A column a histogram, with its percentiles' marks."""
+    """Return a table with a column per histogram, with its percentiles' marks."""
     words = [clean(name, 40).rpartition("_") for name, _, _ in columns]
     summaries = [summary for _, summary, _ in columns]
     percentiles = [(p, [m.get(p, "") for _, _, m in columns]) for p in PERCENTILES]
@@ -140,7 +140,7 @@ def _row(label: str, cells: Sequence[str]) -> str:
 def _stalls(run: Run) -> str:
     if not run.stalls.rates:
         return ""
-    # An interval between ACKs holds the time in which nothing was due, too.
+    # An interval between ACKs also contains the time in which nothing was due.
     taken = "in them / s" if run.workload == "ack" else "stolen / s"
     lines = [_row("intervals over" if run.workload == "ack" else "stalls over", ["count", "per second", taken])]
     lines += [
@@ -156,8 +156,8 @@ def _stalls(run: Run) -> str:
 
 
 def rate_in_words(run: Run) -> str:
-    """How often an interval over the threshold occurs, and what a run of this length can know of it; "" for runs of
-    older versions."""
+    """Tell how often an interval over the threshold occurs, and what a run of this length can know about it; "" for
+    runs of older versions."""
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high
     if low is None or high is None:
@@ -172,12 +172,12 @@ def rate_in_words(run: Run) -> str:
 
 
 def _often(per_second: float) -> str:
-    """A rate as people say it, by the second or the hour."""
+    """Return a rate for people, per second or per hour."""
     return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
 
 
 def _buckets(run: Run) -> str:
-    """``spin``'s gaps in the 26 classic buckets, those that hold any, in two columns."""
+    """Return ``spin``'s gaps in the 26 classic buckets, without empty buckets, in two columns."""
     if run.buckets is None or run.sampled_s is None:
         return ""
     head = f"  gaps per hour of sampled time ({nice_ns(run.sampled_s * 1e9)} sampled)"
@@ -215,7 +215,8 @@ def _thread(thread: ThreadRecord) -> str:
 
 
 def _residence(thread: ThreadRecord) -> str:
-    """Where a thread did its work, the busiest CPU first, as far as the line goes: ``CPU 1 75 %, 0 20 % +2 more``."""
+    """Return the CPUs where a thread did its work, the busiest first, as many as fit: ``CPU 1 75 %, 0 20 % +2
+    more``."""
     total = sum(thread.messages_by_cpu.values())
     shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
     shown: list[str] = []
@@ -264,7 +265,7 @@ def _facts(run: Run) -> str:
 
 
 def _noise(run: Run) -> str:
-    """What a noise says that it did; "" without one."""
+    """Describe a noise by its own log; "" without a noise."""
     if run.noise is None:
         return ""
     kind, bursts = clean(run.noise, 20), run.noise_bursts
@@ -291,7 +292,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """A share that never says 100 % of what is not all, nor 0 % of what is something."""
+    """Return a share; 100 % only for all, and 0 % only for none."""
     share = 100 * part / whole if whole else 0.0
     if share >= 99.95 and part != whole:
         return ">99.9 %"

@@ -1,4 +1,5 @@
-"""``status`` as text: one line for each check, what to do below what is not as it should be, and a sum at the end."""
+"""Show ``status`` as text: one line per check, the advice below each check that can be better, and a summary at the
+end."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MARKS: dict[State, tuple[str, str, str]] = {
     "unavailable": ("–", "not here", "dim"),
     "info": ("·", "info", "known"),
 }
-"""State → mark, word, colour: the word stands beside the mark, so that neither is needed alone."""
+"""State → mark, word, colour. The word stands beside the mark, so that either is enough alone."""
 
 _STATE = 14
 _ID = 19
@@ -30,9 +31,9 @@ _SENTENCES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stands above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
-    ``siblings`` (of hot CPUs, that work is kept off): CPU lists. ``note``: what is wrong with the choice of hot CPUs,
-    "" for nothing."""
+    """Hold the lines above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
+    ``siblings`` (of hot CPUs, with work kept off them): CPU lists. ``note``: a problem with the choice of hot CPUs, ""
+    for none."""
 
     host: str
     recorded: bool
@@ -45,8 +46,8 @@ class Page:
 
 
 def render(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], style: Style, *, brief: bool = True) -> str:
-    """The whole table, ending with a line break. ``groups``: (heading, its checks). ``brief``: two lines at most for
-    what asks for nothing to be done; all is said of the rest."""
+    """Return the whole table, ending with a line break. ``groups``: (heading, its checks). ``brief``: a check that asks
+    for no action has at most two lines; the others are complete."""
     lines = _head(page, style)
     for heading, checks in groups:
         lines += ["", style.paint(heading.upper(), "strong")]
@@ -73,7 +74,8 @@ def _head(page: Page, style: Style) -> list[str]:
 
 
 def sorts_of_cpus(hot: str, siblings: str, housekeeping: str) -> str:
-    """``Hot CPUs 2-3, their siblings 6-7, housekeeping 0-1,4-5``; siblings are told where work is kept off them."""
+    """Return ``Hot CPUs 2-3, their siblings 6-7, housekeeping 0-1,4-5``; siblings are named where work is kept off
+    them."""
     parts = [f"Hot {'CPU' if hot.isdigit() else 'CPUs'} {hot}"]
     if siblings:
         parts.append(f"{'its sibling' if hot.isdigit() and siblings.isdigit() else 'their siblings'} {siblings}")
@@ -82,7 +84,7 @@ def sorts_of_cpus(hot: str, siblings: str, housekeeping: str) -> str:
 
 
 def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[str]:
-    """One check. ``before``: the reason of the line above, which is not said twice in a row."""
+    """Return one check. ``before``: the reason of the line above, which is not repeated."""
     mark, word, colour = MARKS[check.state]
     wide = style.width >= _WIDE
     hanging = _TITLE + 2 if wide else 2
@@ -104,8 +106,8 @@ def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[st
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:
-    """What stands and what would be better; the reason where no value is known, or behind one that only informs.
-    ``before``: a reason that was just told and is not told again."""
+    """Return the value and a better value. Return the reason where no value is known; a check that only informs has it
+    behind its value. ``before``: the reason that was just told and is not repeated."""
     reason = clean(check.reason, _SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
@@ -118,7 +120,7 @@ def value_in_words(check: Assessment, before: str = "") -> str:
 
 
 def _below(check: Assessment, style: Style, room: int) -> list[str]:
-    """Why something can be better, and what to do about it."""
+    """Return why a check can be better, and what to do about it."""
     lines: list[str] = []
     if check.state == "improve":
         lines += [style.paint(line, "dim") for line in wrap(clean(check.reason, _SENTENCES), room)]
@@ -131,7 +133,7 @@ def _below(check: Assessment, style: Style, room: int) -> list[str]:
 
 
 def _hang(text: str, width: int, indent: int) -> list[str]:
-    """``text`` wrapped with every line but the first indented; runs of blanks in the first line stay as they are."""
+    """Wrap ``text`` with every line but the first indented; runs of blanks in the first line stay."""
     if len(text) <= width:
         return [text]
     cut = text.rfind(" ", 0, width + 1)
@@ -141,7 +143,7 @@ def _hang(text: str, width: int, indent: int) -> list[str]:
 
 
 def _cut(lines: list[str], most: int, width: int) -> list[str]:
-    """At most ``most`` lines; the last one ends with … where something was left out."""
+    """Return at most ``most`` lines; the last one ends with … where something was left out."""
     if len(lines) <= most:
         return lines
     last = lines[most - 1]

@@ -1,4 +1,4 @@
-"""Text that fits its terminal: a width, and colours only where a person looks at it (no library is loaded for it)."""
+"""Fit text to its terminal: a width, and colours only on a terminal (without any library)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from jitter_workshop.model.record import dataclass
 
 NARROWEST, WIDEST = 60, 160
 PLAIN_WIDTH = 100
-"""Of a pipe or a file, which have no width."""
+"""The width of a pipe or a file, which have none."""
 
 _CODES = {"good": "32", "attention": "33", "alarm": "31", "known": "36", "dim": "2", "strong": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to write. ``width``: columns that may be used. ``colour``: whether escapes may be written."""
+    """Hold how to write. ``width``: columns that may be used. ``colour``: escapes may be written."""
 
     width: int = PLAIN_WIDTH
     colour: bool = False
 
     def paint(self, text: str, how: str) -> str:
-        """``text`` in the colour of a meaning (good, attention, alarm, known, dim, strong), or as it is."""
+        """Return ``text`` in the colour of a meaning (good, attention, alarm, known, dim, strong), or unchanged."""
         return f"\x1b[{_CODES[how]}m{text}\x1b[0m" if self.colour and text else text
 
 
 def output_style() -> Style:
-    """What standard output is. NO_COLOR (any text in it) and a dumb TERM mean no colour; COLUMNS wins over the
-    terminal's own width, which a pipe does not have."""
+    """Return the style of standard output. NO_COLOR (any text in it) and a dumb TERM mean no colour. COLUMNS wins over
+    the terminal's own width, which a pipe does not have."""
     return _style(sys.stdout)
 
 
 def error_style() -> Style:
-    """The same of standard error."""
+    """Return the style of standard error, like :func:`output_style`."""
     return _style(sys.stderr)
 
 
@@ -58,8 +58,8 @@ def _style(stream: TextIO | None) -> Style:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """``text`` in lines of at most ``width`` columns, broken at blanks; a longer word (a path, a list) is cut into
-    pieces rather than left to stick out."""
+    """Return ``text`` in lines of at most ``width`` columns, broken at blanks. A longer word (a path, a list) is cut
+    into pieces, so that it does not stick out."""
     return list(_lines(text.split(), max(width, 8)))
 
 
@@ -82,7 +82,8 @@ def _lines(words: list[str], width: int) -> Iterator[str]:
 
 
 def _break(word: str, width: int) -> int:
-    """Where a long word is cut: behind the last mark that paths and lists have in them, if that is not too early."""
+    """Return where to cut a long word: behind the last mark that is usual in paths and lists, if that is not too
+    early."""
     for mark in "/,;|:=":
         place = word.rfind(mark, width // 2, width)
         if place > 0:
@@ -91,12 +92,12 @@ def _break(word: str, width: int) -> int:
 
 
 def columns_of(text: str) -> int:
-    """How many columns a cleaned text takes: wide characters two, marks that stand on another none."""
+    """Return the number of columns of a cleaned text: wide characters take two, combining marks none."""
     return sum(0 if category(c) in ("Mn", "Me") else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def in_columns(text: str, width: int) -> str:
-    """A cleaned text in exactly so many columns: cut with ``…``, or filled up with blanks."""
+    """Return a cleaned text in exactly this number of columns: cut with ``…``, or filled up with blanks."""
     if columns_of(text) > width:
         while text and columns_of(text) > width - 1:
             text = text[:-1]

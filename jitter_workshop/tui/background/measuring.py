@@ -1,8 +1,8 @@
-"""A run in a thread beside the screen, arranged so that the screen does not disturb what is measured.
+"""Measure on a thread beside the screen, so that the screen does not disturb the measurement.
 
-The runner calls the observer between blocks. The observer posts what was measured and waits until the frame that shows
-it was painted and every other thread has gone to sleep; only then does it return, and the next block begins. While a
-block runs the screen has nothing to do.
+The runner calls the observer between blocks. The observer posts the block's result. Then it waits until the frame with
+that result is painted and every other thread sleeps. Only then it returns, and the next block begins. While a block
+runs, the screen has nothing to do.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 
 PAINT_LIMIT_S = 2.0
-"""A frame that takes longer (a stopped terminal, a closing screen) does not hold up the run."""
+"""The longest wait for a frame, in seconds: a stopped terminal or a closing screen does not hold up the run."""
 
 QUIET_S = 0.025
 QUIET_LIMIT_S = 0.5
-"""Once painted, the screen may still lay out or write: it is waited for until it used no CPU for this long."""
+"""Seconds without CPU use by the screen's threads before the next block, and the limit of this wait. After a frame is
+painted, the screen may still lay out or write."""
 
 
 def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> bool:
-    """Wait until no other thread of this process uses its CPUs; False where one still does after a while."""
+    """Wait until no other thread of this process uses a CPU. Return False if one still does at the limit, or when
+    ``stopping``."""
     limit = time.monotonic() + QUIET_LIMIT_S
     while time.monotonic() < limit and not stopping():
         before = time.process_time_ns() - time.thread_time_ns()
         time.sleep(QUIET_S)
-        # Two clocks, read one after the other, differ by the readings; the work of a frame is a hundred times that.
+        # The two clocks are read one after the other, so they differ by the reading's time; a frame's work is a hundred
+        # times that.
         if time.process_time_ns() - time.thread_time_ns() - before < 50_000:
             return True
     return False
@@ -43,21 +46,22 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
 
 @dataclass
 class Queued(Message):
-    """Somebody else measures on this host: ``sentence`` says who; "" once the turn has come."""
+    """Report that the run waits for another measurement on this host. ``sentence`` names it; "" once the turn has
+    come."""
 
     sentence: str
 
 
 @dataclass
 class Calibrated(Message):
-    """The child is ready and about to measure."""
+    """Report that the child is ready and about to measure."""
 
     event: RunStarted
 
 
 @dataclass
 class BlockMeasured(Message):
-    """A block is done; the handler sets ``painted`` once its frame is on the terminal."""
+    """Report that a block is done. The handler sets ``painted`` once its frame is on the terminal."""
 
     progress: Progress
     painted: threading.Event
@@ -65,8 +69,8 @@ class BlockMeasured(Message):
 
 @dataclass
 class RunDone(Message):
-    """The run came to its end, or was stopped after some blocks (``run.complete`` is False). ``slot``: None for a run
-    that is of no step."""
+    """Report a run that came to its end, or was stopped after some blocks (``run.complete`` is False). ``slot``: None
+    for a run that belongs to no step."""
 
     slot: str | None
     run: Run
@@ -74,22 +78,22 @@ class RunDone(Message):
 
 @dataclass
 class RunFailed(Message):
-    """There is no run."""
+    """Report that the run failed."""
 
     error: WorkshopError
 
 
 class Watching:
-    """What is measured on a thread: the observer that the runner calls, and the way to stop it. Thread-safe."""
+    """Observe a measurement on a thread, and stop it. The runner calls this observer. Thread-safe."""
 
     def __init__(self, target: MessagePump) -> None:
         self.cancel = CancelToken()
         self.progress: Progress | None = None
         self.started_event: RunStarted | None = None
         self.waiting = ""
-        """Behind whom it waits, in a sentence."""
+        """A sentence on the measurement that it waits for; "" while it does not wait."""
         self.suspended = False
-        """Was it asked to stop, together with this process, and did not go on yet?"""
+        """True after it was asked to stop together with this process, until it goes on."""
         self._target = target
         self._painted = threading.Event()
 
@@ -103,7 +107,7 @@ class Watching:
         self.show(BlockMeasured(progress, self._painted))
 
     def show(self, message: Message) -> None:
-        """Post what holds the event ``_painted``, and wait until its frame is on the terminal and all is quiet."""
+        """Post a message with the event ``_painted``. Wait until its frame is on the terminal and all is quiet."""
         if self.stopping or self.suspended:
             return
         self._painted.clear()
@@ -113,24 +117,24 @@ class Watching:
 
     @property
     def stopping(self) -> bool:
-        """Was it asked to end?"""
+        """Return True if it was asked to end."""
         return self.cancel.reason is not None
 
     def stop(self) -> None:
-        """Ask it to end now; never waits. What is finished is kept."""
+        """Ask it to end now, without waiting. Finished blocks are kept."""
         self.cancel.cancel()
         self._painted.set()
 
     def suspend(self) -> None:
-        """Ask the run to freeze its children and then this process, which all go on at SIGCONT; never waits. The
-        terminal has to be given back before."""
+        """Ask the run to freeze its children and then this process, without waiting. All go on at SIGCONT. The terminal
+        has to be given back before."""
         self.suspended = True
         self.cancel.suspend()
         self._painted.set()
 
 
 class Measuring(Watching):
-    """One run under way."""
+    """Hold one run under way."""
 
     def __init__(self, target: MessagePump, slot: str | None, request: MeasureRequest) -> None:
         super().__init__(target)

@@ -1,4 +1,4 @@
-"""A proof in a thread beside the screen: what it tells of between runs, and of its runs between blocks."""
+"""Prove on a thread beside the screen, with reports between runs, and between the blocks of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jitter_workshop.tui.background.measuring import Watching
 
 @dataclass
 class SideBegins(Message):
-    """A run of a round is about to begin; the handler sets ``painted`` once that is on the terminal."""
+    """Report that a run of a round is about to begin. The handler sets ``painted`` once that is on the terminal."""
 
     step: ProofStep
     painted: threading.Event
@@ -27,7 +27,7 @@ class SideBegins(Message):
 
 @dataclass
 class RoundDone(Message):
-    """A round is finished. ``seen``: the figures so far, reckoned on the thread that proves."""
+    """Report that a round is finished. ``seen``: the figures so far, computed on the proving thread."""
 
     seen: SoFar | None
     orders: tuple[Order, ...]
@@ -36,12 +36,12 @@ class RoundDone(Message):
 
 
 class Restoring(Message):
-    """No run follows; what was set is given back."""
+    """Report that no further run follows, and that settings are given back."""
 
 
 @dataclass
 class PlanChanged(Message):
-    """What would be written is not what was shown any more."""
+    """Report that the plan has changed since it was shown."""
 
     prover: Prover
     plan: ProofPlan
@@ -49,20 +49,20 @@ class PlanChanged(Message):
 
 @dataclass
 class ProofDone(Message):
-    """There is a proof, perhaps of fewer rounds than were wanted."""
+    """Report a proof, perhaps with fewer rounds than were wanted."""
 
     proof: Proof
 
 
 @dataclass
 class ProofFailed(Message):
-    """There is none."""
+    """Report that there is no proof."""
 
     error: WorkshopError
 
 
 class Proving(Watching):
-    """A proof under way: the observer that the prover calls between runs, and its runs between blocks."""
+    """Observe a proof under way. The prover calls this observer between runs, and the runner between blocks."""
 
     def __init__(self, target: MessagePump, workload: str) -> None:
         super().__init__(target)
@@ -80,6 +80,6 @@ class Proving(Watching):
         self._target.post_message(Restoring())
 
     def stop_by(self, reason: str) -> None:
-        """The same as :meth:`stop`; the proof will say by what it was stopped."""
+        """Ask it to end like :meth:`stop`. The proof will name ``reason`` as the cause."""
         self.cancel.cancel(reason)
         self.stop()

@@ -1,4 +1,4 @@
-"""Every key of the workshop, once: bindings, footer, help page and palette are all made from this."""
+"""List every key of the workshop once. Bindings, footer, help page and palette are all made from this list."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ SCOPE_TITLES: dict[Scope, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that a key does. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself);
-    ``shown``: how the key is written; ``run``: the action's method on the screen or the app; ``palette``: is it offered
-    in the command palette? ``of_class``: it is there on a class host alone."""
+    """Hold one action of a key. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself).
+    ``shown``: how the key is written. ``run``: the action's method on the screen or the app. ``palette``: it is in the
+    command palette. ``of_class``: it exists on a class host only."""
 
     id: str
     scope: Scope
@@ -82,8 +82,8 @@ ACTIONS: tuple[Action, ...] = (
     _a("app", "help", "question_mark,f1", "?", "help", "All keys and words on one page"),
     _a("app", "palette", "ctrl+p", "^p", "commands", "Find a command by typing", run="command_palette", palette=False),
     _a("app", "curves", "c", "c", "curves", "Chart and table of all runs of this session"),
-    _a("app", "status", "s", "s", "status", "What this host's settings do to latency, and which chapter treats what"),
-    _a("app", "report", "r", "r", "report", "A report to hand on: looked at first, then written to a file"),
+    _a("app", "status", "s", "s", "status", "What this host's settings do to latency, and the chapter about each"),
+    _a("app", "report", "r", "r", "report", "Preview a report, then write it to a file"),
     _a("app", "settings", "e", "e", "settings", "Theme, length of a run, curves of 2015"),
     _a("app", "theme", "ctrl+t", "^t", "next theme", "Dark, light, high contrast"),
     _a("app", "turn", "T", "T", "turn", "Take the turn of this machine, see the queue, or give it back", of_class=True),
@@ -99,7 +99,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("home", "up", "up,k", "↑", "up", "Chapter above", palette=False),
     _a("home", "down", "down,j", "↓", "down", "Chapter below", palette=False),
     _a("home", "quit", "q", "q", "quit", "Leave; what was measured is kept", run="app.leave", palette=False),
-    _a("chapter", "enter", "enter", "Enter", "go on", "What this step is for; then the next step"),
+    _a("chapter", "enter", "enter", "Enter", "go on", "Do this step's work; then the next step"),
     _a("chapter", "back", "b,backspace", "b", "back", "The step before"),
     _a("chapter", "lesson", "tab", "Tab", "lesson", "Turn between the lesson and the chart"),
     _a("chapter", "table", "t", "t", "table", "The same numbers as a table"),
@@ -117,10 +117,10 @@ ACTIONS: tuple[Action, ...] = (
         "causes",
         "Who took the time, by the kernel's trace (one more run makes one)",
     ),
-    _a("chapter", "hunt", "x", "x", "hide a noise", "Begin a hunt: a hidden noise, which is yours to name"),
+    _a("chapter", "hunt", "x", "x", "hide a noise", "Begin a hunt: a hidden noise, for you to name"),
     _a("chapter", "name", "i", "i", "name it", "Name the hidden noise, or give up"),
-    _a("chapter", "imported", "", "i", "imported", "At compare: show or hide what 'sessions import' brought"),
-    _a("chapter", "cure", "r", "r", "try a cure", "Measure beside a noise once more, with what you did against it"),
+    _a("chapter", "imported", "", "i", "imported", "At compare: show or hide the imported curves"),
+    _a("chapter", "cure", "r", "r", "try a cure", "Measure beside a noise once more, with your cure in place"),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
     _a("chapter", "boots", "n", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),
     _a("chapter", "undo", "u", "u", "undo", "Give back what this chapter has set on this host"),
@@ -158,7 +158,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("causes", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
     _a("suspects", "agree", "enter", "Enter", "name it", "Say that it is the one under the cursor", palette=False),
     _a("suspects", "number", "", "1–9", "number", "Choose that one", palette=False),
-    _a("suspects", "give_up", "g", "g", "give up", "Be told which it was", palette=False),
+    _a("suspects", "give_up", "g", "g", "give up", "Show which noise it was", palette=False),
     _a("suspects", "up", "up,k", "↑", "up", "The one above", palette=False),
     _a("suspects", "down", "down,j", "↓", "down", "The one below", palette=False),
     _a("suspects", "page_up", "pageup", "PgUp", "page up", "Scroll up", palette=False),
@@ -217,8 +217,8 @@ ACTIONS: tuple[Action, ...] = (
     _a("report", "down", "down,j", "↓", "down", "Scroll down", palette=False),
     _a("report", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
     _a("report", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
-    _a("report", "close", "escape,q", "Esc", "back", "Stop what is being made; back to where you were", palette=False),
-    _a("proving", "enter", "enter", "Enter", "begin", "Begin; asked, stop and keep", palette=False),
+    _a("report", "close", "escape,q", "Esc", "back", "Stop the work; back to where you were", palette=False),
+    _a("proving", "enter", "enter", "Enter", "begin", "Begin; at the question: stop and keep", palette=False),
     _a("proving", "again", "p", "p", "prove again", "Prove it once more, with as many rounds as you choose"),
     _a("proving", "number", "", "1–9", "rounds", "Choose how many rounds", palette=False),
     _a("proving", "copy", "y", "y", "copy", "Copy the verdict to the clipboard"),
@@ -248,10 +248,11 @@ BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
 
 
 def of_scope(scope: Scope, *, in_class: bool = True) -> tuple[Action, ...]:
-    """The actions of one screen (or of the app). ``in_class``: also those that a class host adds."""
+    """Return the actions of one screen (or of the app). ``in_class``: with the actions of a class host."""
     return tuple(action for action in ACTIONS if action.scope == scope and (in_class or not action.of_class))
 
 
 def bindings(scope: Scope) -> list[Binding]:
-    """The Textual bindings of one screen. The footer is our own (it never clips), so none of them asks for a place."""
+    """Return the Textual bindings of one screen. The footer is our own (it never clips), so no binding has a place in
+    Textual's footer."""
     return [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]

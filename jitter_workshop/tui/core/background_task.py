@@ -1,4 +1,4 @@
-"""Work on a thread that nobody waits for when the workshop is left."""
+"""Run work on a thread that does not hold up the end of the workshop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _T = TypeVar("_T")
 
 
 async def aside(work: Callable[[], _T]) -> _T:
-    """What ``work`` returns or raises. Cancelled, or when the program ends, it is left to itself: a thread of an
-    executor would keep the process until it is done."""
+    """Return the result of ``work``, or raise its error. After cancellation, or when the program ends, the thread goes
+    on alone. A thread of an executor would keep the process until it is done."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_T] = loop.create_future()
 
@@ -26,7 +26,7 @@ async def aside(work: Callable[[], _T]) -> _T:
             future.set_exception(error)
 
     def run() -> None:
-        # The loop may have ended meanwhile: then nobody wants to know.
+        # The loop may have ended meanwhile; then the result is dropped.
         with contextlib.suppress(RuntimeError):
             try:
                 result = work()

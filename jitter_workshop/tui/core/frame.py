@@ -1,4 +1,4 @@
-"""Say what a screen may ask of the app that shows it, so that no screen imports the app."""
+"""Define what a screen may ask of its app, so that no screen imports the app."""
 
 from __future__ import annotations
 

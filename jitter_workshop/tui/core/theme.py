@@ -8,7 +8,7 @@ from jitter_workshop.model.palette import PALETTES
 
 
 def textual_theme(name: str) -> Theme:
-    """Return the Textual theme of one of ``palette.THEMES``; its name carries a prefix, so that it hides none of
+    """Return the Textual theme of one of ``palette.THEMES``. Its name has a prefix, so that it hides none of
     Textual's."""
     p = PALETTES[name]
     return Theme(

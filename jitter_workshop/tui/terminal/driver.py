@@ -1,9 +1,9 @@
-"""Textual's Linux driver with an input thread that sleeps until there is input.
+"""Drive a terminal like Textual's Linux driver, with an input thread that sleeps until there is input.
 
-The original wakes up ten times a second to look around, also while a block is measured; each of these is a context
-switch that could land on a measured CPU. This one waits without a timeout and is woken through a pipe when it has to
-leave. It also ends the app when the terminal is gone, where the original would spin on end-of-file, and lets a run
-freeze its own children before a stop (Ctrl-Z, SIGTSTP) takes this process.
+The original wakes up ten times a second, also while a block is measured. Each wake-up is a context switch that could
+land on a measured CPU. This driver waits without a timeout, and is woken through a pipe when it has to leave. It also
+ends the app when the terminal is gone, where the original would spin on end-of-file. And it lets a run freeze its own
+children before a stop (Ctrl-Z, SIGTSTP) takes this process.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from textual.app import App
 
 _ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
-"""How long an unfinished escape sequence may wait for its rest; a lone Escape key is reported after that."""
+"""Seconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""
 
 
 class _Output(io.TextIOBase):
-    """The terminal's stream; tells whoever asked when all that was queued has been written.
+    """Wrap the terminal's stream, and call back when all queued output has been written.
 
-    Textual's output thread flushes only when its queue is empty: then everything written before is on its way.
+    Textual's output thread flushes only when its queue is empty: then all earlier output is on its way.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -60,7 +60,7 @@ class _Output(io.TextIOBase):
 
 
 class QuietDriver(LinuxDriver):
-    """The driver while nothing may disturb: no periodic wake-ups."""
+    """Drive the terminal without periodic wake-ups."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -68,7 +68,8 @@ class QuietDriver(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
-        # For the driver's whole life: a stopped program closes its terminal, goes on, and needs the pipe again.
+        # The pipe lives as long as the driver: a stopped program closes its terminal, goes on, and needs the pipe
+        # again.
         self._wake_closer = weakref.finalize(self, _close, self._wake_read, self._wake_write)
         self._leaving = threading.Event()
         self._output = _Output(self._file or sys.stderr)
@@ -91,7 +92,7 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write, unless the terminal is gone: a full queue that nobody empties would hold up the app for ever."""
+        """Write, unless the terminal is gone: a full queue without a reader would block the app for ever."""
         writer = self._writer_thread
         if writer is not None and writer.is_alive():
             super().write(data)
@@ -110,7 +111,8 @@ class QuietDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        # On the loop, between two callbacks: a plain handler might interrupt a write and wait for its lock for ever.
+        # The handlers run on the loop, between two callbacks: a plain handler might interrupt a write and wait for its
+        # lock for ever.
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTSTP, self._sigtstp_application)
         loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
@@ -127,8 +129,8 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Take the terminal again. After a SIGSTOP, which lets nobody prepare, it is still ours, but a shell has been
-        at it: it is set up anew. A program that was told to end while it was stopped just ends."""
+        """Take the terminal again, and set it up again. No program can prepare for a SIGSTOP: the terminal is still
+        ours then, but a shell has used it. A program that was told to end while it was stopped just ends."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:
@@ -156,7 +158,7 @@ class QuietDriver(LinuxDriver):
                         break
                     for message in parser.feed(decode(data)):
                         self.process_message(message)
-                    # One more look after the escape delay, then sleep: a timeout can only follow input.
+                    # Look once more after the escape delay, then sleep: a timeout can only follow input.
                     timeout = _ESCAPE_TIMEOUT_S
                 for message in parser.tick():
                     self.process_message(message)
@@ -171,7 +173,7 @@ class QuietDriver(LinuxDriver):
             return b""
 
     def _terminal_gone(self) -> None:
-        """The terminal was closed: end as SIGHUP would, which may not reach us (another session leader)."""
+        """End the app after the terminal was closed, like SIGHUP, which may not reach us (another session leader)."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))
 

@@ -1,4 +1,4 @@
-"""Whether this workshop is shown in a browser: then there is no terminal, and nobody to ask a password."""
+"""Tell if this workshop is shown in a browser: then there is no terminal on which sudo could ask for a password."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ SERVED = "JITTER_WORKSHOP_SERVED"
 
 
 def served() -> bool:
-    """Whether ``serve`` started this process."""
+    """Return True if ``serve`` started this process."""
     return os.environ.get(SERVED) == "1"

@@ -1,9 +1,9 @@
-"""Puts the terminal right when the workshop is killed without a chance to do so itself (SIGKILL, out of memory).
+"""Restore the terminal when the workshop is killed without a chance to do so itself (SIGKILL, out of memory).
 
-A tiny process waits for the end of a pipe whose other end only the workshop holds. A farewell byte: nothing to do. The
-end without one: the workshop is gone, so it leaves the alternate screen, switches off what the screen switched on,
-gives back the terminal's attributes and says what happened. It sleeps until then and has its own session, so that the
-terminal's signals do not reach it.
+A tiny process, the guard, waits for the end of a pipe whose other end only the workshop holds. If a farewell byte
+comes, there is nothing to do. If the pipe ends without it, the workshop is gone. Then the guard leaves the alternate
+screen, switches off the screen's modes, restores the terminal's attributes and says what happened. It sleeps until then
+and has its own session, so that the terminal's signals do not reach it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LEAVE = (
 SENTENCE = "jitter-workshop was killed; the terminal was put right, finished runs are kept. Start it again to go on."
 
 # Standard input is the pipe, 1 the terminal to write to, 2 the one whose attributes were saved. A shell may be back at
-# its prompt and have set its own attributes: it edits with keyboard signals on, where the screen has them off. A
-# terminal that takes no output (Ctrl-S, nobody reads) must not hold the guard for ever, hence the alarm.
+# its prompt and have set its own attributes: it edits with keyboard signals on, while the screen has them off. A
+# terminal that takes no output (Ctrl-S, no reader) must not hold the guard for ever, hence the alarm.
 _SOURCE = """\
 # jitter-workshop: puts the terminal right if the workshop is killed
 import os, signal, sys, termios
@@ -45,7 +45,8 @@ _FAREWELL_S = 2.0
 
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """While inside, a guard stands by; without a terminal, or where no process can be started, it goes without."""
+    """While inside, have a guard watch the terminal. Without a terminal, or where no process can be started, there is
+    no guard."""
     guard = _start()
     try:
         yield
@@ -55,7 +56,7 @@ def guarded_terminal() -> Iterator[None]:
 
 
 def _start() -> subprocess.Popen[bytes] | None:
-    """The guard, on its way: nothing waits until its interpreter is up."""
+    """Start the guard, without waiting until its interpreter is up. Return None if it cannot be started."""
     stdin, stderr = sys.__stdin__, sys.__stderr__
     if stdin is None or stderr is None or not sys.executable:
         return None
@@ -75,7 +76,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 
 def _farewell(guard: subprocess.Popen[bytes]) -> None:
-    """Let the guard go, and see it off."""
+    """Send the guard the farewell byte, and wait for its end."""
     assert guard.stdin is not None
     with contextlib.suppress(OSError):
         guard.stdin.write(b".")

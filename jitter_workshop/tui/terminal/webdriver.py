@@ -1,8 +1,8 @@
-"""Textual's driver for a page of ``serve``, with an input thread that sleeps until there is input.
+"""Drive a page of ``serve`` like Textual's web driver, with an input thread that sleeps until there is input.
 
-The original looks around ten times a second, also while a block is measured, and stays behind when whoever reads its
-output is gone. This one leaves then as it does when a terminal is closed: a run is stopped, and what is held is given
-back.
+The original wakes up ten times a second, also while a block is measured, and stays behind when the reader of its output
+is gone. This driver then leaves as it does when a terminal is closed: a run is stopped, and changes that are held are
+given back.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from textual.app import App
 
 _ESCAPE_TIMEOUT_MS = 1000 * constants.ESCAPE_DELAY + 10
-"""How long an unfinished escape sequence may wait for its rest; a lone Escape key is told after that."""
+"""Milliseconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""
 
 
 class PageDriver(WebDriver):
-    """Draws into a page, by way of the server's pipes."""
+    """Draw into a page through the server's pipes."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._write = partial(self._write_all)
-        # It may sleep in a read when the workshop has ended: nothing waits for it then.
+        # The thread may sleep in a read when the workshop has ended, so nothing waits for it.
         self._key_thread = threading.Thread(target=self.run_input_thread, name="textual-input", daemon=True)
 
     def run_input_thread(self) -> None:
-        """Wait for what the server passes on, until it has ended."""
+        """Wait for input from the server, until the server has ended."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         packets = ByteStream()
@@ -59,7 +59,7 @@ class PageDriver(WebDriver):
                                 self.process_message(message)
                         else:
                             self._on_meta(kind, payload)
-                    # One more look after the escape delay, then sleep: a timeout can only follow input.
+                    # Look once more after the escape delay, then sleep: a timeout can only follow input.
                     timeout_ms = _ESCAPE_TIMEOUT_MS
                 else:
                     timeout_ms = None
@@ -79,7 +79,8 @@ class PageDriver(WebDriver):
         app.call_later(getattr(app, "terminal_gone", app.exit))
 
     def _write_all(self, data: bytes) -> int:
-        """Everything, also where a signal came between. Nobody reads: the input's end says so, and the app leaves."""
+        """Write everything, also if a signal comes between. Without a reader the write fails silently; the end of the
+        input then makes the app leave."""
         left = memoryview(data)
         with contextlib.suppress(OSError):
             while left:

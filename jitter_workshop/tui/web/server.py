@@ -1,10 +1,10 @@
-"""The workshop in a browser: textual-serve's terminal on loopback, behind a random token, an Origin check and a limit
-on sessions.
+"""Serve the workshop in a browser: textual-serve's terminal on loopback, with a random token, an Origin check and a
+limit on sessions.
 
-Everybody on this machine can reach a loopback port, and every page that a browser shows can try to. So whatever is
-asked for has to name the token: the first page in its query, all that this page then loads in its path. A cookie would
-be sent to every other port of this machine, also to one where another user listens. A request has to name a loopback
-host (else a foreign name could be pointed here), and a session has to come from a page of ours.
+All users of this machine can reach a loopback port, and every page that a browser shows can try to. So each request has
+to contain the token: the first page in its query, all parts of this page in their path. A cookie would be sent to every
+other port of this machine, also to the port of another user. A request has to name a loopback host (else a foreign name
+could point here), and a session has to come from a page of ours.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from jitter_workshop.tui.web.session import PATIENCE_S, PageSession
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ADDRESS = "127.0.0.1"
-"""By number: what ``localhost`` means to a browser first, [::1], somebody else may listen on."""
+"""The address as a number. Browsers try [::1] first for ``localhost``, and another user may listen there."""
 TITLE = "Jitter Workshop"
 HEARTBEAT_S = 15.0
-"""So often a page has to show that it is there; a machine that sleeps has left."""
+"""Seconds between two signs of life of a page; a machine that sleeps counts as gone."""
 LARGEST_MESSAGE = 1 << 20
 SLOT_WAIT_S = 2.0
-"""So long a page waits for one of the sessions to become free."""
+"""Seconds that a page waits for a free session."""
 _SIZES = range(1, 1001)
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -52,12 +52,12 @@ _FONT = (
     'src: url("{base}/static/fonts/{file}.ttf"); }}'
 )
 _FACES = '<p class="faces">x<em>x</em></p>'
-"""Seen by nobody: a page has loaded once the fonts have that it uses, and only then textual.js measures them."""
+"""Invisible text: a page has loaded when the fonts that it uses have loaded, and only then textual.js measures them."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def loopback(host: str | None) -> bool:
-    """Whether a Host header, or an origin's, names this machine by a loopback name."""
+    """Check that a Host header, or an origin's host, is a loopback name of this machine."""
     try:
         parts = urlsplit(f"//{host or ''}")
         name, _ = parts.hostname or "", parts.port
@@ -67,7 +67,7 @@ def loopback(host: str | None) -> bool:
 
 
 def of_ours(origin: str | None, host: str | None) -> bool:
-    """Whether a page of this very address asks: a browser's own word in Origin, no script's (RFC 6454)."""
+    """Check that a page of this very address asks. The browser itself sets Origin, and no script can (RFC 6454)."""
     if origin is None:
         return False
     try:
@@ -78,18 +78,18 @@ def of_ours(origin: str | None, host: str | None) -> bool:
 
 
 def given(path: str, query: str) -> str:
-    """The token that a request names: the first page in its query, everything else in its path."""
+    """Return the token in a request: the first page has it in its query, everything else in its path."""
     return query if path == "/" else path.split("/")[1]
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that listens on loopback; 0: on any port that is free. Raises OSError."""
+    """Return a socket that listens on loopback; port 0 takes any free port. Raises OSError."""
     return socket.create_server((ADDRESS, port))
 
 
 class WebServer:
-    """``words``: what each session's workshop is started with. ``token``: what a visitor has to know. ``most``:
-    sessions at a time. ``told``: called with a sentence for who serves."""
+    """Serve the pages. ``words``: the arguments for each session's workshop. ``token``: what a visitor has to know.
+    ``most``: the largest number of sessions at a time. ``told``: called with a sentence for the user who serves."""
 
     def __init__(self, words: Sequence[str], token: str, most: int, told: Callable[[str], None]) -> None:
         self._words = tuple(words)
@@ -101,7 +101,7 @@ class WebServer:
         self._base = f"/{token}"
 
     async def serve(self, listening: socket.socket) -> int:
-        """Until a signal comes: its number. Every session has ended then."""
+        """Serve until a signal comes, and return its number. Every session has ended then."""
         runner = web.AppRunner(self._app(), access_log=None, handle_signals=False, shutdown_timeout=PATIENCE_S + 5)
         await runner.setup()
         try:
@@ -131,7 +131,7 @@ class WebServer:
             return _refusal(refusal.status, refusal.reason)
         except Exception as error:
             self._told(f"a page was not served: {type(error).__name__}: {error}")
-            return _refusal(500, "This went wrong; the terminal where it is served says more.")
+            return _refusal(500, "The page failed; the terminal of 'serve' says more.")
         if not answer.prepared:
             answer.headers.update(_SECURITY)
         return answer
@@ -139,7 +139,7 @@ class WebServer:
     async def _page(self, _: web.Request) -> web.StreamResponse:
         if not await self._slot():
             return _refusal(503, self._full())
-        self._slots.release()  # to say it here is kind: a page is not told why its session is refused
+        self._slots.release()  # The refusal is told here, because a page is not told why its session is refused.
         link = f'<link rel="stylesheet" href="{self._base}/static/css/xterm.css">'
         script = f'<script src="{self._base}/static/js/textual.js"></script>'
         body = f'{_FACES}\n<div id="terminal" class="textual-terminal" data-font-size="16"></div>'
@@ -147,7 +147,8 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Have one of the sessions; a page that is loaded again waits for its own workshop to leave."""
+        """Take one of the sessions; return False if none becomes free in time. A page that is loaded again waits for
+        its own workshop to leave."""
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -193,7 +194,7 @@ class WebServer:
 
 
 async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: object) -> None:
-    """What textual.js says: keys, the size, whether the page is looked at."""
+    """Pass on the messages of textual.js: keys, the size, and the page's focus."""
     kind, value = (*message, None)[:2] if isinstance(message, list) else (None, None)
     if kind == "stdin" and isinstance(value, str):
         await session.send_bytes(value.encode("utf-8", "replace"))
@@ -208,7 +209,7 @@ async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: o
 
 
 def size(said: object, otherwise: int) -> int:
-    """Columns or rows; a page that says nonsense gets ``otherwise``."""
+    """Return columns or rows; an invalid value gives ``otherwise``."""
     try:
         value = int(said) if isinstance(said, int | str) else otherwise
     except ValueError:
@@ -217,12 +218,12 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """A page that says why, and opens again with the token that its tab knows."""
+    """Return a page with the reason, which opens again with the token that its tab knows."""
     return _answer(status, html.escape(words), "", "", "")
 
 
 def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Response:
-    """A page of ours. ``base``: what the paths of its parts begin with, "" for a page without any."""
+    """Return a page of ours. ``base``: the beginning of the paths of its parts, "" for a page without parts."""
     palette = PALETTES[preferences.load()[0].theme]
     nonce = secrets.token_urlsafe(16)
     text = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(
@@ -240,7 +241,7 @@ def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Resp
         panel=palette.panel,
         accent=palette.accent,
     )
-    # textual.js puts its styles into the page by itself.
+    # textual.js adds its styles to the page by itself.
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; "
         f"font-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'nonce-{nonce}'"
@@ -250,7 +251,7 @@ def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Resp
 
 
 async def _signal() -> int:
-    """The signal that ends serving; one that was ignored (nohup) stays so."""
+    """Wait for the signal that ends serving, and return it. A signal that was ignored (nohup) stays ignored."""
     loop = asyncio.get_running_loop()
     came: asyncio.Future[int] = loop.create_future()
     wanted = [one for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]

@@ -1,4 +1,4 @@
-"""One page's workshop: a process of its own, which ends with the page, and of which nothing is left."""
+"""Run one page's workshop: a process of its own, which ends with the page and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.tui.terminal.served import SERVED
 
 PATIENCE_S = 30.0
-"""How long a workshop may take to leave: a run is stopped, and what is held is given back. What it held is given back
-by the agent, too, where it has to be killed."""
+"""Seconds that a workshop may take to leave: a run is stopped, and its changes are given back. If it has to be killed,
+the agent gives them back."""
 _LAST_WORDS = 4096
 CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 
 
 class PageSession(AppService):
-    """``words``: the workshop's own, as ``--session NAME``. ``send``: bytes to the page's terminal; ``close``: of the
-    page's connection, once the workshop has ended by itself."""
+    """Run the workshop of a page. ``words``: its arguments, such as ``--session NAME``. ``send``: sends bytes to the
+    page's terminal. ``close``: closes the page's connection, once the workshop has ended by itself."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """The workshop opens no other page and hands out no file."""
+            """Ignore requests: the workshop opens no other page and offers no file."""
 
         async def closed() -> None:
             await close()
@@ -43,7 +43,7 @@ class PageSession(AppService):
         self._words = tuple(words)
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        # No shell between, and a session of its own: Ctrl-C in the server's terminal is the server's to pass on.
+        # There is no shell between, and a session of its own: the server passes on Ctrl-C from its terminal.
         self._process = await asyncio.create_subprocess_exec(
             *command("jitter_workshop", *self._words),
             stdin=PIPE,
@@ -56,18 +56,18 @@ class PageSession(AppService):
         return self._process
 
     async def run(self) -> None:
-        """Pass on what the workshop draws until it has ended; then what it said at its end, and close the page."""
+        """Pass on the workshop's output until it has ended. Then send its last words, and close the page."""
         process = self._process
         assert process is not None
         assert process.stderr is not None
         said = asyncio.create_task(_tail(process.stderr))
-        # A page that is gone takes nothing any more; its workshop hears of that by ``stop``.
+        # A page that is gone accepts nothing more; ``stop`` tells its workshop.
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, RuntimeError):
             await self._draw(process)
         if process.stdout is not None:
             with contextlib.suppress(OSError):
                 while await process.stdout.read(1 << 16):
-                    """Whatever it writes has to go somewhere, or it could not end."""
+                    """Read and drop the rest of the output: the workshop could not end while its pipe is full."""
         await process.wait()
         with contextlib.suppress(ConnectionError, RuntimeError):
             words = last_words(await said)
@@ -87,7 +87,7 @@ class PageSession(AppService):
                 await self.on_data(payload)
 
     async def stop(self) -> None:
-        """End the workshop, and wait until it has ended; one that cannot end is killed."""
+        """End the workshop and wait for its end; kill it if it does not end in time."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -110,7 +110,7 @@ class PageSession(AppService):
 
 
 def last_words(said: bytes) -> bytes:
-    """For the page's terminal: what a workshop said at its end, on a clean screen; b"" for nothing."""
+    """Return the last words of a workshop for the page's terminal, on a clean screen; b"" if there are none."""
     lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
     text = "\r\n".join(line for line in lines if line)
     return f"{CLEAR}{text}\r\n".encode() if text else b""

@@ -1,4 +1,4 @@
-"""The chart on a screen: the canvas at the size at hand, with its legend beside or below."""
+"""Show the chart on a screen: the canvas at the present size, with its legend beside or below."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST_CHART_HEIGHT = 6
 
 
 class ChartView(Widget):
-    """Percentile curves, one of them highlighted, and the learner's mark."""
+    """Show percentile curves, one of them highlighted, and the learner's mark."""
 
     DEFAULT_CSS = "ChartView { width: 1fr; height: 1fr; }"
 
@@ -45,8 +45,8 @@ class ChartView(Widget):
         empty: str = "No curve yet.",
         legend: bool = True,
     ) -> None:
-        """Draw these. ``highlight``: an index (negative counts from the end), None = all alike. ``legend``: False where
-        a table beside the chart says which curve is which."""
+        """Draw these curves. ``highlight``: an index (negative counts from the end), None = all alike. ``legend``:
+        False if a table beside the chart names the curves."""
         self._curves = tuple(curves)
         self._marks = tuple(marks)
         self._highlight = highlight % len(self._curves) if highlight is not None and self._curves else None
@@ -56,17 +56,17 @@ class ChartView(Widget):
 
     @property
     def curves(self) -> tuple[RunCurve, ...]:
-        """What it draws."""
+        """Return the drawn curves."""
         return self._curves
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks it draws."""
+        """Return the drawn marks."""
         return self._marks
 
     @property
     def highlight(self) -> int | None:
-        """The index of the highlighted curve."""
+        """Return the index of the highlighted curve."""
         return self._highlight
 
     def render(self) -> Text:
@@ -76,7 +76,8 @@ class ChartView(Widget):
             return Text(self._empty, style=app.palette.dim)
         if width < 20 or height < 3:
             return Text()
-        # plotext takes a tenth of a second to import: the first chart pays for it, not the first frame.
+        # plotext takes a tenth of a second to import, so it is imported with the first chart and not before the first
+        # frame.
         from jitter_workshop.chart import canvas
 
         theme = app.palette.name
@@ -91,7 +92,7 @@ class ChartView(Widget):
         origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
         told = " ".join(line.plain for line in legend)
         missing = sorted(origin for origin in origins if origin not in told)
-        # A narrow legend cuts off where a curve comes from; that must be said all the same.
+        # A narrow legend cuts off the origin of a curve, but the origin must be visible.
         note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
         if beside:
             chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self._highlight, self._marks)

@@ -1,4 +1,4 @@
-"""The machine as a map: CPUs by package and last-level cache, flowing into as few rows as the width allows."""
+"""Show the machine as a map: CPUs by package and last-level cache, in as few rows as the width allows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One CPU on the map: its row, the columns [start, end)."""
+    """Hold one CPU on the map: its row, and its columns [start, end)."""
 
     cpu: int
     row: int
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The map at a width: cells, and the labels of packages and caches as (row, column, text)."""
+    """Hold the map at a width: cells, and the labels of packages and caches as (row, column, text)."""
 
     cells: tuple[Cell, ...]
     labels: tuple[tuple[int, int, str], ...]
@@ -38,7 +38,8 @@ class Layout:
 
 
 def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
-    """CPUs that share a package and a last-level cache, with the group's name, in the order of their first CPU."""
+    """Return CPUs that share a package and a last-level cache, with the group's name, in the order of their first
+    CPU."""
     packages = {cpu.package for cpu in topology.cpus}
     found: dict[tuple[int, CpuSet], list[Cpu]] = {}
     names: dict[tuple[int, CpuSet], str] = {}
@@ -52,7 +53,7 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> Layout:
-    """Groups flow like words: ``L3  0· 1P 2·``; a group that does not fit goes on in the next row."""
+    """Lay out groups like words: ``L3  0· 1P 2·``. A group that does not fit goes on in the next row."""
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
     cells: list[Cell] = []
@@ -74,12 +75,12 @@ def lay_out(topology: Topology, width: int) -> Layout:
 
 
 class CpuMap(Widget):
-    """The map with a cursor; shows who sits where."""
+    """Show the map with a cursor and the threads on their CPUs."""
 
     DEFAULT_CSS = "CpuMap { width: 1fr; height: auto; }"
 
     class Clicked(Message):
-        """A CPU was clicked."""
+        """Report that a CPU was clicked."""
 
         def __init__(self, cpu: int) -> None:
             super().__init__()
@@ -93,7 +94,7 @@ class CpuMap(Widget):
         self.cursor = usable[0] if usable else (topology.cpus[0].id if topology.cpus else 0)
 
     def show_chosen(self, chosen: Mapping[str, int]) -> None:
-        """Role → CPU."""
+        """Show the chosen CPUs; ``chosen``: role → CPU."""
         self._chosen = dict(chosen)
         self.refresh()
 
@@ -156,7 +157,7 @@ class CpuMap(Widget):
 
 
 def about(topology: Topology, number: int) -> Sequence[str]:
-    """What is worth knowing of one CPU."""
+    """Return facts about one CPU; () if there is no such CPU."""
     cpu = topology.cpu(number)
     if cpu is None:
         return ()

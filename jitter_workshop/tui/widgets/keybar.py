@@ -1,5 +1,5 @@
-"""The footer: at most seven keys and no more than have room, each with a tooltip and a click; all others are on the
-help page."""
+"""Show the footer: at most seven keys and no more than have room, each with a tooltip and a click. All others are on
+the help page."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from jitter_workshop.tui.core.actions import BY_ID
 
 MOST_KEYS = 7
 _PADDING = 1
-"""Blanks on either side of a key, as the style below has them."""
+"""Blanks on either side of a key, as in the style below."""
 
 Shown = tuple[str, str]
-"""An action's id and the label it has at this moment ("" = its usual one)."""
+"""An action's id and its present label ("" = its usual one)."""
 
 
 def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
-    """At most seven keys, as many as a row of ``width`` cells shows whole. The first ones and the last two (help and
-    the way out) are worth most: what gives way is the one before those two."""
+    """Return at most seven keys, as many as a row of ``width`` cells shows whole. The first keys and the last two (help
+    and the way out) are the most important, so the key before those two is left out first."""
     kept = list(keys)
     while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):
         del kept[-3 if len(kept) > 3 else -2]
@@ -36,7 +36,7 @@ def _cells(key: Shown) -> int:
 
 
 class KeyHint(Widget):
-    """One key and what it does now."""
+    """Show one key and its present effect."""
 
     DEFAULT_CSS = """
     KeyHint { width: auto; height: 1; padding: 0 1; color: $dim; }
@@ -59,7 +59,7 @@ class KeyHint(Widget):
 
 
 class KeyBar(Horizontal):
-    """The row of keys."""
+    """Show the row of keys."""
 
     DEFAULT_CSS = "KeyBar { height: 1; width: 1fr; dock: bottom; background: $surface; }"
 
@@ -69,9 +69,9 @@ class KeyBar(Horizontal):
         self._shown: tuple[Shown, ...] = ()
 
     async def show(self, keys: Sequence[Shown]) -> None:
-        """Put other keys there; nothing happens when they are the same."""
+        """Show other keys; do nothing if they are the same."""
         self._offered = tuple(keys)
-        # It is as wide as the terminal; before its first layout it has no width of its own.
+        # The bar is as wide as the terminal; before its first layout it has no width of its own.
         wanted = fitting(self._offered, self.app.size.width)
         if wanted == self._shown:
             return
@@ -84,5 +84,5 @@ class KeyBar(Horizontal):
 
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """What it offers now."""
+        """Return the keys that are shown now."""
         return self._shown

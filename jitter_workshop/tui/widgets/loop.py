@@ -1,4 +1,4 @@
-"""The line of the eight steps; a click on a step goes there."""
+"""Show the line of the eight steps; a click on a step goes there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class LoopLine(Sheet):
-    """✓ behind what is done, ◌ behind what was seen on a recording, ▸ and capitals where we are; what a
-    chapter leaves out is named at the end."""
+    """Show the steps: ✓ behind a done step, ◌ behind a step seen on a recording, ▸ and capitals for the present step.
+    Steps that a chapter leaves out are named at the end."""
 
     @dataclass
     class Wanted(Message):
-        """A step was clicked."""
+        """Report that a step was clicked."""
 
         step: StepName
 

@@ -1,4 +1,4 @@
-"""The path for this host: chapters with their marks, one under the cursor."""
+"""Show the path for this host: chapters with their marks, one under the cursor."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ HEADINGS = {
 
 
 class PathList(Widget):
-    """Rows: the chapters to do here, those that can only be seen on a recording, and the rest, each below its head."""
+    """Show the chapters to do here, those that can only be seen on a recording, and the rest, each group below its
+    heading."""
 
     DEFAULT_CSS = "PathList { width: 1fr; height: auto; }"
 
     @dataclass
     class Chosen(Message):
-        """A chapter was clicked twice, or clicked while under the cursor."""
+        """Report that a chapter was clicked twice, or clicked while under the cursor."""
 
         entry: PathEntry
 
@@ -45,11 +46,11 @@ class PathList(Widget):
 
     @property
     def entry(self) -> PathEntry | None:
-        """The chapter under the cursor."""
+        """Return the chapter under the cursor; None without chapters."""
         return self._entries[self._cursor] if self._entries else None
 
     def show_entries(self, entries: Sequence[PathEntry]) -> None:
-        """New entries, the cursor stays in range."""
+        """Show new entries; the cursor stays in range."""
         self._entries = tuple(entries)
         self._cursor = min(self._cursor, max(len(self._entries) - 1, 0))
         self.refresh(layout=True)
@@ -72,7 +73,7 @@ class PathList(Widget):
             self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
 
     def _rows(self) -> list[int | str]:
-        """What each line is: an index into the entries, a title, or (indented) what is said below it."""
+        """Return the content of each line: an index into the entries, a title, or (indented) the text below a title."""
         rows: list[int | str] = []
         for group in in_groups(self._entries):
             said_once = [f"  {clean(group.reason, 200)}"] if group.reason else []
@@ -80,7 +81,7 @@ class PathList(Widget):
         return rows or [HEADINGS["here"]]
 
     def _aside(self, index: int) -> str:
-        """Why a chapter cannot be done here, where that is not said for its whole group."""
+        """Return why a chapter cannot be done here; "" if its group already says so."""
         group = next(g for g in in_groups(self._entries) if any(index == i for i, _ in g.entries))
         return "" if group.reason else self._entries[index].reason
 
@@ -142,7 +143,7 @@ class PathList(Widget):
 
 
 def _sign(column: str, mark: bool | None) -> str:
-    """✓ yes, ✗ a guess that was not near, · not yet, – the chapter has none."""
+    """Return ✓ for yes, ✗ for a guess that was not near, · for not yet, – if the chapter has none."""
     if mark:
         return "✓"
     if column == "guess":

@@ -1,4 +1,4 @@
-"""A sheet of styled text that is laid out for the width it gets, and the pane it scrolls in."""
+"""Show a sheet of styled text, laid out for its width, and the pane it scrolls in."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from jitter_workshop.tui.core.frame import Frame
 
 Build = Callable[[int, Palette], Iterable[Text]]
-"""Lines for a width in cells; no line may be wider."""
+"""A function that returns lines for a width in cells; no line may be wider."""
 
 
 def nothing(width: int, palette: Palette) -> Iterable[Text]:
-    """A sheet with nothing on it."""
+    """Return an empty sheet."""
     return ()
 
 
 class Sheet(Widget):
-    """Shows the lines that a function makes for the width at hand; as high as they need."""
+    """Show the lines that a function makes for the present width. The sheet is as high as they need."""
 
     DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
 
@@ -36,13 +36,13 @@ class Sheet(Widget):
         self._lines: list[Text] = []
 
     def show(self, build: Build) -> None:
-        """Put something else on the sheet."""
+        """Show other lines on the sheet."""
         self._build = build
         self._made_for = None
         self.refresh(layout=True)
 
     def lines(self, width: int) -> list[Text]:
-        """The lines for a width, made once."""
+        """Return the lines for a width, made once."""
         palette = cast("Frame", self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = list(self._build(max(width, 1), palette))
@@ -59,11 +59,11 @@ class Sheet(Widget):
         return Text("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
 
     def plain(self) -> str:
-        """What the sheet says, without styles (for tests and for copying)."""
+        """Return the sheet's text without styles (for tests and for copying)."""
         return "\n".join(line.plain for line in self.lines(self.content_size.width or 80))
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """A scrolling place for sheets; the screen's keys scroll it, so that there is no focus to lose."""
+    """Scroll sheets. The screen's keys scroll it, so that there is no focus to lose."""
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }"

@@ -1,4 +1,4 @@
-"""``class present``: one page for the projector, in large letters and few colours, that follows the instructor."""
+"""Show one page for the projector, in large letters and few colours, that follows the instructor: ``class present``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TALL = 36
 
 
 class ClassChart(Widget):
-    """Everybody's curve, faint, and three of them named: the lowest, the middle, the highest."""
+    """Show every member's curve, faint, with three of them named: the lowest, the middle, the highest."""
 
     DEFAULT_CSS = "ClassChart { width: 1fr; height: 1fr; }"
 
@@ -57,7 +57,7 @@ class ClassChart(Widget):
 
 
 class PresentApp(App[None]):
-    """One page; q leaves, ^t is the next theme."""
+    """Show one page; q leaves, ^t is the next theme."""
 
     CSS = """
     Screen { layout: vertical; background: $background; }
@@ -83,7 +83,7 @@ class PresentApp(App[None]):
 
     @property
     def palette(self) -> Palette:
-        """The colours in force."""
+        """Return the colours in force."""
         return PALETTES[self.theme.removeprefix("workshop-")]
 
     def compose(self) -> ComposeResult:
@@ -108,7 +108,7 @@ class PresentApp(App[None]):
         self.run_worker(self._read, thread=True, exclusive=True)
 
     def _read(self) -> None:
-        """On a thread: the board may take its time."""
+        """Read the class on a thread, because reading the board may take long."""
         try:
             found = presented(self._titles)
             error = ""
@@ -127,7 +127,7 @@ class PresentApp(App[None]):
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
-        """The chapter, or the class where it is at none; then the step and the instructor's words."""
+        """Yield the chapter, or the class if it is at no chapter; then the step and the instructor's words."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
             yield Text(line, style=f"bold {palette.text}", no_wrap=True)
@@ -143,7 +143,8 @@ class PresentApp(App[None]):
             yield from wrap(Text(where, style=f"bold {palette.accent}"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """A long name in two lines can be read from the last row; in one, of plain letters, it cannot."""
+        """Return the title in large letters. A long title is broken into two lines of large letters, which can be read
+        from the last row; plain letters cannot."""
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))
@@ -158,7 +159,7 @@ class PresentApp(App[None]):
 
 
 def run_present() -> int:
-    """Show the page until its viewer leaves. Raises HostError where this is no class host, or the caller no
+    """Show the page until its viewer leaves. Raises HostError on a host without a class, and for a user who is no
     instructor."""
     titles = {chapter.id: chapter.title for chapter in load_course(None).chapters}
     PresentApp(presented(titles), titles).run()

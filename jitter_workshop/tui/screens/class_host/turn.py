@@ -1,4 +1,4 @@
-"""Waiting for the turn of a class host: who has it and who comes next. Esc closes the page and keeps the place."""
+"""Wait for the turn of a class host: show its holder and the queue. Esc closes the page and keeps the place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _KEYS = "Esc reads on and keeps the place · x leaves the queue"
 
 
 class TurnPage(Page):
-    """The queue, followed. ``came``: whether the turn came while it was shown. The app waits; the page only shows."""
+    """Show the queue, kept up to date. ``came``: the turn came while it was shown. The app waits; the page only
+    shows."""
 
     scope: ClassVar[Scope] = "queue"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
@@ -42,12 +43,12 @@ class TurnPage(Page):
             self.query_one("#turn-sheet", Sheet).show(self._lines)
 
     def over(self, *, came: bool) -> None:
-        """The wait is over."""
+        """Close the page, because the wait is over."""
         self.came = came
         self.dismiss(None)
 
     def action_leave_queue(self) -> None:
-        """Give the place up; the page closes once that is done."""
+        """Give the place up; the page closes after that."""
         self.frame.class_turn.leave_queue()
 
     def action_up(self) -> None:

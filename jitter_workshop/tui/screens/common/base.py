@@ -1,4 +1,5 @@
-"""What all full screens share: a title line, a body, the keys, and one sentence when the terminal is too small."""
+"""Provide the base of all full screens: a title line, a body, the keys, and one sentence when the terminal is too
+small."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from jitter_workshop.tui.core.frame import Frame
 
 WIDE, HUGE, TALL = 100, 140, 36
-"""From these sizes on more is shown side by side."""
+"""From these sizes on, more is shown side by side."""
 
 
 def sized(screen: Screen[None]) -> None:
@@ -35,7 +36,7 @@ def sized(screen: Screen[None]) -> None:
 
 
 class WorkshopScreen(Screen[None]):
-    """A full screen of the workshop. Screens own their behaviour; the app only routes."""
+    """Show a full screen of the workshop. Screens own their behaviour; the app only routes."""
 
     AUTO_FOCUS = ""
 
@@ -53,7 +54,7 @@ class WorkshopScreen(Screen[None]):
 
     @property
     def wide(self) -> bool:
-        """Is there room for lesson and chart side by side?"""
+        """Return True if there is room for lesson and chart side by side."""
         return self.size.width >= WIDE
 
     def compose(self) -> ComposeResult:
@@ -64,19 +65,19 @@ class WorkshopScreen(Screen[None]):
         yield Sheet(too_small, id="too-small")
 
     def body(self) -> ComposeResult:
-        """What stands between title and keys."""
+        """Compose the part between title and keys."""
         raise NotImplementedError
 
     def keys(self) -> Sequence[Shown]:
-        """The keys worth a place in the footer now."""
+        """Return the keys for the footer at this moment."""
         raise NotImplementedError
 
     def heading(self) -> str:
-        """The title's left end."""
+        """Return the left part of the title."""
         return "Jitter Workshop"
 
     def title_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        """The title line: where we are, which host, and whether anything of it is changed."""
+        """Yield the title line: the screen, the host, and the number of applied tunables."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
         if self.workshop.hiding:
@@ -86,25 +87,25 @@ class WorkshopScreen(Screen[None]):
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
 
     def class_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        """On a class host: whose turn it is, and where the instructor is."""
+        """Return the turn and the instructor's place on a class host; () on other hosts."""
         view = self.workshop.class_view
         return class_words.lines(view, self.workshop.course, width, palette) if view is not None else ()
 
     def show_class(self) -> None:
-        """Show the class as it was seen last; nothing where this is no class host."""
+        """Show the class as it was seen last; show nothing on a host without a class."""
         if not self.query("#class-line"):
-            return  # it comes or goes just now
+            return  # the line is being mounted or removed
         sheet = self.sheet("#class-line")
         sheet.set_class(self.workshop.class_view is None, "-empty")
         sheet.show(self.class_lines)
         self.refresh_keys()
 
     def going_on(self) -> None:
-        """The process was stopped and goes on: the host may be another one than before, a lease may have run out."""
+        """Show the title again after the process was stopped and goes on: host and lease may have changed."""
         self.sheet("#title").show(self.title_lines)
 
     def sheet(self, selector: str) -> Sheet:
-        """A sheet of this screen by its id."""
+        """Return a sheet of this screen by its id."""
         return self.query_one(selector, Sheet)
 
     def refresh_keys(self) -> None:
@@ -112,7 +113,8 @@ class WorkshopScreen(Screen[None]):
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """On a class host the keys of the class come behind the first one; not while something is under way."""
+        """Return the keys with those of the class behind the first one. While work is under way, return them
+        unchanged."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
@@ -131,7 +133,7 @@ class WorkshopScreen(Screen[None]):
 
 
 class Page(ModalScreen[None]):
-    """A page over everything (help, settings): a frame with sheets, closed by Escape."""
+    """Show a page over everything (help, settings): a frame with sheets, closed by Escape."""
 
     AUTO_FOCUS = ""
 
@@ -150,7 +152,7 @@ class Page(ModalScreen[None]):
 
 
 def too_small(width: int, palette: Palette) -> Iterable[Text]:
-    """The one sentence for a terminal that is too small, broken to fit even 20 columns."""
+    """Return the sentence for a terminal that is too small, broken to fit even 20 columns."""
     from jitter_workshop.presenter.prose import wrap
 
     sentence = f"The workshop needs {LEAST_WIDTH}×{LEAST_HEIGHT} characters. Enlarge the terminal; q leaves."

@@ -1,4 +1,4 @@
-"""Pages on which one of a few numbered lines is chosen."""
+"""Provide pages on which one of a few numbered lines is chosen."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jitter_workshop.tui.widgets.sheet import Pane
 
 
 class ChoosingPage(Page):
-    """Up, down and the digits choose; what a choice does is :meth:`_choose`, which is told of lines that are not there,
-    too."""
+    """Choose a line with up, down and the digits. A subclass handles the choice in :meth:`_choose`, which also gets
+    indices of lines that do not exist."""
 
     _cursor = 0
 

@@ -1,4 +1,4 @@
-"""A message that has to be read: what was not done, and what to do about it."""
+"""Show a message that has to be read: what was not done, and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class ErrorDialog(Page):
-    """A WorkshopError: title, message, advice. ``y`` copies the text; so does selecting it."""
+    """Show a WorkshopError: title, message, advice. ``y`` copies the text; so does selecting it."""
 
     scope: ClassVar[Scope] = "dialog"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("dialog"))

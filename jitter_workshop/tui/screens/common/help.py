@@ -1,4 +1,4 @@
-"""Help: every key with what it does, and the words that the workshop uses."""
+"""Show help: every key with its effect, and the words that the workshop uses."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ WORDS: tuple[tuple[str, str], ...] = (
         "voluntary",
         "switch: a thread gave up its CPU. Involuntary: the scheduler took it away from a thread that could run.",
     ),
-    ("steal", "time in which the hypervisor ran somebody else on our CPU."),
+    ("steal", "time in which the hypervisor ran something else on our CPU."),
     ("a round", "of a proof: a fresh run without the change and one with it, in an order that chance draws."),
-    ("proven", "ten rounds or more say so, with all lines that are shown allowed for. Two single runs never do."),
-    ("dotted curve", "fewer than ten samples lie beyond: luck, more than the host, decides where it runs."),
+    ("proven", "at least ten rounds say so, corrected for the number of lines shown. Two single runs never do."),
+    ("dotted curve", "fewer than ten samples lie beyond: chance, more than the host, decides its place."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (
         "by cyclictest …",
         "imported: another tool measured these curves. They are for looking at, not for proof.",
     ),
-    ("on a recording", "this host lacks what a chapter sets. Another one's recorded state is looked at instead."),
+    ("on a recording", "this host lacks the settings of a chapter. A recording of another host is shown instead."),
     ("settings stand", "this tool wrote them as root. Leaving gives them back, unless you keep them; u does at once."),
     (
         "setting, curve, guess",
@@ -49,12 +49,12 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
     ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; to know."),
-    ("÷ the first", "how many times a value is the same value of the course's first run; 1/57 is 57 times less."),
+    ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
 
 
 class HelpPage(Page):
-    """All keys, this screen's first; then the words."""
+    """Show all keys, this screen's first; then the words."""
 
     scope: ClassVar[Scope] = "dialog"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("dialog"))

@@ -1,4 +1,4 @@
-"""Leaving while settings are held: give them back, keep them, or stay."""
+"""Ask on leaving while settings are held: give them back, keep them, or stay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ABOUT = (
 
 
 def leave_question(app: Frame, leave: Callable[[], None]) -> Question:
-    """What is asked; ``leave`` is called after either answer but Escape."""
+    """Return the question. ``leave`` is called after each answer but Escape."""
 
     def about(width: int, palette: Palette) -> Iterable[Text]:
         yield from wrap(Text(f"{stands(app.workshop.written())}.", style=palette.text), width)

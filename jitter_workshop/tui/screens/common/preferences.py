@@ -1,4 +1,4 @@
-"""Settings: three lines, changed in place and kept at once."""
+"""Show the preferences: three lines, changed in place and saved at once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _NAME = 18
-"""So wide is the column of the settings' names."""
+"""The width of the column of the preferences' names."""
 
 
 class SettingsPage(Page):
-    """Every setting with its values; the one in force is marked."""
+    """Show every preference with its values; the one in force is marked."""
 
     scope: ClassVar[Scope] = "settings"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("settings"))

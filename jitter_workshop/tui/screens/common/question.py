@@ -1,4 +1,4 @@
-"""A question that has to be answered before something happens: give back, apply again, leave."""
+"""Ask a question that has to be answered before something happens: give back, apply again, leave."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from jitter_workshop.tui.widgets.sheet import Build, Pane, Sheet
 
 
 class Question(Page):
-    """``title``, what it is about, and the keys with what each does. ``agree`` is called after Enter, ``keep`` after k
-    (None: k does nothing); Escape changes nothing."""
+    """Show ``title``, the lines of ``about``, and the keys with their effects. ``agree`` is called after Enter,
+    ``keep`` after k (None: k does nothing). Escape changes nothing."""
 
     scope: ClassVar[Scope] = "question"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("question"))

@@ -1,4 +1,4 @@
-"""Home: the host, the next useful step, and the path for this host."""
+"""Show home: the host, the next useful step, and the path for this host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class NextCard(Sheet):
-    """The card of the next step; a click on it goes there."""
+    """Show the card of the next step; a click on it goes there."""
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -38,7 +38,7 @@ class NextCard(Sheet):
 
 
 class HomeScreen(HomeSettings):
-    """The first screen."""
+    """Show the first screen."""
 
     scope: ClassVar[Scope] = "home"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
@@ -61,7 +61,7 @@ class HomeScreen(HomeSettings):
         if self.frame.at_work:
             return ()
         entry = self.query_one(PathList).entry
-        # What is changed on the host is worth a place more than those of the screen.
+        # A change of the host is more important than the screen's own keys.
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
@@ -77,7 +77,7 @@ class HomeScreen(HomeSettings):
         self._put_cursor()
 
     def on_screen_resume(self) -> None:
-        """Back from a chapter: everything may have moved on."""
+        """Renew the screen after a chapter: everything may have changed."""
         self._renew()
 
     def _draw_chart(self) -> None:
@@ -90,7 +90,7 @@ class HomeScreen(HomeSettings):
         self._renew()
 
     def _renew(self) -> None:
-        # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
+        # The chart's library takes a tenth of a second to import, so it is drawn after the first frame.
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self.query_one(PathList).show_entries(self.workshop.path())
         self._put_cursor()
@@ -112,18 +112,19 @@ class HomeScreen(HomeSettings):
         if following is not None:
             self.query_one(PathList).put_cursor(following.chapter_id)
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     def _host_line(self, width: int, palette: Palette) -> Iterable[Text]:
         yield Text(clean(self.workshop.host_line(), 200), style=palette.dim)
 
     def _standing(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What stands on this host by this tool, or could be applied again."""
+        """Yield what this tool has applied on this host, or could apply again."""
         for said in self.said_of_hands():
             yield from wrap(Text(said, style=palette.text), width, "▸ ")[:2]
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What the chapter under the cursor is about, or why it can be shown neither here nor on a recording."""
+        """Return the subject of the chapter under the cursor, or why it can be shown neither here nor on a
+        recording."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
@@ -131,7 +132,7 @@ class HomeScreen(HomeSettings):
         return wrap(Text(clean(entry.reason if lost else entry.summary, 400), style=palette.dim), width, "  ")
 
     def _host(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What there is room for on a wide screen only."""
+        """Return the host's facts, for which only a wide screen has room."""
         return host_column(self.workshop.host, width, palette)
 
     def _newest(self) -> RunCurve | None:
@@ -171,16 +172,16 @@ class HomeScreen(HomeSettings):
         yield from self._bars(width, palette)
 
     def _offer(self, palette: Palette) -> Iterable[Text]:
-        """The summary, once all is done that this host can do."""
+        """Yield the offer of the summary, once the host's chapters are done."""
         line = Text("▸ SUMMARY  ", style=f"bold {palette.accent}")
         line.append("the course from first to last, and what each step bought", palette.text)
         line.append("   x", f"bold {palette.text}")
         yield line
 
     def _bars(self, width: int, palette: Palette) -> Iterable[Text]:
-        """p99.9 of the newest own run beside the laptop of 2015, on a logarithmic scale."""
+        """Yield p99.9 of the newest own run beside the laptop of 2015, as bars on a logarithmic scale."""
         newest, laptop = self._newest(), self._laptop()
-        # A bar invites to be measured with a ruler: that its scale is logarithmic has to be said.
+        # The label "log" is needed, because readers compare the lengths of bars.
         pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
@@ -200,11 +201,11 @@ class HomeScreen(HomeSettings):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Why no run of one's own is among the bars, which are those of the ring."""
+        """Tell why no run of the learner's is among the bars, which show runs of ``ring`` only."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             own = "1 run" if count == 1 else f"{count} runs"
-            return f"{own} of your own, none of the ring that the laptop ran: c shows them."
+            return f"{own} of your own, none with the laptop's workload 'ring': c shows them."
         if self.workshop.recorded:
             return "This is a recorded host: nothing is measured on it."
         return "No run of your own yet: press m, and your curve grows in seconds."

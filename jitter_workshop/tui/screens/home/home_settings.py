@@ -1,4 +1,4 @@
-"""From home: give back all that stands, or apply again what this session had applied, each after a question."""
+"""Change settings from home: give all back, or apply again what this session had applied, each after a question."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from jitter_workshop.tui.widgets.keybar import Shown
 
 
 class HomeSettings(HandWork):
-    """The home screen's hands. ``_renew`` shows everything anew."""
+    """Change the host from the home screen. ``_renew`` shows everything again."""
 
     _hands_message = ""
     _stood: tuple[dict[str, str], ...] = ()
-    """What stood when that was said."""
+    """The tunables that were applied when the message was set."""
 
     def _renew(self) -> None:
         raise NotImplementedError
 
     def said_of_hands(self) -> list[str]:
-        """What came of the last key, what stands on this host, what could be applied again."""
+        """Return the result of the last key, the changes applied on this host, and those that could be applied
+        again."""
         said = [self._hands_message] if self._hands_message else []
         if self.frame.at_work:
             return said
-        # What came of a key is true until something else happens to the host: a lease may run out, a chapter may apply.
+        # The message of a key holds only until the host changes again: a lease may run out, a chapter may apply.
         if self.workshop.standing() != self._stood:
             self._hands_message, said = "", []
         standing = stands(self.workshop.written())
@@ -57,7 +58,7 @@ class HomeSettings(HandWork):
         return said
 
     def hands_keys(self) -> tuple[Shown, ...]:
-        """One key of the two: what stands is given back before anything is applied again."""
+        """Return the key to give back if anything is applied, else the key to apply again if there is anything."""
         if self.workshop.standing():
             return (("home.undo", ""),)
         return (("home.resume", ""),) if self.workshop.resumable() else ()
@@ -75,7 +76,7 @@ class HomeSettings(HandWork):
     def action_undo(self) -> None:
         standing = self.workshop.standing()
         if not standing:
-            self._say_of_hands("Nothing of this tool's stands on this host.")
+            self._say_of_hands("No setting of this host is changed by this tool.")
             return
 
         def about(width: int, palette: Palette) -> Iterable[Text]:
@@ -85,7 +86,7 @@ class HomeSettings(HandWork):
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter gives all of this back · Esc leaves it as it is"
-        self.app.push_screen(Question("Give back what stands on this host?", about, keys, self._undo_all))
+        self.app.push_screen(Question("Give back all that is applied on this host?", about, keys, self._undo_all))
 
     def _undo_all(self) -> None:
         self._hands_message = "Giving back…"

@@ -1,4 +1,5 @@
-"""The course from first to last: the stack of curves, what each step bought, what stands, what is open."""
+"""Show the course from first to last: the stack of curves, the gain of each step, the changes applied now, the open
+points."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ _NAME = 34
 
 
 class SummaryScreen(WorkshopScreen):
-    """What the course came to so far. It is added up on a thread: runs, curves and the host are read for it."""
+    """Show the results of the course so far. They are computed on a thread, because runs, curves and the host are
+    read."""
 
     scope: ClassVar[Scope] = "summary"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("summary"))
 
     @dataclass
     class Added(Message):
-        """The sum, or why there is none."""
+        """Report the summary, or why there is none."""
 
         summary: CourseSummary | None
         error: WorkshopError | None = None
@@ -84,7 +86,7 @@ class SummaryScreen(WorkshopScreen):
         self._redraw()
 
     def _read(self) -> None:
-        """On the worker's thread."""
+        """Read the summary on the worker's thread."""
         try:
             self.post_message(self.Added(sum_up(self.workshop)))
         except WorkshopError as error:
@@ -96,11 +98,11 @@ class SummaryScreen(WorkshopScreen):
         self._error = message.error.sentence() if message.error is not None else ""
         self._redraw()
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     @property
     def _beside(self) -> bool:
-        """Is there room for the steps below the chart and all else beside it?"""
+        """Return True if there is room for the steps below the chart and all else beside it."""
         return self.size.width >= HUGE
 
     def _redraw(self) -> None:
@@ -119,7 +121,7 @@ class SummaryScreen(WorkshopScreen):
         self.refresh_keys()
 
     def _steps(self, width: int, palette: Palette) -> Iterable[Text]:
-        """Each step's values and ratios, with its mark in the chart."""
+        """Yield each step's values and ratios, with its mark in the chart."""
         steps = self._summary.steps if self._summary is not None else ()
         if not steps:
             return
@@ -148,17 +150,17 @@ class SummaryScreen(WorkshopScreen):
                 whole.stylize(f"on {palette.panel}")
             yield whole
         if len(shown) < len(steps):
-            yield from wrap(Text("The chart draws those with a mark.", style=palette.dim), width)
+            yield from wrap(Text("The chart draws the steps with a mark.", style=palette.dim), width)
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
-        """How the step under the cursor was measured."""
+        """Describe how the step under the cursor was measured."""
         steps = self._summary.steps if self._summary is not None else ()
         if not steps:
             return ()
         return wrap(Text(words.about(steps[self._under]), style=palette.text), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
-        """All else; below the steps where they have no room beside it."""
+        """Yield all else; on a narrower screen it follows the steps."""
         summary = self._summary
         if summary is None:
             if self._error:
@@ -231,7 +233,7 @@ class SummaryScreen(WorkshopScreen):
 
 
 def clean_to(text: str, width: int) -> str:
-    """A text cut to a width in cells, with … where something was left out."""
+    """Return a text cut to a width in cells, with … where something was left out."""
     made = Text(text)
     if cell_len(text) > width:
         made.truncate(width, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""The CPU picker: the machine's map, a cursor, and a line to type into."""
+"""Show the CPU picker: the machine's map, a cursor, and a line to type into."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class CpuPicker(Page):
-    """Choose the CPUs of the measured threads; the walk refuses what this host cannot do, and says why."""
+    """Choose the CPUs of the measured threads. The chapter session refuses a choice that this host cannot do, and says
+    why."""
 
     scope: ClassVar[Scope] = "cpus"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("cpus"))
@@ -54,7 +55,7 @@ class CpuPicker(Page):
             with Pane(id="cpus-map"):
                 yield CpuMap(self._topology, id="map")
             yield Sheet(self._foot, id="cpus-foot")
-            # The cursor stands still: a blinking one is a timer.
+            # The cursor does not blink: blinking needs a timer.
             yield Input(placeholder="2,4   or   producer=2 accumulator=4", id="typed", compact=True)
 
     def on_mount(self) -> None:
@@ -110,7 +111,7 @@ class CpuPicker(Page):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """A click puts the first thread there that has no place yet."""
+        """Put the first thread without a CPU on the clicked CPU, or take the thread there away."""
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)

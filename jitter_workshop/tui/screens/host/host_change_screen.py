@@ -1,4 +1,4 @@
-"""Applying and giving back from a screen: on a thread of its own, one at a time, and nothing else meanwhile."""
+"""Apply and give back from a screen: on a thread, one at a time, with no other work meanwhile."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jitter_workshop.tui.screens.common.base import WorkshopScreen
 T = TypeVar("T")
 
 _MEANWHILE = frozenset({"up", "down", "page_up", "page_down"})
-"""What a screen still does while the host is being changed: scroll."""
+"""The keys that still work while the host is being changed: scrolling."""
 
 
 class HandsDone(Message):
-    """The work is over; ``tell`` shows what came of it."""
+    """Report that the work is over; ``tell`` shows its result."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__()
@@ -27,14 +27,14 @@ class HandsDone(Message):
 
 
 class HandWork(WorkshopScreen):
-    """A screen that can have the host changed."""
+    """Show a screen that can have the host changed."""
 
     def have_done(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]
     ) -> None:
-        """Do ``work`` on a thread; then, on the screen's own, ``then`` or ``failed``."""
+        """Do ``work`` on a thread. Then call ``then`` or ``failed`` on the screen's own thread."""
         if self.frame.class_turn.queued:
-            failed(HostError("you wait for the turn of this machine", "T shows the queue, which x leaves"))
+            failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
             return
 
         def on_thread() -> None:
@@ -51,7 +51,7 @@ class HandWork(WorkshopScreen):
     @on(HandsDone)
     def _hands_done(self, message: HandsDone) -> None:
         message.stop()
-        # Over before it is told: what is shown then is read anew, with all its keys.
+        # The work is ended before its result is told, so that the screen is read again with all its keys.
         leaving = self.frame.leaving
         self.frame.end_work()
         if not leaving:
@@ -61,7 +61,7 @@ class HandWork(WorkshopScreen):
             self.work_over()
 
     def work_over(self) -> None:
-        """Show what the host is now."""
+        """Show the host as it is now."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if self.frame.at_work and action not in _MEANWHILE:

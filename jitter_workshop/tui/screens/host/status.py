@@ -1,4 +1,4 @@
-"""Status: every check of this host in a line, the one under the cursor in full, and a jump to its chapter."""
+"""Show the status: every check of this host in a line, the one under the cursor in full, and a jump to its chapter."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _PAGE_OF_ROWS = 10
 
 
 class CheckList(Sheet):
-    """The list; a click on a line chooses its check, a click on the chosen one goes on."""
+    """Show the list. A click on a line chooses its check; a click on the chosen line goes on."""
 
     class Clicked(Message):
-        """A line was clicked."""
+        """Report that a line was clicked."""
 
         def __init__(self, line: int) -> None:
             super().__init__()
@@ -46,14 +46,14 @@ class CheckList(Sheet):
 
 
 class StatusScreen(WorkshopScreen):
-    """What ``status`` says, to walk through. It is read on a thread: the screen stays awake meanwhile."""
+    """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive."""
 
     scope: ClassVar[Scope] = "status"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("status"))
 
     @dataclass
     class Looked(Message):
-        """What the thread found, or why there is nothing."""
+        """Report the findings of the thread, or its error."""
 
         found: Findings | None
         error: WorkshopError | None = None
@@ -107,7 +107,7 @@ class StatusScreen(WorkshopScreen):
         self.run_worker(self._read, thread=True, exclusive=True, group="look")
 
     def _read(self) -> None:
-        """On the worker's thread."""
+        """Read the status on the worker's thread."""
         try:
             self.post_message(self.Looked(self.workshop.findings()))
         except WorkshopError as error:
@@ -120,17 +120,17 @@ class StatusScreen(WorkshopScreen):
         self._said = message.error.sentence() if message.error is not None else ""
         self._redraw()
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     def shown(self) -> tuple[Finding, ...]:
-        """The checks that are listed now."""
+        """Return the checks that are listed now."""
         if self._found is None:
             return ()
         return self._found.improvable if self._only_improve else self._found.checks
 
     @property
     def finding(self) -> Finding | None:
-        """The check under the cursor."""
+        """Return the check under the cursor."""
         shown = self.shown()
         return next((f for f in shown if f.check.id == self._under), shown[0] if shown else None)
 
@@ -154,7 +154,7 @@ class StatusScreen(WorkshopScreen):
         return views.head(self._found, "looking…" if self._looking else shows, width, palette)
 
     def _rows(self) -> list[Finding | str]:
-        """What each line of the list is: a family's heading or a check."""
+        """Return the lines of the list, each a family's heading or a check."""
         rows: list[Finding | str] = []
         group = ""
         for finding in self.shown():
@@ -166,7 +166,7 @@ class StatusScreen(WorkshopScreen):
 
     def _list(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._found is not None and not self.shown():
-            yield Text("Nothing of this host can be better, as far as this tool knows. a shows all.", style=palette.dim)
+            yield Text("No check can be better, as far as this tool knows. a shows all.", style=palette.dim)
         under = self.finding
         for row in self._rows():
             if isinstance(row, str):
@@ -175,12 +175,12 @@ class StatusScreen(WorkshopScreen):
                 yield views.line(row, row is under, width, palette)
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
-        """Of the check under the cursor, where its page is not beside the list."""
+        """Return a short text on the check under the cursor, if its page is not beside the list."""
         finding = self.finding
         return () if finding is None or self.wide or self._reading else views.about(finding, width, palette)
 
     def _page(self, width: int, palette: Palette) -> Iterable[Text]:
-        """All about the check under the cursor."""
+        """Return the page of the check under the cursor."""
         finding = self.finding
         if finding is None or self._found is None:
             return ()
@@ -201,7 +201,7 @@ class StatusScreen(WorkshopScreen):
         self._put(shown[max(0, min(now + by, len(shown) - 1))])
 
     def _put(self, finding: Finding) -> None:
-        """Put the cursor on a check and keep it in sight, with its heading where it is the first below it."""
+        """Put the cursor on a check and keep it in sight, together with a heading right above it."""
         self._under = finding.check.id
         self._said = ""
         self._redraw()
@@ -210,7 +210,7 @@ class StatusScreen(WorkshopScreen):
         self.query_one("#status-list", Pane).scroll_to_region(Region(0, max(line - 1, 0), 1, 3), animate=False)
 
     def _scrolls(self) -> Pane | None:
-        """What the arrows scroll: the page where it stands alone, else nothing (they move the cursor)."""
+        """Return the page if it is shown alone, for the arrows to scroll; else None, and the arrows move the cursor."""
         return self.query_one("#status-page", Pane) if self._reading and not self.wide else None
 
     def action_up(self) -> None:

@@ -1,4 +1,4 @@
-"""Proving a chapter's change from its compare step: the plan, the proof on its thread, and what the keys do."""
+"""Prove a chapter's change from its compare step: the plan, the proof on its thread, and the keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from jitter_workshop.tui.widgets.sheet import Pane
 
 
 class ProvingScreen(ProvingShow):
-    """One proof of a chapter. With ``proof``, its verdict is what is seen first."""
+    """Show one proof of a chapter. With ``proof``, its verdict is shown first."""
 
     scope: ClassVar[Scope] = "proving"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("proving"))
@@ -49,7 +49,7 @@ class ProvingScreen(ProvingShow):
     # -- the cost ------------------------------------------------------------------------------------------------------
 
     def _read_plan(self) -> None:
-        """Have the plan drawn; on a class host once the turn has come, which lends the CPUs that it is about."""
+        """Have the plan drawn. On a class host wait for the turn first: the turn lends the CPUs that the plan needs."""
         self.frame.class_turn.with_turn(self._read_plan_now, self._back)
 
     def _back(self) -> None:
@@ -60,7 +60,7 @@ class ProvingScreen(ProvingShow):
             self._show()
 
     def _read_plan_now(self) -> None:
-        """On a thread: of settings root is asked, and sudo may have to ask for a password."""
+        """Draw the plan on a thread: settings are read by root, and sudo may have to ask for a password."""
         self._page = "cost"
         self._plan = self._prover = None
         self._why_no_plan = ""
@@ -101,14 +101,14 @@ class ProvingScreen(ProvingShow):
         self.under_way = running
         app = self.frame
         app.stop_run, app.suspend_run, app.run_goes_on = self._stop, running.suspend, self._goes_on
-        # The host is changed on this thread, too: leaving waits until it is given back.
+        # The host is changed on this thread, too, so leaving waits until all is given back.
         app.begin_work()
         self._show()
         self.query_one(Pane).scroll_home(animate=False)
         self.run_worker(partial(self._prove, running, prover, shown, self._rounds), thread=True, group="prove")
 
     def _prove(self, running: Proving, prover: Prover, shown: ProofPlan, rounds: int) -> None:
-        """On the worker's thread: prove what was shown, and post what came of it."""
+        """Prove the shown plan on the worker's thread, and post the result."""
         try:
             if rounds != shown.rounds:
                 prover, fresh = self._draw(rounds)
@@ -143,7 +143,7 @@ class ProvingScreen(ProvingShow):
 
     @on(Calibrated)
     def _calibrated(self) -> None:
-        # From here on until the first block is over nothing is painted.
+        # From here until the end of the first block nothing is painted.
         self._in_block = True
 
     @on(BlockMeasured)
@@ -177,7 +177,7 @@ class ProvingScreen(ProvingShow):
         self._show()
 
     def _settle_question(self) -> None:
-        """Show the question that was asked for, or take it away: in a frame between two blocks."""
+        """Show the question that is due, or remove it. Call it in a frame between two blocks."""
         if self._asking == "due":
             self._asking = "shown"
         if (self._asking == "shown") != self._asked:
@@ -185,11 +185,11 @@ class ProvingScreen(ProvingShow):
             self._show_said()
 
     def _goes_on(self) -> None:
-        """After a stop (Ctrl-Z) and SIGCONT."""
+        """Go on after a stop (Ctrl-Z) and SIGCONT."""
         running = self.under_way
         if running is not None and running.suspended:
             running.suspended = False
-            self._message = "It was stopped and goes on; what the stop cut is measured again."
+            self._message = "It was stopped and goes on; the part that was cut is measured again."
             self.call_next(self._show)
 
     def _stop(self) -> None:
@@ -199,13 +199,13 @@ class ProvingScreen(ProvingShow):
             self.under_way.stop_by(signal.Signals(code - 128).name if code > 128 else "hand")
 
     def _over(self) -> bool:
-        """The thread has ended. Was it stopped by its learner?"""
+        """Clean up after the thread has ended. Return True if the proof was stopped on request."""
         running, app = self.under_way, self.frame
         self.under_way = None
         app.stop_run = app.suspend_run = app.run_goes_on = None
         self._forget_rounds()
         if running is not None and running.suspended:
-            # It ended before its runner could heed the wish: the terminal is given back already.
+            # It ended before its runner could act on the request: the terminal is given back already.
             stop_this_process()
         try:
             chapter_proof.over(self.workshop, self.walk)
@@ -233,7 +233,7 @@ class ProvingScreen(ProvingShow):
         self.sheet("#title").show(self.title_lines)
         self._message = "Stopped before a round was finished: there is nothing to judge." if stopped else ""
         if isinstance(message.error, TurnOver):
-            # Whose turn has ended did nothing wrong: it is told, and nothing is planned without a turn.
+            # The end of a turn is no error of the learner's: tell it, and make no plan without a turn.
             self._page = "cost"
             self._plan = self._prover = None
             self._not_drawn(message.error)
@@ -251,7 +251,7 @@ class ProvingScreen(ProvingShow):
         self._over()
         self._prover, self._plan = message.prover, message.plan
         self._page = "cost"
-        self._tell("What would be written is something else now: look at it again. Enter begins.")
+        self._tell("The plan has changed: look at it again. Enter begins.")
         self.frame.run_over()
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class ProvingScreen(ProvingShow):
             self._show()
         elif not running.stopping and not self._restoring and self._asking != "due":
             self._asking = "" if self._asking == "shown" else "due"
-            # In a block nothing is painted: then it is shown when that is over, a quarter of a second later.
+            # Nothing is painted in a block, so the question is shown at its end, a quarter of a second later.
             if not self._in_block:
                 self._settle_question()
 

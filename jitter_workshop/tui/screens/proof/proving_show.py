@@ -1,4 +1,4 @@
-"""What the screen of a proof knows and shows: what it costs, the rounds as they are made, the verdict."""
+"""Hold the state of a proof's screen and show it: the cost, the rounds as they are made, the verdict."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
 _FRAME = 13
-"""Lines of the running page that are not the picture of its rounds."""
+"""Lines of the running page besides the picture of its rounds."""
 _LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 class ProvingShow(HandWork):
-    """How the screen of a proof looks. What its keys do, and the proof itself, are in the class built on it."""
+    """Show the screen of a proof. A subclass handles the keys and the proof itself."""
 
     def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()
         self.walk = walk
         self.proof = proof
-        """The newest one of this chapter."""
+        """The newest proof of this chapter."""
         self._page: Literal["cost", "rounds", "verdict"] = "cost" if proof is None else "verdict"
         self.under_way: Proving | None = None
         self._prover: Prover | None = None
@@ -58,7 +58,7 @@ class ProvingShow(HandWork):
         self._in_block = False
         self._asking: Literal["", "due", "shown"] = ""
         self._asked = False
-        """Is the question on the terminal?"""
+        """True if the question is on the terminal."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="proof-main"), Pane(id="proof-pane"):
@@ -75,7 +75,7 @@ class ProvingShow(HandWork):
     def on_screen_resume(self) -> None:
         self._show()
 
-    # -- what is shown -------------------------------------------------------------------------------------------------
+    # -- display -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         if not self.is_mounted:
@@ -103,7 +103,7 @@ class ProvingShow(HandWork):
             planned = self._rounds
             return views.rounds_so_far(self._seen, self._orders, self._step, planned, rows, width, palette)
         if self._plan is None:
-            told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading what it would take…"
+            told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading the plan…"
             return wrap(Text(told, style=palette.text), width)
         return views.cost(self._plan, self._choices, self._chosen, self.proof, width, palette)
 
@@ -150,5 +150,5 @@ class ProvingShow(HandWork):
 
     @property
     def _rounds(self) -> int:
-        """How many rounds are chosen, or are made."""
+        """Return the number of rounds that are chosen, or are made."""
         return self._choices[self._chosen]

@@ -1,4 +1,4 @@
-"""The report before it is written: a page that shows what it holds and whom it names, and the key that writes it."""
+"""Show the report before it is written: its content, the names in it, and the key that writes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ MOST_DRAWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Where a report went: the file, how many lie beside it, bytes of all, and for what wish it was made."""
+    """Hold the result of writing a report: the file, the number of files beside it, the bytes of all, and the choice of
+    format and privacy that it was made for."""
 
     path: Path
     beside: int
@@ -47,14 +48,14 @@ class Written:
 
 
 class ReportScreen(WorkshopScreen):
-    """The preview. The report is put together on a thread, and so is each format; closing stops that."""
+    """Show the preview. The report and each format are made on a thread; closing stops that."""
 
     scope: ClassVar[Scope] = "report"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("report"))
 
     @dataclass
     class Went(Message):
-        """What is being done, how much of it, of how much."""
+        """Report the work that is being done, and its progress."""
 
         what: str
         done: int
@@ -73,9 +74,9 @@ class ReportScreen(WorkshopScreen):
         self._path: Path | None = None
         self._files: Files | None = None
         self._making: object = None
-        """What the making of the file that is under way goes by; None while none is."""
+        """The ticket of the file that is being made; None while none is."""
         self._wanted = False
-        """Was it to be written before it was made? Then it is as soon as it is."""
+        """True if the file is to be written as soon as it is made."""
         self._said = ""
         self._written: Written | None = None
         self._overlay = 0
@@ -128,14 +129,14 @@ class ReportScreen(WorkshopScreen):
         except WorkshopError as error:
             self._said = error.sentence()
         finally:
-            # Also when this screen is closed or the workshop is left: the thread ends at its next step.
+            # This also runs when the screen is closed or the workshop is left: the thread ends at its next step.
             self._stopped = self._draft is None
         self._redraw()
         if self._draft is not None:
             await self._make()
 
     def _told(self, what: str, done: int, total: int) -> None:
-        """On the thread."""
+        """Post the progress from the thread. Raises Stopped after the screen was closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
         self.post_message(self.Went(what, done, total))
@@ -147,7 +148,7 @@ class ReportScreen(WorkshopScreen):
             self.sheet("#report-head").show(self._head)
 
     def _again(self) -> None:
-        """Make the file anew: the format, the names or the folder have changed."""
+        """Make the file again: the format, the names or the folder have changed."""
         self._files = None
         self._path = None
         self._wanted = False
@@ -155,7 +156,7 @@ class ReportScreen(WorkshopScreen):
         self.run_worker(self._make(), exclusive=True, group="report")
 
     async def _make(self) -> None:
-        """Make the file that would be written, so that its size is known and writing it takes no time."""
+        """Make the file before it is written, so that its size is known and writing takes no time."""
         draft = self._draft
         if draft is None or not self._places:
             return
@@ -171,7 +172,7 @@ class ReportScreen(WorkshopScreen):
         except WorkshopError as error:
             self._said = f"{error.sentence()}."
         finally:
-            # One that was given up ends after the next one has begun.
+            # A making that was given up may end after the next one has begun.
             if self._making is ticket:
                 self._making = None
         wanted, self._wanted = self._wanted, False
@@ -179,11 +180,11 @@ class ReportScreen(WorkshopScreen):
             await self._write(self._files, self._path, (chosen.name, private))
         self._redraw()
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     @property
     def _beside(self) -> bool:
-        """Is there room for what others see beside the page?"""
+        """Return True if there is room for the list of visible names beside the page."""
         return self.size.width >= HUGE
 
     def _redraw(self) -> None:
@@ -223,7 +224,7 @@ class ReportScreen(WorkshopScreen):
         return views.head(facts, self._where(), others, width, palette)
 
     def _where(self) -> str:
-        """The folder, and why it is not the working directory."""
+        """Return the folder for the file, or that no folder can be written."""
         if not self._places:
             return "no folder can be written"
         return f"into {clean(self._places[self._place], 200)}"
@@ -245,7 +246,7 @@ class ReportScreen(WorkshopScreen):
             yield from self._side(width, palette)
 
     def _side(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What this format is for, and what others may not be meant to see."""
+        """Yield the purpose of this format, and the parts that the user may not want others to see."""
         if self._draft is None:
             return
         chosen = self._formats[self._format]
@@ -275,7 +276,7 @@ class ReportScreen(WorkshopScreen):
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
-            self._said = "It is written already; f and n make another one of it."
+            self._said = "It is written already; f and n make another version."
         elif self._files is None or self._path is None:
             self._wanted = self._making is not None
             self._said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
@@ -295,7 +296,7 @@ class ReportScreen(WorkshopScreen):
         self._redraw()
 
     def _refused(self, error: WorkshopError) -> None:
-        """Say why, and offer the next folder, or the next name where only that was taken."""
+        """Tell why writing was refused. Offer the next folder, or the next name if only the name was taken."""
         self._said = f"{error.message}."
         taken = self._path is not None and self._path.exists()
         if not taken and len(self._places) > 1:

@@ -1,5 +1,5 @@
-"""Who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs. Without a
-trace: what was counted, the longest stalls, and what may be done by hand."""
+"""Show who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs. Without
+a trace show the counters, the longest stalls, and commands to run by hand."""
 
 from __future__ import annotations
 
@@ -46,20 +46,22 @@ _WAITING_BAR = 60
 
 
 class EvidenceScreen(WorkshopScreen):
-    """A run's causes. They are found on a thread, block by block: a noisy run takes seconds. Closing stops it."""
+    """Show a run's causes. They are found on a thread, block by block, because a noisy run takes seconds. Closing stops
+    it."""
 
     scope: ClassVar[Scope] = "causes"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
 
     @dataclass
     class Went(Message):
-        """How many blocks are explained, of how many."""
+        """Report the number of explained blocks, and their total."""
 
         done: int
         total: int
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
-        """``focus``: words of a chapter's ``evidence``, which it then begins with."""
+        """Keep ``focus``: words of a chapter's ``evidence``. With them the screen begins at the page about its
+        subject."""
         super().__init__()
         self.shown_run = run
         self._focus = focus
@@ -104,14 +106,14 @@ class EvidenceScreen(WorkshopScreen):
         except WorkshopError as error:
             self._said = error.sentence()
         finally:
-            # Also when this screen is closed or the workshop is left: the thread ends at its next block.
+            # This also runs when the screen is closed or the workshop is left: the thread ends at its next block.
             self._stopped = True
         if isinstance(self._report, CounterReport):
             self._page = "causes"
         self._redraw()
 
     def _told(self, done: int, total: int) -> None:
-        """On the thread."""
+        """Post the progress from the thread. Raises Stopped after the screen was closed."""
         if self._stopped:
             raise Stopped("explaining was stopped")
         self.post_message(self.Went(done, total))
@@ -122,7 +124,7 @@ class EvidenceScreen(WorkshopScreen):
         if self._report is None:
             self.sheet("#causes-head").show(self._head)
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     def _redraw(self) -> None:
         for page in PAGES:
@@ -147,7 +149,7 @@ class EvidenceScreen(WorkshopScreen):
         return views.head(self._report, width, palette)
 
     def _waiting(self, width: int, palette: Palette) -> Iterable[Text]:
-        """How far it is."""
+        """Return the progress."""
         done, total = self._went
         if not total:
             return [Text("Reading the trace…", style=palette.dim)]
@@ -174,7 +176,7 @@ class EvidenceScreen(WorkshopScreen):
             yield views.stall_line(index + 1, stall, index == self._cursor, width, palette)
 
     def _stall(self, width: int, palette: Palette) -> Iterable[Text]:
-        """The stall under the cursor, in full."""
+        """Yield the stall under the cursor, in full."""
         if not isinstance(self._report, EvidenceReport) or not self._report.worst:
             return
         yield from views.stall_page(self._report.worst[self._cursor], width, palette)

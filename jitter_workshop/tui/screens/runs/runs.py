@@ -1,4 +1,4 @@
-"""All curves: every run of the session in a list, drawn together as one likes."""
+"""Show all curves: every run of the session in a list, with a free choice of curves to draw together."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MOST_DRAWN = 6
 
 
 class RunList(Sheet):
-    """The list; a click on a row toggles it."""
+    """Show the list; a click on a row toggles it."""
 
     class Clicked(Message):
-        """A row was clicked (0 is the newest run)."""
+        """Report that a row was clicked (0 is the newest run)."""
 
         def __init__(self, row: int) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class RunList(Sheet):
 
 
 class RunsScreen(WorkshopScreen):
-    """Chart and table of the session's runs, newest first."""
+    """Show chart and table of the session's runs, newest first."""
 
     scope: ClassVar[Scope] = "runs"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("runs"))
@@ -60,7 +60,7 @@ class RunsScreen(WorkshopScreen):
         super().__init__()
         self._runs: tuple[Run, ...] = ()
         self._of_proofs = 0
-        """How many runs proofs have, which are not listed."""
+        """The number of runs of proofs; they are not listed."""
         self._shown: set[str] = set()
         self._cursor = 0
         self._published: bool | None = None
@@ -116,7 +116,7 @@ class RunsScreen(WorkshopScreen):
         return self.frame.settings.show_published if self._published is None else self._published
 
     def curves(self) -> list[RunCurve]:
-        """What is drawn now: the published and the imported ones first, then the chosen runs, oldest first."""
+        """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first."""
         ids = tuple(run.id for run in reversed(self._runs) if run.id in self._shown)
         published = list(self.workshop.published()) if self._with_published else []
         imported = self._imports if self._with_imports else ()
@@ -168,11 +168,11 @@ class RunsScreen(WorkshopScreen):
                 line.stylize(f"on {palette.panel}")
             yield line
         if self._of_proofs:
-            told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step tells of them."
+            told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step shows them."
             yield from wrap(Text(told, style=palette.dim), width, "    ")
 
     def _detail(self, width: int, palette: Palette) -> Iterable[Text]:
-        """More about the run under the cursor, where there is room."""
+        """Yield more about the run under the cursor, where there is room."""
         if not self._runs:
             return
         run = self._runs[self._cursor]
@@ -278,7 +278,7 @@ class RunsScreen(WorkshopScreen):
 
 
 def _how(run: Run) -> str:
-    """Its workload, and at what pace."""
+    """Describe a run's workload and its pace."""
     name = clean(run.workload, 20)
     if run.workload not in PACED:
         return name if run.duty == 100 else f"{name}, busy {run.duty} %"
@@ -287,7 +287,7 @@ def _how(run: Run) -> str:
 
 
 def _clock_time(started_at: str) -> str:
-    """Hours and minutes of this place for the UTC time that a run keeps."""
+    """Return hours and minutes in local time for a run's UTC time; – if it cannot be read."""
     try:
         return f"{datetime.datetime.fromisoformat(started_at).astimezone():%H:%M}"
     except (ValueError, OverflowError, OSError):
