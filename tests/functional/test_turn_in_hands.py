@@ -119,7 +119,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
     assert said == [], "nobody had to wait"
     used.give_turn()
     assert read_turns().turn is None
-    with pytest.raises(HostError, match="who has the turn"):
+    with pytest.raises(HostError, match="you need this machine's turn"):
         need_turn(used)
 
 
