@@ -107,7 +107,7 @@ class AgentSession:
         """Give back these tunables, or all. Raises HostError."""
         self._living()
         if self._turn_ended or not journal.read_journals(HostRoot()):
-            # With a turn all that was applied in it was given back; the agent gives nothing back to who has none.
+            # The end of the turn gave back all that was applied in it; without a turn the agent restores nothing.
             return NOTHING
         result = self._connected().restore(tunables)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()

@@ -100,8 +100,8 @@ def measure(
     turn_held: bool = False,
     turn: Turn | None = None,
 ) -> Run:
-    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` receives the place in the queue
-    in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
+    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` receives the reason of a
+    wait in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
     isolated; where that is not possible, the run is made outside them, and its notes say why. ``tracer`` is called
     before the run begins if evidence is wanted; where it fails, the run is made without. ``turn_held``: this process
     has the host's turn already; ``turn``: takes that of a class host.
