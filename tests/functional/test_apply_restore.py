@@ -320,4 +320,4 @@ def test_who_cannot_see_whether_a_trace_is_left_over_is_told(
     code, out, err = say("restore")
     assert (code, err.count("\n")) == (0, 1)
     assert out.startswith("Nothing to give back")
-    assert "only root sees: 'sudo jitter-workshop restore'" in err
+    assert "'sudo jitter-workshop restore' removes it" in err

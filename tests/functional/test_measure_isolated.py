@@ -65,7 +65,7 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
 @pytest.mark.parametrize(
     ("request_", "place", "reason"),
     [
-        (SPIN, None, "nobody is here to put the measuring process on them"),
+        (SPIN, None, "there is no agent to put the measuring process on them"),
         (SPIN, refuse, "changing this host needs root's rights; run it as root"),
         (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is not isolated any more"),
         (MeasureRequest(duration_s=0.5), refuse, "the ring needs two CPUs, and isolated is CPU 7"),

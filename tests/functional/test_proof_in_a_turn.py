@@ -89,7 +89,7 @@ def take(agent_session: AgentSession) -> None:
 
 
 def test_without_the_turn_nothing_is_planned(session: OpenSession, used: AgentSession, measured: Measured) -> None:
-    with pytest.raises(HostError, match="who has the turn"):
+    with pytest.raises(HostError, match="you need this machine's turn"):
         prove(words("thp"), session, used)
     assert measured.requests == []
 

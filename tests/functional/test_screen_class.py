@@ -93,7 +93,7 @@ async def test_t_takes_a_free_turn_and_gives_it_back(made: MadeClass, size: tupl
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "Nobody has the turn" in text_of(app)
+        assert "No one has the turn" in text_of(app)
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
@@ -103,7 +103,7 @@ async def test_t_takes_a_free_turn_and_gives_it_back(made: MadeClass, size: tupl
         await pilot.press("T")
         await settled(pilot)
         assert made.state.turn is None
-        assert "Nobody has the turn" in text_of(app)
+        assert "No one has the turn" in text_of(app)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -303,7 +303,7 @@ async def test_why_a_turn_is_over_goes_when_the_next_ones_begins(made: MadeClass
         made.end_turn()
         await look(pilot)
         await settled(pilot)
-        assert "○ Nobody has the turn" in text_of(app)
+        assert "○ No one has the turn" in text_of(app)
         assert "ada ended your turn" in text_of(app)
         made.busy()
         await look(pilot)

@@ -119,7 +119,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
     assert said == [], "nobody had to wait"
     used.give_turn()
     assert read_turns().turn is None
-    with pytest.raises(HostError, match="who has the turn"):
+    with pytest.raises(HostError, match="you need this machine's turn"):
         need_turn(used)
 
 
@@ -208,7 +208,7 @@ def test_a_wait_that_is_stopped_leaves_the_queue(host: Host, token: CancelToken)
     token.cancel("Escape")
     waiting.join(LIMIT_S)
     assert [type(error) for error in caught] == [WaitStopped]
-    assert said == ["Nobody has the turn. ada keeps new turns from beginning."]
+    assert said == ["No one has the turn. ada keeps new turns from beginning."]
     until(lambda: not read_turns().queue)
     assert not used.took_turn
     assert used.turn_lost() == ""

@@ -202,7 +202,7 @@ def test_looking_first_changes_nothing_and_installing_twice_changes_once(desk: D
     desk.whole = True
     for host in HOSTS:
         assert "jitterlab" in desk.lab.ssh(host, "grace", "id -nG").stdout.split()
-        assert desk.lab.ssh(host, "grace", "jitter-workshop class turn").stdout == "Nobody has the turn.\n"
+        assert desk.lab.ssh(host, "grace", "jitter-workshop class turn").stdout == "No one has the turn.\n"
     after = {host: written(desk, host) for host in HOSTS}
     again = desk.install()
     assert again.code == 0, again.said

@@ -27,7 +27,7 @@ def test_who_has_the_turn_and_who_comes_next() -> None:
     said = classhost.in_words(state, 1003, 60.0)
     assert said == "grace has the turn (pinning), at most 3 min more. 2 turns before yours, at most 7 min."
     assert classhost.in_words(state, 1002, 60.0).endswith("1 turn before yours, at most 3 min.")
-    assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "Nobody has the turn."
+    assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "No one has the turn."
 
 
 def test_who_waits_is_told_in_one_way() -> None:

@@ -61,11 +61,11 @@ def said(
         (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone, by one run of each"),
         (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone, by one run of each"),
         (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone, by one run of each"),
-        (1 * MS, 21 * MS, 20 * MS, "it did not help, or somebody else came, by one run of each"),
-        (1 * MS, 21 * MS, 90 * MS, "it did not help, or somebody else came, by one run of each"),
-        (10 * MS, 11 * MS, 1 * MS, "nothing can be told"),
-        (10 * MS, 2 * MS, 1 * MS, "nothing can be told"),
-        (0, 0, 0, "nothing can be told"),
+        (1 * MS, 21 * MS, 20 * MS, "it did not help, or other tasks came, by one run of each"),
+        (1 * MS, 21 * MS, 90 * MS, "it did not help, or other tasks came, by one run of each"),
+        (10 * MS, 11 * MS, 1 * MS, "say nothing about a cure"),
+        (10 * MS, 2 * MS, 1 * MS, "say nothing about a cure"),
+        (0, 0, 0, "say nothing about a cure"),
     ],
 )
 def test_without_a_trace_by_the_time_stolen(
@@ -104,7 +104,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
     found = mitigation.view(walk)
     assert found is not None
     assert "No trace was made of '20260101-000000-cccc' (the agent ended with signal 9)" in found.text
-    assert "nothing can be told of a cure" in found.text
+    assert "say nothing about a cure" in found.text
     assert "is gone" not in found.text
     # Where none has a trace they are alike.
     for slot, one in made.items():

@@ -77,7 +77,7 @@ def test_the_plan_of_a_placement_is_where_the_run_will_be(tmp_path: Path, worklo
     planned = plan_on(LiveTree(tmp_path), host(), request, CpuSet())
     assert len(planned.changes) == threads
     assert {int(change.after) for change in planned.changes} <= set(HOT)
-    assert planned.text.endswith("Only to enter the isolated set takes root's.")
+    assert planned.text.endswith("Only entering the isolated set needs root's rights.")
     spec = resolve(request, host(), CpuSet(), "/nowhere", within=HOT)
     assert {spec.placement.sampler, spec.placement.producer} - {None} <= {int(one.after) for one in planned.changes}
     # With CPUs of their own choice that lie outside, or on a host without a set, it is made outside.

@@ -171,7 +171,7 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
     [
         ({"workload": "spin"}, "not '{label}' of spin"),
         ({"label": "something else"}, "not 'something else' of ring"),
-        ({"applied": [{"id": "thp", "value": "never"}]}, "was made while thp stood"),
+        ({"applied": [{"id": "thp", "value": "never"}]}, "was made with thp applied"),
         ({"count": 0}, "count must be a whole number"),
         ({"count": True}, "count must be a whole number"),
         ({"p50": -1}, "p50 must be a time in ns"),

@@ -137,7 +137,7 @@ def test_where_a_sum_is_too_simple_none_is_given() -> None:
     assert "hold up the producer" in said
     alone = replace(run, workload="spin", histograms={"spin_gap": run.histograms["accumulator_transit"]})
     said = " ".join(knee_sentences(alone, ()))
-    assert "thefts overlap." in said
+    assert "stalls overlap." in said
     assert "producer" not in said
 
 

@@ -134,7 +134,7 @@ def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: 
     assert document.runs[0].notes == ("2 of 20 blocks, stopped",)
     assert document.summary == ("1 run of ring on 2026-01-01; 1 stopped early.",)
     assert document.commands[-1].command == f"jitter-workshop report --session {document.session_id}"
-    assert "nobody is named" in document.notes["culprits"]
+    assert "no task is named" in document.notes["culprits"]
 
 
 def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:

@@ -44,7 +44,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(duty=50), "--duty is for spin, not for ring"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
         (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, greedy, timer, "),
-        (ask(noise_period_ns=50_000_000), "a noise's period is for a noise, and none was asked for"),
+        (ask(noise_period_ns=50_000_000), "a noise's period needs a noise, and none was asked for"),
         (ask(noise="greedy", noise_period_ns=500_000_000), "the noise greedy comes each 1 to 200 ms, not each 500 ms"),
         (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes once"),
         (ask(noise="stall", duration_s=0.1), "a stall needs blocks of at least 200 ms, and these take 100 ms"),

@@ -48,7 +48,7 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
 
 def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     request = MeasureRequest(workload="spin")
-    assert "shows the first run" in run_length.sentence(run_length.outlook(request, ()))
+    assert "the first run shows" in run_length.sentence(run_length.outlook(request, ()))
     with pytest.raises(UsageError, match="not known before its first run"):
         run_length.until(request, "99.9", ())
     run = placed(make_run([[20] * 10_000], name="spin_gap", workload="spin"))

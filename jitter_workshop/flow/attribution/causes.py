@@ -1,4 +1,4 @@
-"""Why a run's messages were slow: its trace, read again and attributed, or without one what the counters allow."""
+"""Report why a run's messages were slow: from its trace, read again, or without one from its counters."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from jitter_workshop.session.traces import RunTrace
 
 
 class NoTrace(SessionError):
-    """The run has no trace; the message says why, the advice how to get one."""
+    """Report that the run has no trace; the message says why, the advice how to get one."""
 
 
 class Stopped(WorkshopError):
-    """Explaining was stopped before its end."""
+    """Report that explaining was stopped before its end."""
 
     title = "Stopped"
 
 
 Progress = Callable[[int, int], None]
-"""Called before the first block and behind each: how many are done, of how many. What it raises ends the explaining."""
+"""Called before the first block and after each with (blocks done, blocks in all). What it raises ends the
+explaining."""
 
 
 def unheard(done: int, total: int) -> None:
-    """Nobody wants to know."""
+    """No-op progress callback."""
 
 
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """The causes of a run's stalls; what was counted, where a trace was asked for and not to be had. Raises NoTrace
+    """Return the causes of a run's stalls; the counters, where a trace was asked for and not to be had. Raises NoTrace
     for a run with neither, SessionError for a damaged trace, and what ``progress`` raises."""
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
@@ -52,7 +53,7 @@ def explain(
 
 
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
-    """The report on a trace. Raises SessionError for a trace whose events cannot be read."""
+    """Return the report on a trace. Raises SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
     whole = len(trace.blocks) == len(run.blocks)
@@ -79,7 +80,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
 
 
 def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
-    """What is to be said of a trace that does not have all of a run's blocks."""
+    """Return the notes on a trace that does not have all of a run's blocks."""
     traced, every = len(trace.blocks), len(run.blocks)
     why = run.notes.get("evidence", "")
     return {
@@ -89,7 +90,7 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
 
 
 def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
-    """A run's blocks one by one, each with its stalls in pieces. Raises ValueError for events that cannot be read."""
+    """Yield a run's blocks, each with its stalls in pieces. Raises ValueError for events that cannot be read."""
     progress(0, len(trace.blocks))
     for done, block in enumerate(trace.blocks, 1):
         span = Span(
@@ -113,8 +114,8 @@ def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) ->
 
 @contextmanager
 def _nothing_cyclic() -> Iterator[None]:
-    """Millions of small tuples are made and let go here, none in a cycle: looking for cycles among them again and again
-    would take a quarter of the time."""
+    """Stop the garbage collector: millions of small tuples come and go here, none in a cycle, and looking for cycles
+    among them would take a quarter of the time."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What can be said of a run without a trace: counters, claimed as no more than that."""
+"""Describe a run without a trace by its counters, and claim no more than they show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 
 
 def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
-    """The evidence of one run for one chapter. ``curve``: the run's main one, to set beside the arithmetic."""
+    """Return the evidence of one run for one chapter. ``curve``: the run's main one, to set beside the arithmetic."""
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
     return Explanation(
@@ -36,12 +36,12 @@ def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None
 
 
 def used_cpus(run: Run) -> CpuSet:
-    """The CPUs on which messages were handled."""
+    """Return the CPUs on which messages were handled."""
     return CpuSet.of(cpu for thread in run.threads for cpu, count, _ in residence(thread) if count)
 
 
 def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
-    """(CPU, messages, share 0..1), the busiest CPU first."""
+    """Return (CPU, messages, share 0..1), the busiest CPU first."""
     counts = [(int(cpu), n) for cpu, n in thread.messages_by_cpu.items() if cpu.isdigit()]
     total = sum(n for _, n in counts)
     shares = [(cpu, n, n / total if total else 0.0) for cpu, n in counts]
@@ -49,12 +49,12 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def unfilled(chapter: Chapter) -> tuple[tuple[str, str], ...]:
-    """The by-hand commands and their reasons where there is no run: placeholders become words in capitals."""
+    """Return the by-hand commands and their reasons where there is no run: placeholders become words in capitals."""
     return tuple((_filled(b.command, {}), _filled(b.why, {})) for b in chapter.by_hand)
 
 
 def fill_in(text: str, run: Run) -> str:
-    """A by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
+    """Return a by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     for old, new in (("sender", "producer"), ("receiver", "accumulator")):
@@ -95,7 +95,7 @@ def _thread(thread: ThreadRecord) -> ThreadEvidence:
 def _busiest(
     counters: Mapping[str, Counter] | None, cpus: CpuSet, seconds: float
 ) -> tuple[tuple[str, int, int, float], ...]:
-    """(name, CPU, count, per second) on the CPUs that the threads used, largest first; zeros are left out."""
+    """Return (name, CPU, count, per second) on the CPUs that the threads used, largest first, without zeros."""
     if counters is None or seconds <= 0:
         return ()
     rows = [
@@ -108,6 +108,6 @@ def _busiest(
 
 
 def _name(key: str, counter: Counter) -> str:
-    """``LOC (local timer)``: the row's name in /proc/interrupts and what it is."""
+    """Return ``LOC (local timer)``: the row's name in /proc/interrupts and its meaning."""
     what = _NAMES.get(key) or clean(counter.name, 40)
     return clean(key, 12) if what in ("", key) else f"{clean(key, 12)} ({what})"

@@ -1,4 +1,4 @@
-"""What counters say of a run that was to be traced and could not be."""
+"""Report the counters of a run whose trace was asked for and not to be had."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Collection
 from jitter_workshop.model.counters import FORMAT_VERSION, CountedStall, CounterReport
 from jitter_workshop.model.run import Counter, Counters, Run
 
-NO_TRACE = "without a trace nobody knows"
+NO_TRACE = "without a trace it is not known"
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
 _COUNTERS = "counters."
 
 
 def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
-    """The report; ``top``: how many of the longest stalls it has."""
+    """Return the report, with the ``top`` longest stalls."""
     hot = {str(one.cpu) for one in counters.cpus}
     waits = [thread.waited_ns for thread in run.threads]
     return CounterReport(
@@ -46,7 +46,7 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
 
 
 def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Counter] | None:
-    """The rows that grew on one of ``cpus``, and those CPUs' figures only."""
+    """Return the rows that grew on one of ``cpus``, with those CPUs' figures only."""
     if table is None:
         return None
     rows = {
@@ -61,7 +61,7 @@ def _notes(run: Run, counters: Counters) -> dict[str, str]:
         "trace": counters.why_no_trace,
         "causes": f"{NO_TRACE} who had the CPU in a stall",
         "worst.parts": "see causes",
-        "lost_events": "there was no trace to lose events of",
+        "lost_events": "there was no trace that could lose events",
     }
     for path, reason in run.notes.items():
         if path.startswith(_COUNTERS):

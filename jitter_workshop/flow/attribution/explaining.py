@@ -1,7 +1,6 @@
-"""Explaining a run once: millions of events take tens of seconds, so the report on them is kept beside the run.
+"""Explain a run once: millions of events take tens of seconds, so the report on them is kept beside the run.
 
-What is kept is a copy of what can be worked out again, so a file that is damaged, or was made by other code, is no more
-than not there.
+The kept file can be computed again at any time: one that is damaged, or was made by other code, counts as missing.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from jitter_workshop.session.opened import OpenSession
 
 KEPT_FILE = "explained.json"
 KEPT_STALLS = 40
-"""How many of a run's worst stalls are kept; who wants more has it explained again."""
+"""Number of a run's worst stalls that are kept; for more, the run is explained again."""
 
 
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """What :func:`causes.explain` says of a run, worked out at most once where it can be kept. Raises what that
+    """Return the report of :func:`causes.explain`, computed at most once where it can be kept. Raises what that
     raises."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return causes.explain(session, run, top, progress)
@@ -49,13 +48,13 @@ def explained(
 
 
 def is_kept(session: OpenSession, run: Run) -> bool:
-    """Whether explaining a run takes no time any more."""
+    """Return True if the report of a run is kept, so that explaining it takes no time."""
     return _read(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) is not None
 
 
 @cache
 def made_by() -> str:
-    """Which code explains: the version, and a digest of the modules that decide, which change between versions too."""
+    """Return the version and a digest of the modules that decide, because they change between versions too."""
     digest = hashlib.sha256()
     modules = [Path(str(one.__file__)) for one in (causes, counter_report, types)]
     for path in sorted([*Path(str(evidence.__file__)).parent.glob("*.py"), *modules]):
@@ -80,4 +79,4 @@ def _keep(session: OpenSession, path: Path, report: EvidenceReport) -> None:
     try:
         files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))
     except SessionError:
-        return  # it is worked out again the next time
+        return  # it is computed again the next time

@@ -1,4 +1,4 @@
-"""A chapter's boot parameters: for the next boot alone where that can be, or for every boot."""
+"""Plan a chapter's boot parameters: for the next boot alone where that is possible, or for every boot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from jitter_workshop.tuning.tunables.registry import for_one_boot
 
 
 class Boots:
-    """``seen``: the host as it was read, None where nothing is booted: on a recording, in a chapter without any.
-    ``ask_root``: the plan for ``ID`` words as root sees it, None where root's rights are not to be had."""
+    """Plan the boot parameters of one chapter. ``seen``: the host as it was read, None where nothing is booted (on a
+    recording, or in a chapter without boot parameters). ``ask_root``: returns a function that gives the plan for ``ID``
+    words as root sees it, or None without root's rights."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class Boots:
         self._root_says: Plan | None = None
 
     def way(self) -> BootWay | None:
-        """How they would be set on this host; None where there are none."""
+        """Return the way to set the boot parameters on this host; None where there are none."""
         seen = self._seen()
         if seen is None:
             return None
@@ -43,8 +44,8 @@ class Boots:
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
 
     def choose(self, *, once: bool) -> None:
-        """Plan them for the next boot alone, or for every boot. Raises HostError where only root can tell whether it
-        can be for one, and root's rights are not to be had."""
+        """Plan them for the next boot alone, or for every boot. Raises HostError where only root can tell if one boot
+        alone is possible, and root's rights are not to be had."""
         way = self.way()
         ask = self._ask_root()
         if once and way is not None and way.root_first and ask is not None:
@@ -52,22 +53,23 @@ class Boots:
         self._always = not once
 
     def drawn(self) -> Plan | None:
-        """The plan for one boot where it is root's to see and was asked for."""
+        """Return root's plan for one boot, where it was asked for; None elsewhere."""
         way = self.way()
         return self._root_says if way is not None and way.once else None
 
     def forget(self) -> None:
-        """Something was written or given back: what root saw is no longer so."""
+        """Drop root's plan after a write or a restore: it is out of date."""
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:
-        """The chapter's tunables as they are planned."""
+        """Return the chapter's tunables as they are planned."""
         way, words = self.way(), self._chapter.tunables
         return for_one_boot(words) if way is not None and way.once else words
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Whether all of them are in effect after a reboot, and a sentence on it. ``settled``: as the host says now."""
-        # What this host does not take (a kernel drops nohz_full= silently) is not in effect either.
+        """Return True if all of them are in effect after a reboot, and a sentence on it. ``settled``: the host's state
+        now."""
+        # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(word.partition("=")[0], False) for word in self._chapter.tunables)
         words = "they are in effect" if good else "not all of them are in effect: 'status' says which"
         way = self.way()

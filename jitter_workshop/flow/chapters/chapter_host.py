@@ -1,4 +1,4 @@
-"""A chapter's side of the host: this one, or the recorded one that it is taught on where this one lacks it."""
+"""Read and change the host for one chapter: this host, or the recorded one for chapters that this host cannot do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not
 
 
 class HostSide:
-    """What one chapter reads, plans, writes and gives back. What it read is kept until something changes."""
+    """Read, plan, write and give back for one chapter. What it read is kept until something changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self._chapter = chapter
@@ -36,23 +36,23 @@ class HostSide:
 
     @property
     def reason(self) -> str:
-        """Why the chapter cannot be done on this host, or ""."""
+        """Return the reason why the chapter cannot be done on this host, or ""."""
         return reason_not_here(self._chapter, self._context.room, self._context.root.recorded, self._missing())
 
     @property
     def rehearsed(self) -> bool:
-        """Whether it is taught on a recording: the chapter's own, or the recorded host that the workshop was given."""
+        """Return True if it is taught on a recording: its own, or the recorded host that the workshop was given."""
         return is_rehearsed(self._chapter, self.reason, self._context.root.recorded)
 
     @property
     def recording(self) -> str:
-        """The name of the chapter's recording where that is what is shown, "" where it is the workshop's own host."""
+        """Return the name of the chapter's recording if that is shown, "" if the workshop's own host is shown."""
         return "" if self._taught_here() else self._chapter.recording
 
     @property
     def state(self) -> HostState:
-        """What the workshop's own host is to the chapter's tunables: not the recording that a chapter brings along, but
-        the recorded host that the workshop was given."""
+        """Return the state of the workshop's own host for the chapter's tunables. That can be the recorded host that
+        the workshop was given, but not the recording of the chapter."""
         if self._missing() or (self.reason and not self._context.root.recorded):
             return "not_here"
         return self._seen().state if self._chapter.tunables else "available"
@@ -67,12 +67,12 @@ class HostSide:
         return not self._context.root.recorded and any(e.tunable in ids for e in active(self._context.root))
 
     def settled(self) -> dict[str, bool]:
-        """Id → whether nothing is to improve on this host, read now."""
+        """Return id → True if nothing is to improve on this host, read now."""
         self._here = None
         return {} if self.reason else self._seen().settled()
 
     def look(self) -> tuple[Fact, ...]:
-        """What the chapter looks at, read now, with its tunables' own assessments."""
+        """Return the facts that the chapter looks at, read now, with its tunables' own assessments."""
         self._here = None
         root, topology, host = self.machine()
         found = facts(View(root, host, topology), self._chapter.look)
@@ -80,7 +80,8 @@ class HostSide:
         return (*found, *(_fact(check) for check in checks))
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
-        """The host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the latter."""
+        """Return the host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the
+        latter."""
         context = self._context
         if self._taught_here():
             return context.root, context.topology, context.host
@@ -101,8 +102,8 @@ class HostSide:
         return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes of ``shown`` and no others, all of the plan where that is None. What has changed on the host
-        since it was shown the agent refuses, with the reason. Raises HostError."""
+        """Make the writes of ``shown`` and no others, all of the plan where that is None. The agent refuses writes for
+        which the host has changed since the plan was shown, with the reason. Raises HostError."""
         context, chapter = self._context, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
@@ -137,7 +138,7 @@ class HostSide:
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
-        """Before and after, where the chapter is taught on its own recordings."""
+        """Return before and after, where the chapter is taught on its own recordings; else ()."""
         chapter = self._chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
@@ -151,7 +152,7 @@ class HostSide:
         )
 
     def _missing(self) -> str:
-        """Why the workshop's own host has none of the chapter's tunables, or ""."""
+        """Return the reason why the workshop's own host has none of the chapter's tunables, or ""."""
         if not self._chapter.tunables:
             return ""
         try:
@@ -160,13 +161,13 @@ class HostSide:
             return error.message
 
     def _seen(self) -> Seen:
-        seen = self._here  # a screen may ask while its thread changes the host and forgets what was read
+        seen = self._here  # a screen may call this while its thread changes the host and drops what was read
         if seen is None:
             seen = self._here = look_at_settings(self._context.root, self._chapter)
         return seen
 
     def _taught_here(self) -> bool:
-        """Whether what is shown is the host that the workshop was given, be it live or recorded."""
+        """Return True if the host that is shown is the one that the workshop was given, be it live or recorded."""
         return (
             not self.rehearsed or (self._context.root.recorded and not self._missing()) or not self._chapter.recording
         )
@@ -181,7 +182,7 @@ class HostSide:
 
 
 def refuse_recorded(context: SessionContext) -> None:
-    """Raises HostError where the workshop was given a recorded host: what stands on the real one is not its own."""
+    """Raise HostError where the workshop was given a recorded host: it does not own what stands on the real one."""
     if context.root.recorded:
         raise HostError("a recorded host: nothing was applied, so nothing is given back", "leave out --root")
 

@@ -1,4 +1,4 @@
-"""The course from first to last: what each chapter's run measured, what stands, what is still open.
+"""Sum up the course from first to last: each chapter's run, standing settings and open points.
 
 Single runs are described here, not judged: each curve stands for one run, and no cause is claimed.
 """
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 MEASURES = ("p50", "p99", "p99.9", MAX)
 
 MOST_DRAWN = 6
-"""More than six curves cannot be told apart."""
+"""Most curves in a chart: more cannot be told apart."""
 
 Ratios = tuple[float | None, ...]
-"""One for each of ``MEASURES``; None where it cannot be told."""
+"""One for each of ``MEASURES``; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """One curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one before
-    that was measured in the same way, ``to_first`` by the first's. ``unlike``: in words, why it does not compare with
-    the first, () where it does. ``applied``: what this tool had set then, as ``ID=VALUE``."""
+    """Hold one curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one
+    before that was measured in the same way, ``to_first`` by the first's. ``unlike``: in words, why it does not compare
+    with the first, () where it does. ``applied``: what this tool had set then, as ``ID=VALUE``."""
 
     chapter_id: str
     chapter: str
@@ -49,13 +49,13 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
-    """``steps``: the curve to begin with, then the second run of each chapter, in the order of the course. ``half``:
-    titles of chapters of which only the run before their step is measured; they have no curve. ``standing``:
-    ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
-    ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others.
-    ``improvable``: checks that could be better, () with ``unread`` saying why where the host could not be read.
-    ``near``, ``far``: titles of chapters whose prediction was near, or not; ``unjudged``: how many others ask
-    for one. ``hunts``: those that ended."""
+    """Hold the summary. ``steps``: the curve to begin with, then the second run of each chapter, in the order of the
+    course. ``half``: titles of chapters of which only the run before their step is measured; they have no curve.
+    ``standing``: ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
+    ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others. ``improvable``: checks
+    that could be better; () where the host could not be read, with the reason in ``unread``. ``near``, ``far``: titles
+    of chapters whose prediction was near, or not; ``unjudged``: the number of other chapters that ask for one.
+    ``hunts``: those that ended."""
 
     steps: tuple[Bought, ...]
     half: tuple[str, ...]
@@ -75,13 +75,13 @@ class CourseSummary:
 
 
 def all_done_here(path: Iterable[PathEntry]) -> bool:
-    """Whether every chapter that this host can do is done, and there is one."""
+    """Return True if there are chapters that this host can do, and all of them are done."""
     here = [entry.done for entry in path if entry.here and entry.in_class]
     return bool(here) and all(here)
 
 
 def sum_up(workshop: Workshop) -> CourseSummary:
-    """The summary as things stand; reads the host, the session's runs and their curves."""
+    """Return the summary of now; reads the host, the session's runs and their curves."""
     path = workshop.path()
     unread = ""
     improvable: tuple[Finding, ...] = ()
@@ -113,13 +113,13 @@ def sum_up(workshop: Workshop) -> CourseSummary:
 
 
 def steps_of(workshop: Workshop) -> tuple[Bought, ...]:
-    """The curves of the stack alone: nothing of the host is read."""
+    """Return the curves of the stack alone, without reading the host."""
     return _steps(_chosen(workshop)[0], workshop)
 
 
 def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
-    """Which curves a chart shows: those that compare with the first, at most six: the first, the last, the one under
-    the cursor where it is one of them, and some between."""
+    """Return the indices of the curves that a chart shows, at most six, all comparable with the first: the first, the
+    last, the one under the cursor if it is comparable, and some between."""
     alike = [number for number, step in enumerate(steps) if not step.unlike]
     if len(alike) <= MOST_DRAWN:
         return tuple(alike)
@@ -140,11 +140,11 @@ def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bough
 
 
 def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
-    """The runs of the stack, and the titles of the chapters that were measured before their step only.
+    """Return the runs of the stack, and the titles of the chapters that were measured before their step only.
 
-    The stack begins with the first run of the first chapter that was measured with nothing applied (where none was: of
-    the first measured one). A chapter's first run is the state before its step and stands for nothing that it bought,
-    so that every other chapter takes part with its second run alone.
+    The stack begins with the first run of the first chapter that was measured with nothing applied (without one: of the
+    first measured chapter). A chapter's first run shows the state before its step, and so nothing of its effect: every
+    other chapter takes part with its second run alone.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
@@ -160,7 +160,7 @@ def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, .
     if base is None:
         return again, half
     later = [one for one in again if one[0].id != base[0].id]
-    # What changes nothing measures the same thing twice: its second run says something only where it has no company.
+    # A chapter that changes nothing measures the same thing twice: its second run is worth a curve only if it is alone.
     if base[0].changes != "nothing" or not later:
         later = again
     return [base, *later], half
@@ -185,7 +185,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """``b`` against ``a``; None where one of them lost its histogram."""
+    """Compare ``b`` with ``a``; None where one of them lost its histogram."""
     name = a.main_histogram
     return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
 
@@ -196,7 +196,7 @@ def _ratios(comparison: Comparison | None) -> Ratios:
 
 
 def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
-    """``ID=VALUE``, or ``ID`` for a tunable's good value."""
+    """Yield ``ID=VALUE``, or ``ID`` for a tunable's good value."""
     for one in stack:
         ident = one.get("id", "")
         yield f"{ident}={one['value']}" if one.get("value") else ident

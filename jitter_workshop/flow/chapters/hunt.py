@@ -1,7 +1,7 @@
-"""The hunt: one noise is made, nobody says which, and the learner names it.
+"""Hide one noise, which the learner has to name.
 
-Which one it is stands nowhere before the answer: the child gets its order through a pipe, its threads are called the
-same whatever they do, and nothing is logged or stored. What the child itself says to refuse is not passed on.
+Its kind stands nowhere before the answer: the child gets its order through a pipe, its threads have the same name for
+every kind, and nothing is logged or stored. The child's own words for a refusal are not passed on.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.spec import Placement
 
 THREADS = "thief"
-"""What the threads of a hidden noise are called."""
+"""The name of a hidden noise's threads."""
 
 LONGEST_S = 1_800
 
 HuntState = Literal["running", "stopped", "over", "answered"]
-"""``stopped``: somebody ended the noise, which is one way to win; ``over``: its time is up; ``answered``: named, or
-given away."""
+"""``stopped``: the noise was ended from outside, which is one way to win; ``over``: its time is up; ``answered``:
+named, or given away."""
 
 
 class HiddenNoise(Protocol):
-    """What the hunt needs of ``bench.noisechild.NoiseChild``."""
+    """Run and end a hidden noise: the part of ``bench.noisechild.NoiseChild`` that the hunt uses."""
 
     def gone(self) -> MeasureError | None: ...
     def end(self) -> None: ...
 
 
 class Picker(Protocol):
-    """What the hunt needs of ``random.SystemRandom``."""
+    """Choose by chance: the part of ``random.SystemRandom`` that the hunt uses."""
 
     def choice(self, among: Sequence[str], /) -> str: ...
     def randrange(self, below: int, /) -> int: ...
@@ -45,7 +45,7 @@ class Picker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A kind that it may be, on this host."""
+    """Hold a kind of noise that can be hidden on this host."""
 
     id: str
     title: str
@@ -53,8 +53,9 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an answer was worth. ``sentences``: of a wrong answer, how that kind would have been seen, and nothing of
-    the hidden one; of a right one, and of a noise that is given away, what it did, how it is found, and what helps."""
+    """Hold the result of an answer. ``sentences``: for a wrong answer, how that kind would have been seen, and nothing
+    of the hidden one; for a right one, and for a noise that is given away, what it did, how it is found, and what
+    helps."""
 
     right: bool
     title: str
@@ -62,17 +63,17 @@ class Finding:
 
 
 def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Suspect, ...]:
-    """The kinds that can be hidden beside runs placed so; ``allowed``: the CPUs that a process of ours may use."""
+    """Return the kinds that can be hidden beside runs placed so; ``allowed``: the CPUs that our process may use."""
     return tuple(Suspect(noise.id, noise.title) for noise in NOISES if _can_hide(noise.id, placement, allowed))
 
 
 class Hunt:
-    """One hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
+    """Hold one hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
     :meth:`close` it, or use it as a context manager.
 
-    ``outcome`` is what is kept of it, None while there is something to name; ``cured`` is set once its learner is seen
-    to have kept it away. ``start`` makes the noise, ``picker``
-    chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host can hide none.
+    ``outcome``: the result that is kept, None until the noise is named or given away; ``cured`` is set once the learner
+    is seen to have kept the noise away. ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in
+    seconds. Raises HostError where this host can hide none.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Hunt:
         self.cured = False
         self._ended = False
         self._now_s = now_s
-        # Taken before it begins, so it cannot be over by itself any sooner.
+        # Read before the noise begins, so that the noise cannot end by itself before this time.
         self._over_at_s = now_s() + seconds
         self.suspects = suspects(placement, allowed)
         self._kind, self._noise = self._begin(placement, allowed, seconds, start, picker or _system_picker())
@@ -106,7 +107,7 @@ class Hunt:
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
     def answer(self, kind: str) -> Finding:
-        """Is it this one? The right answer ends the noise. Raises UsageError for what is none of the suspects."""
+        """Check an answer; the right one ends the noise. Raises UsageError for a kind that is none of the suspects."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
             raise UsageError("that is none of the suspects", f"name one of {named}")
@@ -118,12 +119,12 @@ class Hunt:
         return Finding(False, noise.title, (f"It would be found like this: {noise.found_as}",))
 
     def reveal(self) -> Finding:
-        """Give it away, and end it."""
+        """Give the noise away, and end it."""
         return self._explained(right=False)
 
     def took(self, report: EvidenceReport) -> float | None:
-        """What the noise took in a traced run, in ns a second; None where no trace can show it. It tells how much, and
-        not which it is."""
+        """Return the time that the noise took in a traced run, in ns a second; None where no trace can show it. The
+        figure does not give the kind away."""
         does = named(known(self._kind).does, THREADS)
         causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
         found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
@@ -156,13 +157,13 @@ class Hunt:
             try:
                 return kind, start(order)
             except HostError:
-                # It stays among the suspects: what is missing there would be known not to be it.
+                # It stays among the suspects: a kind that is missing there would be ruled out.
                 left.remove(kind)
-        raise HostError("this host can hide no noise: none of those that need no more than it has could be made")
+        raise HostError("this host can hide no noise: no kind could be started here")
 
     def _explained(self, right: bool) -> Finding:
         if self.outcome is None:
-            # Before it is ended here: by its learner, or not at all.
+            # Ask before the noise is ended here: "stopped" means that the learner ended it.
             stopped = self.state == "stopped"
             self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured)
         self.close()
@@ -172,7 +173,7 @@ class Hunt:
 
 def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
     noise = known(kind)
-    # One that has to be told the measured threads, or is made in their process, belongs to a run, not beside all runs.
+    # A noise that needs the measured threads, or is made in their process, belongs to one run and not beside all runs.
     if noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
         return False
     try:

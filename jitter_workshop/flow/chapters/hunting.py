@@ -1,4 +1,4 @@
-"""A hunt under way, on a thread of its own: its noise dies with the thread that started it. What is kept of it."""
+"""Run a hunt on a thread of its own, because its noise dies with the thread that started it; keep its outcome."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.text import clean, many
 
 MOST_KEPT = 100
-"""Hunts that a chapter's progress remembers, the newest."""
+"""Most hunts that a chapter's progress remembers, the newest."""
 
 
 def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
-    """The progress with one more hunt that ended."""
+    """Return the progress with one more hunt that ended."""
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
 
 def anew(progress: ChapterProgress) -> ChapterProgress:
-    """The progress as another hunt begins: what was measured beside the noise before is not beside this one, and leaves
-    its slots (the runs stay in the session)."""
+    """Return the progress as another hunt begins: runs beside the noise before do not belong to this one, and leave
+    their slots (they stay in the session)."""
     runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
     return dataclasses.replace(progress, runs=runs, weighed={})
 
 
 def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
-    """Was any of them named? None where none ended."""
+    """Return True if any of them was named; None where none ended."""
     return any(outcome.named for outcome in hunts) if hunts else None
 
 
 class Hiding:
-    """A hunt of a chapter, from its beginning to :meth:`close`. Raises what ``begin`` raises."""
+    """Keep a hunt of a chapter alive, from its beginning to :meth:`close`. Raises what ``begin`` raises."""
 
     hunt: Hunt
 
@@ -43,9 +43,9 @@ class Hiding:
         self._begun = threading.Event()
         self._over = threading.Event()
         self._error: BaseException | None = None
-        # One at a time asks after the noise: the screen does, and the thread on which a run is made.
+        # The screen and the thread of a run both ask for the noise's state: one at a time.
         self._asking = threading.Lock()
-        # The noise ends with the process in any case; a thread that had to be waited for would keep it.
+        # A daemon thread: the noise ends with the process, and exit must not wait for the thread.
         self._thread = threading.Thread(target=self._live, args=(begin,), name="hunt", daemon=True)
         self._thread.start()
         self._begun.wait()
@@ -59,7 +59,7 @@ class Hiding:
             return self.hunt.state
 
     def close(self) -> None:
-        """End the noise; returns once it has ended."""
+        """End the noise; return once it has ended."""
         self._over.set()
         self._thread.join()
 
@@ -76,7 +76,7 @@ class Hiding:
 
 
 def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
-    """The hunts that ended, in a sentence, newest first; "" for none."""
+    """Return the hunts that ended, in a sentence, newest first; "" for none."""
     if not hunts:
         return ""
     caught = sum(outcome.named for outcome in hunts)
@@ -94,5 +94,5 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """At which try a noise was named."""
+    """Return the try at which a noise was named."""
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

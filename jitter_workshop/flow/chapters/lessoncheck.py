@@ -1,5 +1,5 @@
-"""Proves a course: its files, its marks, and on recorded hosts that each check of a tunable fails before the change and
-passes after it. The same code decides in a walk."""
+"""Check a course: its files, its marks, and on recorded hosts that each check of a tunable fails before the change and
+passes after it. A chapter uses the same code."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ BEFORE, AFTER = "recording", "recording_after"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What ``lessons check`` found. ``chapters``: how many were proved. ``unlisted``: folders that look like chapters
-    and that course.toml does not name."""
+    """Hold the result of ``lessons check``. ``chapters``: how many were checked. ``unlisted``: folders that look like
+    chapters and that course.toml does not name."""
 
     problems: tuple[Problem, ...]
     chapters: int
@@ -38,7 +38,7 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Every mistake in a course, those in its files first. Raises LessonError when there is no such folder."""
+    """Return every mistake in a course, those in its files first. Raises LessonError without such a folder."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
@@ -49,7 +49,7 @@ def check(course_dir: Path | None) -> Checked:
 
 
 def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:
-    """Recorded runs that cannot be read, and those that no chapter shows."""
+    """Yield recorded runs that cannot be read, and those that no chapter shows."""
     problems = Problems()
     recorded = read_recorded(assets() if course_dir is None else course_dir, problems)
     yield from problems.found
@@ -59,7 +59,7 @@ def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Proble
 
 
 class _Chapter:
-    """One well-formed chapter on trial."""
+    """Check one well-formed chapter."""
 
     def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
         self._chapter = chapter
@@ -94,7 +94,7 @@ class _Chapter:
         return name
 
     def _not_measured(self) -> Iterator[Problem]:
-        """Runs that every host refuses: no mark of theirs is ever earned."""
+        """Yield runs that every host refuses: their marks could never be earned."""
         for n, measurement in enumerate(self._chapter.measurements):
             request = MeasureRequest(
                 workload=cast(WorkloadName, measurement.workload),
@@ -114,7 +114,7 @@ class _Chapter:
                 yield self._problem(words, "measurement", n)
 
     def _no_values(self) -> Iterator[Problem]:
-        """Values where none is taken."""
+        """Yield values that a tunable does not take."""
         for word in self._chapter.tunables:
             try:
                 registry.parse_wanted([word])
@@ -122,7 +122,7 @@ class _Chapter:
                 yield self._problem(error.sentence(), "tunables", word=word)
 
     def _boot(self) -> Iterator[Problem]:
-        """``reboot`` says what the tunables need: the walk waits for a reboot, or does not."""
+        """Check that ``reboot`` fits the tunables: it decides if the chapter waits for a reboot."""
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("reboot = true, and none of the chapter's tunables is a boot parameter", "reboot")
@@ -130,7 +130,7 @@ class _Chapter:
             yield self._problem("boot parameters take effect with the next boot: say reboot = true", "tunables")
 
     def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
-        """Find and read a recording; with ``look`` also what the chapter's tunables say there."""
+        """Find and read a recording; with ``look`` also the state of the chapter's tunables there."""
         name = self._name(key)
         if not name:
             return
@@ -142,7 +142,7 @@ class _Chapter:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
     def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
-        """Words with values that a tunable does not take on a recording, with what it says of them."""
+        """Return the words whose values a tunable does not take on a recording, with its message."""
         said: dict[str, str] = {}
         for word in self._chapter.tunables:
             for key, there in seen.items():
@@ -174,14 +174,14 @@ class _Chapter:
                 yield self._problem(f"{ident} must be good after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:
-        """Why the chapter's plan has no write for a tunable, "" where it has. A boot parameter is written only where
-        the boot loader's files are, which no recording of a machine started from outside has."""
+        """Return the reason why the chapter's plan has no write for a tunable, "" where it has one. A boot parameter is
+        written only to the boot loader's files, which a recording of a machine started from outside does not have."""
         drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
         return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "nothing is to be written"
 
 
 def _words(seen: Seen, ident: str) -> str:
-    """What a host says of a tunable, for a sentence."""
+    """Return a tunable's state on a host, for a sentence."""
     word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
     if word:
         changes = len(planned(seen, [word]).changes)
@@ -197,7 +197,7 @@ def _reason(seen: Seen, ident: str) -> str:
 
 
 def _unlisted(reading: Reading) -> tuple[str, ...]:
-    """Folders with a lesson.toml that course.toml does not name; () where course.toml itself is not understood."""
+    """Return folders with a lesson.toml that course.toml does not name; () where course.toml itself is not valid."""
     if reading.course is None:
         return ()
     listed = {folder for folder, _ in reading.chapters}

@@ -1,4 +1,4 @@
-"""The chapters of a course as a list for this host."""
+"""List the chapters of a course for this host."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jitter_workshop.flow.chapters import tour
 
 @dataclass(frozen=True, slots=True)
 class ChapterLine:
-    """One line of ``lessons list`` (DESIGN §9). ``here``: yes, or recorded where it cannot be done on this host (with
-    the ``reason``). ``setting`` is None where the chapter sets nothing; ``notes`` then says so."""
+    """Hold one line of ``lessons list`` (DESIGN §9). ``here``: yes, or recorded where it cannot be done on this host
+    (with the ``reason``). ``setting`` is None where the chapter sets nothing; ``notes`` then says so."""
 
     id: str
     title: str
@@ -27,7 +27,7 @@ class ChapterLine:
 
 
 def chapters(session_name: str | None, course_dir: Path | None, root: Path) -> tuple[ChapterLine, ...]:
-    """The chapters in the order for this host."""
+    """Return the chapters in the order for this host."""
     return tuple(
         ChapterLine(
             id=e.chapter_id,

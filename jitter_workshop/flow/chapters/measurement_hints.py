@@ -1,4 +1,4 @@
-"""What a learner is told before a step is measured."""
+"""Return the hints for a learner before a step is measured."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_ns
 
 QUIET_NS = 10_000
-"""A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
+"""A baseline with p99.99 below this has little to teach: the workshop offers a noise (a "thief")."""
 
-WITHOUT_SETTINGS = (
-    "This chapter's settings do not stand: what is measured now is the host without them. 'apply' sets them."
-)
+WITHOUT_SETTINGS = "This chapter's settings do not stand: a run now measures the host without them. 'apply' sets them."
 
 
 def thief_offered(run: Run | None) -> str:
-    """A sentence that offers to wake a thief where the run of a ring is quiet, else ""."""
+    """Return a sentence that offers a noise (a "thief") where the run of a ring is quiet, else ""."""
     if run is None or run.workload != "ring":
-        return ""  # of hundreds of millions of readings p99.99 is always short
+        return ""  # p99.99 of hundreds of millions of readings is always short
     summary = run.histograms.get(run.main_histogram)
     value = summary.percentiles.get("99.99") if summary else None
     if value is None or value >= QUIET_NS:
         return ""
     return (
-        f"This host is quiet already: p99.99 is {nice_ns(value)}. Shall a thief be woken for this chapter? "
+        f"This host is quiet already: p99.99 is {nice_ns(value)}. Wake a thief for this chapter? "
         "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
     )
 
 
 def other_workload(asked: str, taken: str, room: CpuBudget) -> str:
-    """Why another workload than the lesson's is measured, "" where it is the same."""
+    """Return the reason why another workload than the lesson's is measured, "" where it is the same."""
     if asked == taken:
         return ""
     if room.cpus >= 2:

@@ -1,7 +1,7 @@
-"""What a learner did against a hidden noise, and whether it helped: quiet, beside the noise, with the cure in place.
+"""Show if a learner's cure helped against a hidden noise, by three runs: quiet, beside the noise, and with the cure.
 
-By the traces where there are any: they tell the noise from everybody else. Without them three single runs are
-described: the share that is gone is of what the noise added to the stolen time.
+Traces decide where there are any: they tell the noise from all other tasks. Without them three single runs are
+described: the share that is gone is of the stolen time that the noise added.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ _BY_ONE_RUN = "by one run of each: another pair may say otherwise."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
-    """The run beside the noise once more, with the cure in place. ``cpu``: another one for the measured thread, where
-    that is the cure. Raises what ``ChapterSession.request`` raises."""
+    """Return the request for one more run beside the noise, with the cure in place. ``cpu``: another CPU for the
+    measured thread, where that is the cure. Raises what ``ChapterSession.request`` raises."""
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
-    """The CPUs to which the measured thread could step aside."""
+    """Return the CPUs to which the measured thread could step aside."""
     used = beside.placement.sampler if beside is not None else None
     return tuple(cpu for cpu in allowed if cpu != used)
 
 
 def gone(seen: Weighed) -> bool:
-    """Does the noise take next to nothing any more?"""
+    """Return True if the noise takes next to nothing any more."""
     return seen.beside_ns > 0 and seen.now_ns <= _GONE * seen.beside_ns
 
 
 def weighed(took: Sequence[float | None]) -> Weighed | None:
-    """Of what was found beside the noise and with the cure; None where one of them is not known."""
+    """Return both figures, beside the noise and with the cure; None where one of them is not known."""
     known = [ns for ns in took if ns is not None]
     return Weighed(*known) if len(known) == 2 else None
 
 
 def view(walk: ChapterSession) -> CureView | None:
-    """The three runs beside each other, with what their traces weighed; None before there are three that compare."""
+    """Return the three runs beside each other, with their traces' figures; None without three comparable runs."""
     quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:
         return None
@@ -74,18 +74,18 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)}, and now takes {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
-        return f"{said} {lacking} By this nothing can be told of a cure.{where}"
+        return f"{said} {lacking} These runs say nothing about a cure.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
-        return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
+        return f"{said} Hardly more beside the noise than without it: these runs say nothing about a cure.{where}"
     share = (during - after) / (during - before)
     if share >= _SOME:
         return f"{said} {100 * min(share, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
-    return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
+    return f"{said} No less than beside the noise: it did not help, or other tasks came, {_BY_ONE_RUN}{where}"
 
 
 def _untraced(*runs: Run) -> str:
-    """Which of the runs were made without the trace that the others have, for tracing takes time, too; "" where they
-    are all alike."""
+    """Return a sentence with the runs that lack the trace that others have, because tracing takes time, too; "" where
+    all runs are alike."""
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""

@@ -1,4 +1,4 @@
-"""The path for a host: chapters with something to do here first, each with what has been done and what comes next."""
+"""Order the chapters for a host: those with something to do here first, each with its progress and its next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from jitter_workshop.model.walk import PathEntry
 
 
 def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: str = "") -> str:
-    """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
+    """Return the reason why a chapter cannot be done on this host, or "". ``missing``: why it has none of its
+    tunables."""
     if recorded:
         return "a recorded host can be looked at, not measured"
     if missing:
@@ -28,8 +29,8 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
 
 
 def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
-    """Whether a chapter is taught on a recording: its own, or the recorded host the workshop was given. ``reason``:
-    why it cannot be done on this host."""
+    """Return True if a chapter is taught on a recording: its own, or the recorded host the workshop was given.
+    ``reason``: why it cannot be done on this host."""
     return bool(reason) and (recorded or bool(chapter.recording))
 
 
@@ -42,9 +43,9 @@ def entry(
     missing: str = "",
     recordings: Recordings | None = None,
 ) -> PathEntry:
-    """One line of the path. ``guess``: was the prediction near (of a hunt: was one won), None = nothing to say.
-    ``missing``: see :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter
-    is taught on them; None leaves them alone."""
+    """Return one line of the path. ``guess``: True if the prediction was near (of a hunt: if one was won), None =
+    nothing to say. ``missing``: see :func:`reason_not_here`. ``recordings``: the course's, which are read only where
+    the chapter is taught on them; None leaves them alone."""
     reason = reason_not_here(chapter, room, recorded, missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
@@ -67,9 +68,9 @@ def entry(
 
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
-    """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order.
-    ``entries``: the whole course in its order, by which they are numbered. ``of_class``: the chapters of a class, in
-    its order, none for all; what it leaves out comes last."""
+    """Return the chapters that can be done here first, then those taught on a recording, then the rest; each group in
+    teaching order. ``entries``: the whole course in its order, by which they are numbered. ``of_class``: the chapters
+    of a class, in its order, () for all; chapters outside it come last."""
     entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
         return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
@@ -85,8 +86,8 @@ _State = Literal["here", "recording", "neither", "left_out"]
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Chapters in one state: ``here``, on a ``recording``, or ``neither``; ``left_out`` by the class. ``entries``:
-    (place in the path, chapter). ``reason``: why not here, where it is one for all of several, else ""."""
+    """Hold chapters in one state: ``here``, on a ``recording``, or ``neither``; ``left_out`` by the class. ``entries``:
+    (place in the path, chapter). ``reason``: why not here, if several chapters share one reason, else ""."""
 
     state: _State
     entries: tuple[tuple[int, PathEntry], ...]
@@ -94,7 +95,7 @@ class PathGroup:
 
 
 def in_groups(path: Sequence[PathEntry]) -> tuple[PathGroup, ...]:
-    """The groups that are not empty, in the order of the path."""
+    """Return the groups that are not empty, in the order of the path."""
     found: list[PathGroup] = []
     states: tuple[_State, ...] = ("here", "recording", "neither", "left_out")
     for state in states:
@@ -115,9 +116,9 @@ def _state(entry: PathEntry) -> _State:
 def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
-    """Where Enter goes: the chapter one is in while it is unfinished, else the first unfinished one after it (round
-    the end of the path). What can be done here comes first, then what is taught on a recording; None when both are
-    done."""
+    """Return the chapter that Enter opens: the learner's own while it is unfinished, else the first unfinished one
+    after it (round the end of the path). Chapters that can be done here come first, then those taught on a recording;
+    None when both are done."""
     ours = [e for e in path if e.in_class and not e.done]
     unfinished = [e for e in ours if e.here] or [e for e in ours if e.rehearsed]
     if not unfinished:

@@ -1,4 +1,4 @@
-"""What a learner works with: an open session, this host as it was when the workshop opened, and the curves so far."""
+"""Hold what a learner works with: an open session, this host, and the curves so far."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SessionContext:
-    """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again, by
-    ``look``, when it has changed something.
+    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are as of the opening;
+    ``look`` reads them again after the workshop has changed something.
 
-    ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as
-    progress that could not be stored.
+    ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as progress
+    that could not be stored.
     """
 
     handle: OpenSession
@@ -58,9 +58,9 @@ class SessionContext:
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
     class_view: ClassView | None = None
-    """On a class host: whose turn it is, and where the instructor is."""
+    """On a class host: the turn and the instructor's place."""
     poster: Poster | None = None
-    """On a class host: who posts this session to its board."""
+    """On a class host: posts this session to its board."""
 
     def __post_init__(self) -> None:
         self.agent_session.change_log = ChangeLog(self.handle, self.root)
@@ -69,14 +69,14 @@ class SessionContext:
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
-        """A quick run as long as the class has it, on a class host."""
+        """Return the request with the class's preset, if it is a quick run on a class host."""
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
 
     @property
     def session(self) -> Session:
-        """The session as it is on disk, with the progress that could not be stored on top."""
+        """Return the session as it is on disk, with the progress that could not be stored on top."""
         if self._unsaved is None:
             return self.handle.session
         return dataclasses.replace(
@@ -88,7 +88,7 @@ class SessionContext:
         )
 
     def save(self, session: Session) -> None:
-        """Store progress; where that fails go on in memory and say so once. On a class host its board is told."""
+        """Store progress; where that fails, go on in memory and report it once. Then tell the board of a class host."""
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -99,8 +99,8 @@ class SessionContext:
         self.tell_board()
 
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
-        """Write down in the session what stands on this host now, and still what it had applied before and does not
-        stand any more, so that it can be applied again: but for ``given_back`` (ids; None = everything)."""
+        """Record in the session what stands on this host now. Settings that it had applied before and that do not stand
+        any more stay recorded, to be applied again, except ``given_back`` (ids; None = everything)."""
         standing = self.standing()
         ids = {one["id"] for one in standing}
         before = () if given_back is None else self.session.stack
@@ -109,8 +109,8 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """What stands on this host by this tool, read now. Where that is not what stood before (a lease ran out, or
-        another terminal gave it back) the host is read again, too."""
+        """Return what stands on this host by this tool, read now. If that differs from the last time (a lease ran out,
+        or another terminal gave it back), the host is read again, too."""
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
@@ -118,7 +118,7 @@ class SessionContext:
         return found
 
     def leave(self) -> RestoreResult:
-        """Give back what is leased, and keep what the host's status is then. Never raises."""
+        """Give back what is leased, and keep the host's status of that moment. Never raises."""
         result = self.agent_session.close()
         self.agent_session.change_log.end()
         if self.poster is not None:
@@ -128,13 +128,13 @@ class SessionContext:
         return result
 
     def look_again(self) -> None:
-        """Read the host now, whoever changed it: another terminal may have isolated a CPU, or given one back."""
+        """Read the host again: another terminal may have isolated a CPU, or given one back."""
         self.topology, self.host = self.look(self.root)
         self._room = None
 
     @property
     def room(self) -> CpuBudget:
-        """How many CPUs one run may use."""
+        """Return the number of CPUs that one run may use."""
         if self._room is None:
             self._room = room(self.root, self.topology)
         return self._room
@@ -143,7 +143,7 @@ class SessionContext:
         return progress_of(self.session, self.course_id, chapter_id)
 
     def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
-        """``entered``: it becomes the chapter that one is in."""
+        """Save a chapter's progress. ``entered``: it becomes the learner's current chapter."""
         session = self.session
         chapters = {**session.chapters, key_of(self.course_id, chapter_id): progress}
         session = dataclasses.replace(session, chapters=chapters)
@@ -152,24 +152,24 @@ class SessionContext:
         self.save(session)
 
     def remember(self, run: Run) -> None:
-        """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""
+        """Keep a run that may not be on disk: a full disk loses the file, but the screen still shows the run."""
         self._runs[run.id] = run
         self.tell_board()
 
     def run(self, run_id: str) -> Run | None:
-        """A run of this session by its exact id; None when it is gone."""
+        """Return a run of this session by its exact id; None when it is gone."""
         if run_id in self._runs:
             return self._runs[run_id]
         return next((run for run in self.handle.runs() if run.id == run_id), None)
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs of the session, oldest first, and those of now that could not be stored."""
+        """Return all runs of the session, oldest first, then new ones that could not be stored."""
         stored = self.handle.runs()
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
     def curve(self, run: Run) -> RunCurve | None:
-        """The curve of a run's main histogram; None where the run has none."""
+        """Return the curve of a run's main histogram; None where the run has none."""
         if run.id not in self._curves:
             curve = self._curve(run)
             if curve is None:
@@ -179,7 +179,7 @@ class SessionContext:
 
     def _curve(self, run: Run) -> PercentileCurve | None:
         if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):
-            # A run of now that could not be stored has no histogram on disk that could be missing: its table stands in.
+            # A new run that could not be stored has no histogram on disk: its table of percentiles stands in.
             from jitter_workshop.stats.curve import curve_from_summary
 
             summary = run.histograms.get(run.main_histogram)
@@ -193,33 +193,33 @@ class SessionContext:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:
-        """On a class host: something was done, or somebody has come. Never waits."""
+        """Tell a class host's board that something was done, or that a learner has come. Never waits."""
         if self.poster is not None:
             self.poster.wanted()
 
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
-    """How far a course's chapter is: two courses may have chapters of the same id."""
+    """Return the progress of a course's chapter: two courses may have chapters of the same id."""
     return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
 
 
 def current_chapter(session: Session, course_id: str) -> str | None:
-    """The chapter of this course that one is in; None where one is in another course."""
+    """Return the learner's current chapter in this course; None where it is in another course."""
     return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
 
 
 def key_of(course_id: str, chapter_id: str) -> str:
-    """Under which a chapter's progress is kept; an id has no slash."""
+    """Return the key of a chapter's progress; an id has no slash."""
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 
 def recorded_session(host: str) -> str:
-    """The name of the session that the workshop keeps of a recorded host, where none is asked for."""
+    """Return the name of the workshop's session for a recorded host, used when no other name is given."""
     return f"{host} (recorded)"
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
-    """A host as the workshop sees it: on a class host with the hot CPUs, which a turn lets it use."""
+    """Return a host as the workshop sees it: on a class host with the hot CPUs, which a turn lets it use."""
     topology = read_topology(root)
     of_class = class_cpus(root)
     if of_class:

@@ -1,4 +1,4 @@
-"""The order of a chapter's loop: which step is done, which is open, and what a step has to wait for."""
+"""Order a chapter's steps: done, open, and blocked until another step is done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEEDS_MEASURE: tuple[StepName, ...] = ("plan", "apply", "again")
 
 
 def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
-    """The saved step; the first one where a session names a step that the chapter (no longer) has."""
+    """Return the saved step; the first one where a session names a step that the chapter does not have (any more)."""
     return next((s for s in chapter.steps if s == progress.step), chapter.steps[0])
 
 
@@ -25,7 +25,7 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
 
 
 def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> tuple[StepView, ...]:
-    """All eight steps with their states. ``rehearsed``: the chapter is taught on a recording."""
+    """Return all eight steps with their states. ``rehearsed``: the chapter is taught on a recording."""
     now = current_step(chapter, progress)
     return tuple(StepView(step, _state(chapter, progress, step, now, rehearsed)) for step in STEPS)
 
@@ -36,13 +36,13 @@ def _state(chapter: Chapter, progress: ChapterProgress, step: StepName, now: Ste
     if step == now:
         return "now"
     if rehearsed and step != "predict" and step not in progress.runs:
-        # A guess is made there, too; a plan is only looked at, a run is not made.
+        # Without runs a guess is still made; a plan is only looked at.
         return "seen" if step in progress.seen or progress.done else "open"
     return "done" if _is_done(progress, step) else "open"
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
-    """A step that asks for something is done when that is there; a step to read, when it was left forwards."""
+    """Return True if a step is done: its result is there, or, for a step to read, the learner went on from it."""
     if step in ("measure", "again"):
         return step in progress.runs
     if step == "predict":
@@ -51,8 +51,8 @@ def _is_done(progress: ChapterProgress, step: StepName) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Why a step cannot be entered yet, or "". A guess may be left out; a plan may not. ``rehearsed``: the chapter is
-    taught on a recording, where no step has anything to wait for."""
+    """Return the reason why a step cannot be entered yet, or "". A guess may be left out; a plan may not.
+    ``rehearsed``: the chapter is taught on a recording, where no step has to wait."""
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
     if rehearsed:
@@ -64,7 +64,7 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
     if step == "compare":
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]
         if missing:
-            return "measure first" if missing[0] == "measure" else "measure again first: one run has no partner"
+            return "measure first" if missing[0] == "measure" else "measure again first: one run cannot be compared"
     if step == "explain" and chapter.measurements and not progress.runs:
         return "measure first: there is nothing to explain yet"
     return ""

@@ -1,4 +1,4 @@
-"""A first look without a terminal: the host, the path and the progress so far. Nothing is measured, made or locked."""
+"""Show the host, the path and the progress without a terminal. Nothing is measured, made or locked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jitter_workshop.session.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """What the plain tour prints. ``session`` is None before the first one."""
+    """Hold what the plain tour prints. ``session`` is None before the first one."""
 
     course: Course
     host_name: str
@@ -38,8 +38,8 @@ class Tour:
 
 
 def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
-    """Look around. Raises LessonError for a course with mistakes; a session that is not there (the workshop would make
-    it) or a state folder that cannot be read is a notice."""
+    """Read host, course and progress. Raises LessonError for a course with mistakes. A notice is given for a session
+    that is not there (the workshop would make it), and for a state folder that cannot be read."""
     course = load_course(course_dir)
     host_root = HostRoot(root)
     topology, host = look_at(host_root)

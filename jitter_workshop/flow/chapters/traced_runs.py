@@ -1,6 +1,7 @@
-"""A chapter's runs with the kernel's trace: which there is, and the one more that is made where there is none.
+"""Find a chapter's runs with the kernel's trace, and request one more run with it where there is none.
 
-A chapter's own runs are made without it, so that tracing is not what two of them differ by; in a hunt every run has it.
+A chapter's own runs are made without the trace, so that tracing is no difference between two of them; in a hunt every
+run has it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.run import Run
 
 TRACED = ", traced"
-"""Behind the name of a run that was made once more to be traced."""
+"""The end of the label of a run that was made once more to be traced."""
 
 
 def shown(workshop: Workshop, walk: ChapterSession) -> Run | None:
-    """The run whose causes a chapter shows: its newest traced one; in a hunt the newest beside the noise (with a cure,
-    if one was tried), traced or not. None where there is none."""
+    """Return the run whose causes a chapter shows: its newest traced one; in a hunt the newest beside the noise (with a
+    cure, if one was tried), traced or not. None where there is none."""
     if walk.hunts:
         slots = (walk.current,) if walk.current in SLOTS else ()
         return next((r for s in (*slots, TREATED, "again", "measure") if (r := walk.run_in(s)) is not None), None)
@@ -30,8 +31,8 @@ def shown(workshop: Workshop, walk: ChapterSession) -> Run | None:
 
 
 def once_more(walk: ChapterSession) -> MeasureRequest | None:
-    """The chapter's newest measurement once more, with the trace; None where nothing is measured yet. Raises what
-    ``ChapterSession.request`` raises."""
+    """Return the request for the chapter's newest measurement once more, with the trace; None where nothing is measured
+    yet. Raises what ``ChapterSession.request`` raises."""
     measured = [slot for slot in SLOTS if walk.run_in(slot) is not None]
     if not measured:
         return None

@@ -1,4 +1,4 @@
-"""One chapter's loop, with no terminal in it: the screen and the plain walk both drive this.
+"""Lead through one chapter's steps, without a terminal: the screen and the plain walk both use this.
 
 look → predict → measure → plan → apply → again → compare → explain; a chapter may leave steps out. Every step may be
 revisited; progress is saved at each move.
@@ -43,7 +43,7 @@ SLOTS: tuple[StepName, ...] = ("measure", "again")
 
 
 class ChapterSession:
-    """A chapter under way in a session. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``."""
+    """Hold a chapter in progress. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
@@ -53,53 +53,53 @@ class ChapterSession:
 
     @property
     def rehearsed(self) -> bool:
-        """Whether the chapter is taught on a recording: then it is looked at and planned there, and nothing is measured
-        or written."""
+        """Return True if the chapter is taught on a recording: it is looked at and planned there, and nothing is
+        measured or written."""
         return self._side.rehearsed
 
     @property
     def hunts(self) -> bool:
-        """Whether a noise can be hidden in this chapter, for its learner to name."""
+        """Return True if a noise can be hidden in this chapter, for its learner to name."""
         return self.chapter.hunt and not self.rehearsed
 
     @property
     def not_here(self) -> str:
-        """Why it cannot be done on this host, or ""."""
+        """Return the reason why it cannot be done on this host, or ""."""
         return self._side.reason
 
     @property
     def recording(self) -> str:
-        """The name of the recording that is shown instead of the workshop's own host, or ""."""
+        """Return the name of the recording that is shown instead of the workshop's own host, or ""."""
         return self._side.recording
 
     @property
     def progress(self) -> ChapterProgress:
-        """What is saved of this chapter."""
+        """Return what is saved of this chapter."""
         return self._context.progress(self.chapter.id)
 
     @property
     def current(self) -> StepName:
-        """The step the learner is at."""
+        """Return the learner's current step."""
         return loop.current_step(self.chapter, self.progress)
 
     def steps(self) -> tuple[StepView, ...]:
-        """All eight steps with their states, for the header."""
+        """Return all eight steps with their states, for the header."""
         return loop.views(self.chapter, self.progress, self.rehearsed)
 
     def page(self, step: StepName) -> str:
-        """The lesson's Markdown for a step ("" where it has none), with what it says besides for a host like this."""
+        """Return the lesson's Markdown for a step ("" without one), with its additions for the state of this host."""
         page = self.chapter.pages.get(step, "")
         besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self._side.state]
         return "\n\n".join(filter(None, [page, *besides]))
 
     def blocked(self, step: StepName) -> str:
-        """Why a step cannot be entered yet ("measure first"), or ""."""
+        """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
         return loop.blocked(self.chapter, self._with_live_runs(), step, self.rehearsed)
 
     def go(self, step: StepName) -> None:
         """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
 
-        To go from ``apply`` to ``again`` is to agree to the plan.
+        The learner agrees to the plan by going from ``apply`` to ``again``.
         """
         reason = self.blocked(step)
         if reason:
@@ -111,7 +111,7 @@ class ChapterSession:
         self._save(dataclasses.replace(progress, step=step))
 
     def next(self) -> StepName | None:
-        """Go to the next step of this chapter; None (and the chapter is done) after the last.
+        """Go to the next step of this chapter and return it; after the last, mark the chapter done and return None.
 
         Raises WorkshopError where the next step has to wait for something.
         """
@@ -125,18 +125,18 @@ class ChapterSession:
         return None
 
     def back(self) -> StepName | None:
-        """Go to the step before; None at the first."""
+        """Go to the step before and return it; None at the first."""
         step = loop.step_before(self.chapter, self.current)
         if step is not None:
             self._save(dataclasses.replace(self.progress, step=step))
         return step
 
     def look(self) -> tuple[Fact, ...]:
-        """What this chapter looks at on this host, read now; on a recording where it is taught on one."""
+        """Return this chapter's facts of this host, read now; of the recording where it is taught on one."""
         return self._side.look()
 
     def predict(self, prediction: Prediction) -> None:
-        """Keep the learner's prediction (kept once the run it is about exists: then it can no longer change).
+        """Keep the learner's prediction. It cannot change any more once the run that it is about exists.
 
         Raises UsageError for an answer that the lesson does not have, or when it comes too late.
         """
@@ -144,9 +144,9 @@ class ChapterSession:
         if task is None:
             raise UsageError("this chapter asks for no prediction")
         if self.run_in(task.slot) is not None:
-            raise UsageError("the run is already measured", "a guess counts only before one knows")
+            raise UsageError("the run is already measured", "a guess counts only before the result is known")
         if task.slot is None and self.progress.prediction is not None:
-            raise UsageError("it is answered already", "a guess counts only before one knows")
+            raise UsageError("it is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError("that is none of the answers", f"they are {', '.join(a.id for a in task.answers)}")
         if task.kind == "mark":
@@ -156,7 +156,7 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
-        """What became of the prediction; None before both exist."""
+        """Return the result of the prediction; None before prediction and run both exist."""
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
@@ -168,7 +168,7 @@ class ChapterSession:
         return outcome(task, prediction, run)
 
     def plan(self) -> PlanView:
-        """Exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
+        """Return exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
         if self.chapter.changes == "tunables":
             return self._side.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
@@ -179,9 +179,9 @@ class ChapterSession:
         return plan
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. With
-        ``shown`` its writes are made and no others, whatever the plan would be by now. Raises HostError where root's
-        rights are not to be had, or the chapter is taught on a recording."""
+        """Make the writes that :meth:`plan` shows, for as long as the workshop is open, and return the host's state
+        after them. With ``shown`` its writes are made and no others, even if the plan has changed. Raises HostError
+        where root's rights are not to be had, or the chapter is taught on a recording."""
         view = self._side.apply(shown)
         progress = self.progress
         if view.needs_reboot:
@@ -196,29 +196,29 @@ class ChapterSession:
         return result
 
     def given_back(self, tunables: Collection[str]) -> None:
-        """These were given back from outside of the chapter."""
+        """Update the marks after these tunables were given back outside of the chapter."""
         ours = {word.partition("=")[0] for word in self.chapter.tunables}
         if not ours.isdisjoint(tunables) and self.progress != ChapterProgress():
             self._mark_again(entered=False)
 
     def _mark_again(self, *, entered: bool) -> None:
-        """After something was given back: the marks say what the host says now."""
+        """Set the marks to the host's state now, after something was given back."""
         progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
         self._context.save_progress(self.chapter.id, progress, entered=entered)
 
     @property
     def applied(self) -> bool:
-        """Whether something of this chapter's stands on this host by this tool."""
+        """Return True if a setting of this chapter, made by this tool, stands on this host."""
         return self._side.applied
 
     @property
     def awaits_reboot(self) -> bool:
-        """Whether this chapter's boot parameters are written and this host was not rebooted since."""
+        """Return True if this chapter's boot parameters are written and this host was not rebooted since."""
         return self.progress.reboot_from is not None and self.progress.reboot_from == self._side.boot_id
 
     def rebooted(self) -> str:
-        """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
+        """Return the result of the reboot that this chapter waited for, in a sentence; "" where it waits for none."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
@@ -230,11 +230,11 @@ class ChapterSession:
         return told
 
     def settings_compared(self) -> tuple[SettingChange, ...]:
-        """The chapter's tunables before and after, on the recordings that it is taught on; () elsewhere."""
+        """Return the chapter's tunables before and after, on its own recordings; () elsewhere."""
         return self._side.compared()
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
-        """The learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
+        """Set the learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
@@ -248,7 +248,7 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """The measurement of a slot (``measure`` or ``again``) as this host can make it.
+        """Return the measurement of a slot (``measure`` or ``again``) as this host can make it.
 
         Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
         for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
@@ -256,7 +256,7 @@ class ChapterSession:
         return self._context.of_class(self._request(slot, self.progress.chosen_cpus))
 
     def record(self, slot: str, run: Run) -> None:
-        """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""
+        """Keep a finished run in a slot, set marks and save. A run that was cut short fills no slot."""
         self._context.remember(run)
         if not run.complete:
             return
@@ -273,18 +273,18 @@ class ChapterSession:
         return marks(self.chapter, known, self._side.settled() if self.chapter.tunables else None)
 
     def measures(self, step: StepName) -> bool:
-        """Whether a step has something to measure here."""
+        """Return True if a step has something to measure here."""
         return step in SLOTS and self.chapter.measurement(step) is not None and not self.rehearsed
 
     def run_in(self, slot: str | None) -> Run | None:
-        """The run kept in a slot."""
+        """Return the run kept in a slot."""
         if slot is None:
             return None
         ident = self.progress.runs.get(slot)
         return self._context.run(ident) if ident else None
 
     def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
-        """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
+        """Return the curves of this chapter, newest last; with the published ones of 2015 in front if ``published``."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
@@ -293,7 +293,7 @@ class ChapterSession:
         return (*published_curves(), *own) if published else own
 
     def warning(self, step: StepName) -> str:
-        """What is to be known before a step is measured; "" for nothing."""
+        """Return what the learner must know before a step is measured; "" for nothing."""
         return " ".join(filter(None, (self._other_workload(step), self._without_settings(step))))
 
     def _other_workload(self, step: StepName) -> str:
@@ -310,19 +310,19 @@ class ChapterSession:
         return "" if settled else WITHOUT_SETTINGS
 
     def _stands(self, step: StepName) -> bool:
-        """Whether what a step is to be measured under is in effect."""
+        """Return True if the settings that a step is to be measured under are in effect."""
         if step != "again" or self.chapter.changes != "tunables":
             return True
         return (self.applied and not self.awaits_reboot) or self._side.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
-        """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
-        was; ((), "") elsewhere and where there are none."""
+        """Return a rehearsed chapter's curves for a step, measured on another machine, and their source; ((), "") for
+        other chapters and where there are none."""
         context = self._context
         return recorded_in(step, self.chapter, context.course_dir, context.course_id) if self.rehearsed else ((), "")
 
     def offer_noise(self) -> str:
-        """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""
+        """Return an offer to wake a thief (a known noise), if the baseline is quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         return thief_offered(self.run_in("measure"))
@@ -334,18 +334,18 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
 
     def compare(self) -> CompareView | None:
-        """``measure`` against ``again``; None until both exist."""
+        """Compare ``measure`` with ``again``; None until both exist."""
         first, second = self.run_in("measure"), self.run_in("again")
         if first is None or second is None:
             return None
         view = compare_runs(first, second)
-        # Where all was good already nothing had to be applied.
+        # Where all was good already, nothing had to be applied.
         good = bool(self.chapter.tunables) and self._side.state == "good" and not self.applied
         strayed = () if good else stack_notes(self.chapter, first, second)
         return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
     def explain(self, slot: str | None = None) -> Explanation | None:
-        """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
+        """Return evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
         runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
@@ -354,12 +354,12 @@ class ChapterSession:
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """The commands that show the same by hand, and why; without a run their placeholders are in capitals."""
+        """Return the commands that show the same by hand, and why; without a run their placeholders are in capitals."""
         explanation = self.explain()
         return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 
     def hint(self) -> str | None:
-        """The next hint (remembered), or None when there are no more."""
+        """Return the next hint (remembered), or None when there are no more."""
         shown = self.progress.hints
         if shown >= len(self.chapter.hints):
             return None
@@ -367,7 +367,7 @@ class ChapterSession:
         return self.chapter.hints[shown]
 
     def hints_shown(self) -> tuple[str, ...]:
-        """The hints that were asked for so far."""
+        """Return the hints that were asked for so far."""
         return self.chapter.hints[: self.progress.hints]
 
     def restart(self) -> None:
@@ -378,7 +378,7 @@ class ChapterSession:
         self._context.save_progress(self.chapter.id, progress)
 
     def _with_live_runs(self) -> ChapterProgress:
-        """Progress without slots whose run was removed meanwhile."""
+        """Return the progress without slots whose run was removed meanwhile."""
         live = {slot: ident for slot, ident in self.progress.runs.items() if self._context.run(ident) is not None}
         return dataclasses.replace(self.progress, runs=live)
 
@@ -387,7 +387,7 @@ class ChapterSession:
         return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
-        """``rehearsed``: only to be planned, on a recording."""
+        """Return the measurement of a slot. ``rehearsed``: only to be planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in its step '{slot}'")

@@ -1,4 +1,4 @@
-"""The workshop as one object: a session, a course and this host."""
+"""Hold the workshop as one object: a session, a course and this host."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, word_of
 
 MOST_STALLS = 40
-"""How many of a run's worst stalls its page of causes has."""
+"""Number of a run's worst stalls on its page of causes."""
 
 
 class Workshop(Hunts):
-    """Open with ``Workshop.open``; raises WorkshopError when the course or the state folder cannot be used."""
+    """Hold an open workshop. ``Workshop.open`` raises WorkshopError when course or state folder cannot be used."""
 
     course: Course
 
@@ -65,9 +65,10 @@ class Workshop(Hunts):
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        """The session of this name (made on first use), or the current one, or a first one named after host and day.
+        """Open the session of this name (made on first use), or the current one, or a first one named after host and
+        day.
 
-        ``root`` other than ``/``: a recorded host, which can be looked at. Its session is its own.
+        ``root`` other than ``/``: a recorded host, which can be looked at. It has its own session.
         """
         course = load_course(course_dir)
         host_root = HostRoot(root)
@@ -75,7 +76,7 @@ class Workshop(Hunts):
         store = SessionStore(paths.sessions_dir())
         name = clean(host.name, 40) or "host"
         if host_root.recorded:
-            # A rehearsal does not take the place of the session that goes on on this host.
+            # A rehearsal must not take the place of this host's session.
             handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
         elif session_name is not None:
             handle = store.open_or_create(session_name, name)
@@ -93,36 +94,37 @@ class Workshop(Hunts):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the learner should be told: damaged files set aside, another workshop on this session, battery, a
+        """Return what the learner must know: damaged files set aside, another workshop on this session, battery, a
         read-only session, progress that could not be stored. It may grow."""
         return (*self._context.handle.notices, *self._context.notices)
 
     @property
     def read_only(self) -> SessionError | None:
-        """Why nothing can be kept in this session, and what to do; None where it can."""
+        """Return the reason why nothing can be kept in this session, with advice; None where it can."""
         return self._context.handle.read_only_error()
 
     @property
     def host(self) -> HostSummary:
-        """This host, as it was when the workshop opened or last changed something."""
+        """Return this host, as it was when the workshop opened or last changed something."""
         return self._context.host
 
     @property
     def topology(self) -> Topology:
-        """Its CPUs, as of then."""
+        """Return its CPUs, as of then."""
         return self._context.topology
 
     @property
     def session(self) -> Session:
-        """The session with its progress as it is now."""
+        """Return the session with its progress as it is now."""
         return self._context.session
 
     def host_line(self) -> str:
-        """One line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
+        """Return one line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
         return host_line(self.host, self._hot())
 
     def path(self) -> tuple[PathEntry, ...]:
-        """The chapters in the order for this host: with something to do here first, then those on a recording."""
+        """Return the chapters in the order for this host: with something to do here first, then those on a
+        recording."""
         return in_order(
             tuple(
                 entry(
@@ -141,25 +143,25 @@ class Workshop(Hunts):
 
     @property
     def _of_class(self) -> tuple[str, ...]:
-        """The chapters that a class host's class has; () for all."""
+        """Return the chapters of a class host's class; () for all."""
         view = self._context.class_view
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter) -> bool | None:
-        """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
+        """Return True if a chapter's prediction was near, or one of its hunts was won; None for nothing to say."""
         if chapter.hunt:
             return caught(self._context.progress(chapter.id).hunts)
         outcome = ChapterSession(chapter, self._context).outcome()
         return outcome.near if outcome is not None else None
 
     def _missing(self, chapter: Chapter) -> str:
-        """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
+        """Return why this host has none of a chapter's tunables, or ""; read once, because that does not change."""
         if chapter.id not in self._without:
             self._without[chapter.id] = missing_here(self._context.root, chapter, self.topology)
         return self._without[chapter.id]
 
     def next_chapter(self) -> PathEntry | None:
-        """The next useful step; None when all is done."""
+        """Return the next useful chapter; None when all is done."""
         return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterSession:
@@ -168,11 +170,11 @@ class Workshop(Hunts):
 
     @property
     def class_view(self) -> ClassView | None:
-        """On a class host: whose turn it is, and where the instructor is."""
+        """Return the turn and the instructor's place, on a class host; None elsewhere."""
         return self._context.class_view
 
     def tell_board(self) -> None:
-        """On a class host: somebody has come, whose work its board shall show. Never waits."""
+        """Tell a class host's board that a learner has come, so that it shows their work. Never waits."""
         self._context.tell_board()
 
     @property
@@ -180,14 +182,14 @@ class Workshop(Hunts):
         return self._context.class_view.people if self._context.class_view is not None else ()
 
     def _doing(self, request: MeasureRequest) -> str:
-        """What those who wait for their turn read of this one."""
+        """Return the words that users who wait for their turn read about this one."""
         current = current_chapter(self.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         return " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
 
     @property
     def recorded(self) -> bool:
-        """Is this a recorded host, which can be looked at but not measured?"""
+        """Return True for a recorded host, which can be looked at but not measured."""
         return self._context.root.recorded
 
     def measure(
@@ -198,8 +200,8 @@ class Workshop(Hunts):
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Run:
         """Measure and keep the run in the session (see ``flow.measuring.measure.measure``, also for ``queued``). A run
-        that the session could not store (a full disk) is returned, stays known until the workshop is left, and a notice
-        says so."""
+        that the session could not store (a full disk) is returned and stays known until the workshop is left, with a
+        notice."""
         if self.recorded:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         context = self._context
@@ -226,51 +228,52 @@ class Workshop(Hunts):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs of the session, oldest first."""
+        """Return all runs of the session, oldest first."""
         return self._context.runs()
 
     def traced(self, run: Run) -> bool:
-        """Whether there is something to say of who took a run's time: the kernel's trace, or what was counted where
-        one was asked for and not to be had."""
+        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
+        not to be had."""
         return run.counters is not None or self._context.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
-        """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
-        events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        """Return the causes of a run's stalls, or its counters. Takes a second for every few hundred thousand events;
+        the newest report is kept. Raises SessionError, and what ``progress`` raises."""
         if self._explained is None or self._explained[0] != run.id:
             self._explained = run.id, explained(self._context.handle, run, MOST_STALLS, progress)
         return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
-        """Curves of runs (all but those of proofs when None), oldest first."""
+        """Return curves of runs (all but those of proofs when None), oldest first."""
         every = self.runs()
         runs = apart_from_proofs(every) if run_ids is None else tuple(run for run in every if run.id in run_ids)
         return self._context.curves(runs)
 
     def published(self) -> tuple[RunCurve, ...]:
-        """The curves of 2015, marked as published."""
+        """Return the curves of 2015, marked as published."""
         return published_curves()
 
     def imported(self) -> tuple[RunCurve, ...]:
-        """What was imported into this session from other tools, oldest first, marked with the tool; for looking at."""
+        """Return the curves imported into this session from other tools, oldest first, marked with the tool; only to
+        look at."""
         return imported_curves(self._context.handle.imports())
 
     @property
     def agent_session(self) -> AgentSession:
-        """What applies and gives back."""
+        """Return the session with the agent, which applies and gives back."""
         return self._context.agent_session
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
+        """Return what this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
         return () if self.recorded else self._context.standing()
 
     def written(self) -> tuple[str, ...]:
-        """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
+        """Return the standing writes of this tool on this host, each as the id of its tunable, in order."""
         return () if self.recorded else tuple(entry.tunable for entry in active(self._context.root))
 
     def findings(self) -> Findings:
-        """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.
-        Raises HostError."""
+        """Return the ``status`` of this host now, with the chapters that treat it; takes a tenth of a second. Raises
+        HostError."""
         return find(self._context.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
@@ -283,7 +286,7 @@ class Workshop(Hunts):
         return result
 
     def resumable(self) -> tuple[str, ...]:
-        """What this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order; () on a
+        """Return what this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order; () on a
         recorded host."""
         if self.recorded:
             return ()
@@ -291,11 +294,11 @@ class Workshop(Hunts):
         return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
-        """All of ``resumable`` as one plan. Raises UsageError, HostError."""
+        """Return all of ``resumable`` as one plan. Raises UsageError, HostError."""
         return plan_view(self._seen(), self.resumable(), self.recorded)
 
     def resume(self, shown: PlanView | None = None) -> ApplyResult:
-        """Apply ``resumable`` again: of its plan what was ``shown``, all of it where that is None. Raises HostError,
+        """Apply ``resumable`` again: of its plan the ``shown`` changes, all of it where that is None. Raises HostError,
         UsageError."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
@@ -308,8 +311,8 @@ class Workshop(Hunts):
         return Seen(Host(self._context.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
-        """Give back what is leased and let go of the session's lock. What the session had applied stays written down,
-        so that the next start can offer it again. A hidden noise ends first."""
+        """Give back what is leased and release the session's lock. The session still records what it had applied, so
+        that the next start can offer it again. A hidden noise ends first."""
         try:
             self.end_hunt()
             return self._context.leave()
@@ -317,7 +320,7 @@ class Workshop(Hunts):
             self._context.handle.close()
 
     def _hot(self) -> tuple[int, ...]:
-        """The hot CPUs, as ``status`` chooses them; () where this host shows none."""
+        """Return the hot CPUs, as ``status`` chooses them; () where this host shows none."""
         try:
             return choose_hot(self._context.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):
@@ -325,7 +328,7 @@ class Workshop(Hunts):
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:
-    """A chapter by its id. Raises UsageError that names the nearest one."""
+    """Return a chapter by its id. Raises UsageError that names the nearest one."""
     chapter = course.chapter(chapter_id)
     if chapter is not None:
         return chapter

@@ -1,4 +1,4 @@
-"""The workshop's hunts: a noise is hidden, named, or cured; of the walk through the chapters nothing is known here."""
+"""Hide, name and cure noises for the workshop, without knowing the order of its chapters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jitter_workshop.model.spec import Placement
 
 
 class Hunts:
-    """What a workshop hides. The workshop is built on it."""
+    """Hold the workshop's hunts; a base class of the workshop."""
 
     _context: SessionContext
     _hiding: Hiding | None = None
@@ -42,16 +42,16 @@ class Hunts:
 
     @property
     def hunt(self) -> Hunt | None:
-        """The hunt that was begun last and not left, perhaps answered already."""
+        """Return the hunt that was begun last and not left; it may be answered already."""
         return self._hiding.hunt if self._hiding is not None else None
 
     @property
     def hiding(self) -> bool:
-        """Does a hidden noise run now?"""
+        """Return True if a hidden noise runs now."""
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, chapter_id: str) -> tuple[Suspect, ...]:
-        """What can be hidden in a chapter on this host. Raises HostError, UsageError."""
+        """Return the kinds that can be hidden in a chapter on this host. Raises HostError, UsageError."""
         return suspects(*self._ground(chapter_id))
 
     def begin_hunt(self, chapter_id: str) -> Hunt:
@@ -64,18 +64,18 @@ class Hunts:
         return self._hiding.hunt
 
     def name_noise(self, kind: str) -> Finding:
-        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for
-        what is none of its suspects, and where nothing is hidden."""
+        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for a
+        kind that is none of its suspects, and where nothing is hidden."""
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def aside(self, beside: Run | None) -> tuple[int, ...]:
-        """The CPUs to which the measured thread of a run could step aside now."""
+        """Return the CPUs to which the measured thread of a run could step aside now."""
         self._context.look_again()
         return mitigation.other_cpus(self._context.topology.allowed, beside)
 
     def weigh_cure(self, beside: Run, treated: Run) -> None:
-        """See by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
-        chapter's progress. Takes a second or two. A damaged trace is none."""
+        """Compare by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
+        chapter's progress. Takes a second or two. A damaged trace counts as none."""
         hiding = self._hiding
         if hiding is None:
             return
@@ -93,14 +93,14 @@ class Hunts:
             hunt.cured = found is not None and mitigation.gone(found)
 
     def give_up(self) -> Finding:
-        """Be told which it was. Raises UsageError where nothing is hidden."""
+        """Give up and return the answer. Raises UsageError where nothing is hidden."""
         return self._settle(Hunt.reveal)
 
     def end_hunt(self) -> None:
         """End the noise, and forget the hunt. May be called again."""
         hiding = self._hiding
         if hiding is not None and hiding.state == "stopped":
-            self.give_up()  # It was ended, which is kept, by one who did not say which it was.
+            self.give_up()  # the learner ended the noise without naming it; that result is kept, too
         self._hiding = None
         if hiding is not None:
             hiding.close()
@@ -119,13 +119,13 @@ class Hunts:
         return Hunt(placement, allowed)
 
     def _ground(self, chapter_id: str) -> tuple[Placement, CpuSet]:
-        """Where a chapter's runs are made, and the CPUs from which they can be disturbed."""
+        """Return the placement of a chapter's runs, and the CPUs from which they can be disturbed."""
         walk, context = self.walk(chapter_id), self._context
         if self.recorded:
-            raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
+            raise HostError("a recorded host can be looked at, but no noise can be hidden on it", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
-        # A run reads the host as it begins, so this has to be of now, too: or the two are on different CPUs.
+        # A run reads the host when it begins, so this must be as new: else noise and run are on different CPUs.
         context.look_again()
         isolated = CpuSet(context.host.isolated)
         return placed_on(context.root, context.topology, walk.request("again"), isolated)[0], context.topology.allowed

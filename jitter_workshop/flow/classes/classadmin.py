@@ -1,4 +1,4 @@
-"""Making a class host, looking whether it is one as it should be, and taking it away again."""
+"""Make a class host, check it, and remove it again."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or fr
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``fix``: what to do about it."""
+    """Hold one problem; ``fix``: how to solve it."""
 
     what: str
     fix: str
 
 
 def wish(file: Path | None) -> Wish:
-    """What a class host is made with: the class file that is given, or is there, or one for this host as it is. Raises
-    UsageError for a file that makes no sense, HostError where this host cannot be a class host."""
+    """Return the settings of a class host: from the given class file, or the one that is there, or one made for this
+    host. Raises UsageError for a file that is not valid, HostError where this host cannot be a class host."""
     data = _class_data(file)
     described = _understood(data, file)
     topology = read_topology(HostRoot())
@@ -72,27 +72,27 @@ def wish(file: Path | None) -> Wish:
 
 
 def to_do(asked: Wish) -> tuple[tuple[Step, str], ...]:
-    """What :func:`init` would do, each step with what is wrong; () for nothing. Raises HostError."""
+    """Return the steps that :func:`init` would do, each with its problem; () for nothing. Raises HostError."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
 
 def init(todo: tuple[tuple[Step, str], ...]) -> Iterator[Step]:
-    """Do these steps and no others; each is given before it is done. Raises HostError in the words of the step that
+    """Do these steps and no others; yield each before it is done. Raises HostError in the words of the step that
     failed; what was done before it stays, and ``remove`` undoes it."""
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
 def check() -> tuple[Problem, ...]:
-    """What is wrong with this class host. Raises HostError where it is none, or where the caller is not root."""
+    """Return the problems of this class host. Raises HostError where it is none, or where the caller is not root."""
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
             return (Problem(f"{CLASS_FILE} is not there", _INIT),)
         raise HostError("this is no class host", f"'{_INIT}' makes it one")
     if install.runs_from() and (why := install.problem()):
-        return (Problem(why, _FROM_ITS_SOURCE),)  # what else is wrong a damaged tool does not find out
+        return (Problem(why, _FROM_ITS_SOURCE),)  # a damaged tool cannot find the other problems
     try:
         asked = wish(None)
     except UsageError as error:
@@ -109,9 +109,9 @@ def check() -> tuple[Problem, ...]:
 
 
 def doubts(asked: Wish) -> tuple[Problem, ...]:
-    """What a class file says that can hardly be meant on this host. Raises UsageError."""
+    """Return the lines of a class file that are unlikely to be meant on this host. Raises UsageError."""
     described = parse_class(asked.class_data, CLASS_FILE)
-    hot = Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}")
+    hot = Problem("every CPU is hot: logins disturb each measurement", f"name fewer in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
 
 
@@ -125,7 +125,7 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """What :func:`remove` would take away, in words; () where nothing of a class host is here. Raises HostError."""
+    """Return the things that :func:`remove` would take away, in words; () without any. Raises HostError."""
     there = leftovers()
     if there:
         _only_root()
@@ -135,8 +135,8 @@ def to_remove() -> tuple[str, ...]:
 
 
 def remove() -> tuple[str, ...]:
-    """Undo everything, the last step first. Gives what is left all the same, in words; () for nothing. Raises HostError
-    where somebody has the turn, or something that was applied still stands."""
+    """Undo everything, the last step first. Return the things that are left all the same, in words; () for nothing.
+    Raises HostError while a user has the turn, or while something that was applied still stands."""
     _only_root()
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
@@ -147,7 +147,7 @@ def remove() -> tuple[str, ...]:
     from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
     from jitter_workshop.tuning.writer import HostWriter
 
-    # What is undone has its place and its name, whatever the class file says by now.
+    # Undoing needs only the fixed places and names, not what the class file says by now.
     left = list(hoststeps.undo(Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
     group = TurnGroup(HostRoot(), HostWriter())
     ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
@@ -163,7 +163,7 @@ def remove() -> tuple[str, ...]:
 
 
 def _instructors(described: ClassFile) -> Iterator[Problem]:
-    """The sockets and the rule in sudoers are the group's: an instructor who is not in it cannot reach the services."""
+    """Find instructors outside the group: its sockets and its rule in sudoers are the only way to the services."""
     try:
         group = grp.getgrnam(GROUP)
     except KeyError:
@@ -179,7 +179,7 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Whoever is meant by a name that is nobody's may apply what all students may."""
+    """Find names in ``may_apply`` that no user has: the intended user would get the rule for all students."""
     for name in described.may_apply:
         if name == STUDENTS:
             continue
@@ -191,7 +191,7 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
-    """The class, whose chapters and tunables are there: a misspelt one would be none. Raises UsageError."""
+    """Return the class, with chapters and tunables that exist: a misspelt one would be ignored. Raises UsageError."""
     where = clean(file, 200) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]
@@ -214,7 +214,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
 def _class_data(file: Path | None) -> bytes:
     place = file if file is not None else Path(CLASS_FILE)
     try:
-        # Neither waited for, as a pipe would be, nor taken from where each look finds something else.
+        # Regular files only: a pipe would make us wait, and a device can give something else at each read.
         with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
             if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
                 raise UsageError(f"{clean(place, 200)} is no file", "write the class into one")
@@ -227,7 +227,7 @@ def _class_data(file: Path | None) -> bytes:
     online = read_topology(HostRoot()).online
     hot = choose_hot(HostRoot(), None).cpus
     if hot == online and len(online) > 1:
-        hot = CpuSet.of(sorted(online)[1:])  # somebody has to look after forty logins
+        hot = CpuSet.of(sorted(online)[1:])  # a housekeeping CPU has to serve forty logins
     who = os.environ.get("SUDO_USER", "")
     named = f'"{who}"' if is_name(who) and who != "root" else ""
     host = clean(socket.gethostname(), 40).replace('"', "").replace("\\", "") or "this host"
@@ -236,4 +236,4 @@ def _class_data(file: Path | None) -> bytes:
 
 def _only_root() -> None:
     if os.geteuid() != 0:
-        raise HostError("a class host is root's to make and to look at", "use sudo")
+        raise HostError("only root can make a class host and check it", "use sudo")

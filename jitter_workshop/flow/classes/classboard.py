@@ -1,4 +1,4 @@
-"""The board as an instructor asks for it: one machine's, or that of many machines, gathered as files."""
+"""Read the board for an instructor: that of one machine, or those of many machines, gathered as files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from jitter_workshop.report.text.board import Column, Machine, best_like, last_a
 
 MAX_FILE = 64 << 20
 OLD_S = 900.0
-"""A machine whose board was gathered so long before the newest one was not reached this time: it is silent."""
+"""Age in seconds, against the newest board, from which a machine counts as not reached this time."""
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """A machine of many: its board, or why there is none. ``status``: the JSON of its ``status``, None where that is
-    missing."""
+    """Hold one of many machines: its board, or the reason why there is none. ``status``: the JSON of its ``status``,
+    None where that is missing."""
 
     host: str
     board: Board | None
@@ -42,21 +42,22 @@ class ClassTable:
 
 
 class Judged:
-    """What the course says of posted chapters: their order, and whether a guess was near."""
+    """Judge posted chapters by the course: their order, and if a guess was near."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The course's chapters, numbered in its order."""
+        """Return the course's chapters, numbered in its order."""
         return tuple(
             Column(number, chapter.id, chapter.title, chapter.changes != "nothing")
             for number, chapter in enumerate(self._course.chapters, 1)
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """As the chapter itself judges it (``course.predictions``), by what was posted; None where that cannot tell."""
+        """Judge a posted guess as the chapter itself does (``course.predictions``); None where the post is not
+        enough."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None
@@ -69,7 +70,7 @@ class Judged:
         return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
-        """What the run that decides a guess measured there (ns); None where it is no guess of a value, the run is
+        """Return the value (ns) that the deciding run measured; None where the guess is not of a value, the run is
         missing or of another workload, or does not reach so far."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
@@ -89,43 +90,43 @@ class Judged:
 
 
 def judged() -> Judged:
-    """By the built-in course. Raises LessonError."""
+    """Return the judge of the built-in course. Raises LessonError."""
     return Judged(load_course())
 
 
 def board() -> Board:
-    """Everybody's work on this machine, for its instructors. Raises HostError."""
+    """Return the work of all members on this machine, for its instructors. Raises HostError."""
     with connect() as client:
         return client.board()
 
 
 def results() -> Board:
-    """Everybody's work for an instructor, one's own for a student. Raises HostError."""
+    """Return the work of all members to an instructor, their own to a student. Raises HostError."""
     with connect() as client:
         return client.board() if client.instructs else client.mine()
 
 
 def forget(user: str | None) -> int:
-    """Forget a member's work, None: everybody's. How many were forgotten. Raises HostError."""
+    """Delete a member's work (None: that of all members); return how many were deleted. Raises HostError."""
     with connect() as client:
         return client.forget(user)
 
 
 def present(chapter: str, step: str, text: str) -> None:
-    """Show everybody where the instructor is. Raises HostError."""
+    """Show all members where the instructor is. Raises HostError."""
     with connect() as client:
         client.say(Banner(by="", at="", chapter=chapter, step=step, text=text))
 
 
 def present_nothing() -> None:
-    """Show nothing any more. Raises HostError."""
+    """Remove the instructor's place from all screens. Raises HostError."""
     with connect() as client:
         client.say(None)
 
 
 def gathered(folder: Path) -> tuple[ClassTable, ...]:
-    """What was gathered of many machines: ``HOST/board.json`` and ``HOST/status.json``. A machine of which a file is
-    missing or makes no sense is among them, with the reason. Raises UsageError where there is no such folder."""
+    """Return what was gathered from many machines: ``HOST/board.json`` and ``HOST/status.json``. A machine with a
+    missing or invalid file is among them, with the reason. Raises UsageError where there is no such folder."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {clean(folder, 200)}")
     found = []
@@ -144,19 +145,19 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
 
 
 def machines(boards: Iterable[ClassTable]) -> tuple[Machine, ...]:
-    """What of them is shown as a board: first where somebody is stuck, the longest before all others."""
+    """Return the machines as the board shows them: the one with the member who is stuck longest comes first."""
     shown = (Machine(one.host, one.board, one.error) for one in boards)
     return tuple(sorted(shown, key=lambda one: -_longest_stuck(one.board)))
 
 
 def _longest_stuck(board: Board | None) -> float:
-    """In seconds; less than 0 where nobody is."""
+    """Return seconds; less than 0 where no member is stuck."""
     return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
 
 
 def together(boards: Sequence[ClassTable]) -> Board:
-    """The members of all machines as one board, for what is said of the whole class. Who shares a name with somebody on
-    another machine is called ``name@host``."""
+    """Return the members of all machines as one board, for statements on the whole class. Members who share a name with
+    one on another machine are called ``name@host``."""
     rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
     named = Counter(user for _, user in {(host, row.user) for host, row in rows})
     made = (replace(row, user=f"{row.user}@{host}") if named[row.user] > 1 else row for host, row in rows)
@@ -164,7 +165,7 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """A board of an earlier gathering says nothing of now."""
+    """Leave out boards of an earlier gathering: they say nothing of now."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []
@@ -187,7 +188,7 @@ def _time(stamp: str) -> datetime.datetime | None:
 
 
 def board_json(boards: Sequence[ClassTable]) -> dict[str, Any]:
-    """The JSON of ``class board`` (DESIGN §9)."""
+    """Return the JSON of ``class board`` (DESIGN §9)."""
     return {
         "hosts": [
             {
@@ -210,8 +211,8 @@ _HEADS = (
 
 
 def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
-    """One line a member and chapter, for a spreadsheet; a line without a chapter for each posted run outside of them,
-    and for who has done nothing yet. What a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return one line a member and chapter, for a spreadsheet. Runs outside of chapters, and members without any work,
+    have a line without a chapter. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
@@ -244,7 +245,7 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 
 
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
-    """The newest run and the best one, at p99.9, and at the percentile by which they are compared."""
+    """Return the newest run and the best one, at p99.9 and at the percentile by which they are compared."""
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)
@@ -297,7 +298,7 @@ def _guess(guess: Prediction) -> dict[str, Any]:
 
 
 def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
-    """``by``: the percentile by which it is compared with others."""
+    """Return the JSON of a run. ``by``: the percentile by which it is compared with others."""
     if run is None:
         return None
     values = {"p99.9_ns": run.value_at(), "value_ns": run.value_at(by)}

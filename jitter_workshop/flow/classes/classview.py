@@ -1,5 +1,5 @@
-"""A class host beside a workshop that is open: whose turn it is, and where the instructor is. Two small files are
-looked at now and then; nothing is asked of anybody."""
+"""Show a class host in an open workshop: the turn and the instructor's place. It reads two small files now and then,
+and sends no request."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MOST_ROWS = 12
 
 
 class ClassView:
-    """``people``: who else is in this workshop's team. ``lost``: why the turn that it had is over, a sentence, until
-    one waits again or another's turn begins; "" for nothing."""
+    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: why its
+    turn is over, a sentence, until the user waits again or another turn begins; "" for nothing."""
 
     def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
         self.host = host
@@ -45,13 +45,13 @@ class ClassView:
         self.lost = ""
         self._agent_session = agent_session
         self._lost_beside: int | None = None
-        """The number of the turn that went on when that was told."""
+        """The number of the turn that ran when ``lost`` was set."""
         self._state = TurnState("")
         self._at_s = 0.0
         self._owners = _owners()
 
     def look(self) -> bool:
-        """Look; whether anything that is shown has changed."""
+        """Read the turn and the banner; return True if anything that is shown has changed."""
         before = (self.brief, self.banner, self.lost)
         self._state, self._at_s = read_turns(), now_s()
         self.banner = banners.read(Path(paths.BOARD_DIR), self._owners)
@@ -60,31 +60,31 @@ class ClassView:
             self.lost = ""
         return (self.brief, self.banner, self.lost) != before
 
-    # -- the turn, as it was looked at last ------------------------------------------------------------------------
+    # -- the turn, as it was read last -----------------------------------------------------------------------------
 
     @property
     def has_turn(self) -> bool:
-        """Whether this workshop has the turn."""
+        """Return True if this workshop has the turn."""
         return self._agent_session.took_turn and self._of_user and not self._returning
 
     @property
     def ended(self) -> bool:
-        """Whether the turn that this workshop took is over without its doing; :meth:`settle` says why."""
+        """Return True if the turn that this workshop took ended without its doing; :meth:`settle` finds the reason."""
         return self._agent_session.took_turn and not self.has_turn
 
     @property
     def waits(self) -> bool:
-        """Whether this user waits for it, here or elsewhere."""
+        """Return True if this user waits for the turn, here or elsewhere."""
         return any(one.uid == os.geteuid() for one in self._state.queue)
 
     @property
     def left_s(self) -> float | None:
-        """How long this workshop's turn goes on; None for an instructor's, and for who has none."""
+        """Return the seconds left of this workshop's turn; None for an instructor's, and without a turn."""
         return left_s(self._state, os.geteuid(), self._at_s) if self.has_turn else None
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """How things stand, without the times that pass: equal where nothing has happened."""
+        """Return the state without the times that pass: equal where nothing has happened."""
         state, turn = self._state, self._state.turn
         here = place(state, os.geteuid(), self._at_s).before
         holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
@@ -92,7 +92,7 @@ class ClassView:
 
     @property
     def brief(self) -> str:
-        """The turn in a line: first what concerns this workshop."""
+        """Return the turn in a line; this workshop's part of it comes first."""
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
@@ -108,23 +108,23 @@ class ClassView:
 
     @property
     def holder(self) -> str:
-        """Who has the turn, at what, for how long, and what keeps turns from beginning, in sentences."""
+        """Return who has the turn, what they do, for how long, and what keeps turns from beginning, in sentences."""
         said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
         return " ".join(said)
 
     def queue(self) -> tuple[QueueRow, ...]:
-        """Those who wait, in order: as many as a page has room for, oneself always among them."""
+        """Return the queue, in order: as many rows as a page has room for, and always this user's."""
         rows = queue_rows(self._state, os.geteuid(), self._at_s)
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 
     def unseen(self) -> str:
-        """How many more wait than :meth:`queue` tells of, "" for none."""
+        """Return how many more users wait than :meth:`queue` shows, "" for none."""
         more = len(self._state.queue) - len(self.queue())
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
     def settle(self) -> None:
-        """Where the turn of this workshop is over, know why, and that what was applied in it is given back. Not while
-        something else uses its hands; may take a while."""
+        """Find out why this workshop's turn is over, and that what was applied in it is given back. Not while another
+        thread uses the agent session; may take a while."""
         why = self._agent_session.turn_lost()
         if why:
             state = read_turns()
@@ -144,7 +144,7 @@ class ClassView:
     # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
-        """Where the instructor is, in words; ``title``: of the banner's chapter. "" for nowhere."""
+        """Return the instructor's place in words; ``title``: of the banner's chapter. "" for no place."""
         said = self.banner
         if said is None:
             return ""
@@ -153,7 +153,7 @@ class ClassView:
 
 
 def open_view(agent_session: AgentSession) -> ClassView | None:
-    """The view of this class host, None where it is none, or its class file makes no sense: ``class check`` says so."""
+    """Return the view of this class host; None where it is none, or where ``class check`` finds its file not valid."""
     try:
         host = class_host()
     except WorkshopError:

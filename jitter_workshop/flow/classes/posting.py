@@ -1,7 +1,7 @@
-"""What a member of a class did, posted to the board: after a run and after a step, never while something is measured.
+"""Post a class member's work to the board: after a run and after a step, never while something is measured.
 
-What is posted is the whole state each time, so that a post which did not arrive is made good by the next. It is done on
-a thread of its own: nobody's work waits for a board.
+Each post holds the whole state, so the next one makes good a post that did not arrive. Posting has a thread of its own:
+no work waits for a board.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from jitter_workshop.model.turn import MAX_PEOPLE
 from jitter_workshop.session.store import OpenSession
 
 SOON_S = 1.0
-"""So long after a step it is posted: several that follow each other are one post."""
+"""Seconds after a step until it is posted: several steps that follow each other are one post."""
 STILL_HERE_S = 120.0
-"""So often it is posted where nothing was done, so that the board tells who is stuck from who has left."""
+"""Seconds between posts where nothing was done: the board tells members who are stuck from those who have left."""
 AGAIN_S = 30.0
-"""After a post that failed the next is tried then, or with the next step."""
+"""Seconds after a post that failed until the next try; a step tries earlier."""
 LEAVING_S = 3.0
-"""So long who leaves waits for the last post at most."""
+"""Most seconds that a workshop waits for the last post when it is closed."""
 
 Points = tuple[tuple[float, int], ...]
 Curves = dict[str, Points]
-"""By the id of a run."""
+"""The points of a curve by the id of its run."""
 Send = Callable[[Posted, int], None]
-"""Posts, until the descriptor becomes readable. Raises WorkshopError."""
+"""Posts the work; ends when the descriptor becomes readable. Raises WorkshopError."""
 
 
 def send(work: Posted, stop: int) -> None:
@@ -48,7 +48,7 @@ def send(work: Posted, stop: int) -> None:
 
 
 class Poster:
-    """Posts a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: why the last post failed, a
+    """Post a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: why the last post failed, a
     sentence, "" where it did not."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Poster:
         self._thread: threading.Thread | None = None
 
     def wanted(self) -> None:
-        """Something was done: post it soon. Never waits."""
+        """Note that something was done, so that it is posted soon. Never waits."""
         self._asked += 1
         if self._thread is None and not self._leaving:
             self._thread = threading.Thread(target=self._work, name="posting", daemon=True)
@@ -74,7 +74,7 @@ class Poster:
         self._quiet.nudge()
 
     def note_team(self) -> None:
-        """Remember who has the turn together with this user; asked while they have it."""
+        """Remember the team of this user's turn; the turn's state names it only while the user has it."""
         turn = read_turns().turn
         if turn is not None and turn.uid == os.geteuid():
             self._people = tuple(clean(name, 64) for name in turn.people)[:MAX_PEOPLE]
@@ -83,13 +83,13 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """``turn``, in which the team is noted."""
+        """Take ``turn``, and note the team in it."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still
 
     def close(self, wait_s: float = LEAVING_S) -> str:
-        """Post what is not on the board yet, for so long at most, and end. Gives why that failed, a sentence, or ""."""
+        """Post what is not on the board yet, for at most ``wait_s``, and end. Return why that failed, or ""."""
         self._leaving = True
         self._quiet.nudge()
         if self._thread is not None:
@@ -117,7 +117,7 @@ class Poster:
         return self._leaving or self._asked > asked
 
     def _post(self) -> bool:
-        """Whether it was posted."""
+        """Return True if it was posted."""
         reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopped = False
 
@@ -148,9 +148,10 @@ def posted(
     curves: Curves | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
-    """A session as its board shows it: progress, predictions, and the curves of the chapters' runs and of the two
-    newest that belong to no chapter: a pair can be compared. Hints by number, nothing else that was written.
-    ``curves``: those that were read before, kept up to date. ``stopped``: to end early, with curves missing."""
+    """Return a session as its board shows it: progress, predictions, the curves of the chapters' runs, and those of the
+    two newest runs that belong to no chapter, so that a pair can be compared. Hints are posted as a number, and no
+    other notes. ``curves``: those that were read before, kept up to date. ``stopped``: True ends early, with curves
+    missing."""
     state = session.session
     chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
     found = curves if curves is not None else {}
@@ -193,7 +194,7 @@ def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
 
 
 def _points(session: OpenSession, run: Run) -> Points:
-    """What of a run's curve stands on enough samples; () where nothing does."""
+    """Return the points of a run's curve that stand on enough samples; () for none."""
     try:
         curve = session.curve(run)
     except SessionError:

@@ -1,4 +1,4 @@
-"""What is shown to a whole class: where the instructor is, whose turn it is, and everybody's curve of that step."""
+"""Collect what a class sees together: the instructor's place, the turn, and each member's curve of that step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _AGAIN = ("again", TREATED)
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """``title`` and ``step``: where the class is; ``text``: the instructor's own words. ``turn``: whose turn it is.
-    ``curves``: of the class at that chapter; ``told``: whose they are, or why there are none. ``by``: the percentile at
-    which they are compared."""
+    """Hold one page for a class. ``title`` and ``step``: where the class is; ``text``: the instructor's own words.
+    ``turn``: the turn in words. ``curves``: of the class at that chapter; ``told``: whose they are, or why there are
+    none. ``by``: the percentile at which they are compared."""
 
     name: str
     title: str
@@ -37,8 +37,8 @@ class Presented:
 
 
 def presented(titles: dict[str, str]) -> Presented:
-    """As it is now. ``titles``: of chapters, by id. Raises HostError where this is no class host, or the caller no
-    instructor."""
+    """Return the page as it is now. ``titles``: of chapters, by id. Raises HostError where this is no class host, or
+    the caller is no instructor."""
     host = class_host()
     with connect() as client:
         board = client.board()
@@ -58,8 +58,8 @@ def presented(titles: dict[str, str]) -> Presented:
 
 
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
-    """Everybody's curve of a chapter, the newest first: from before the change where the step is, else from after it
-    where they have one; and what is to be said of them."""
+    """Return each member's curve of a chapter, the newest first, and a sentence on them. Up to the measure step these
+    are the runs before the change; later those after it, where a member has one."""
     early = step in ("look", "predict", "measure")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -70,13 +70,13 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
     found.sort(key=lambda one: one[1].at, reverse=True)
     shown = tuple(_curve(user, run) for user, run in found)
     if not found:
-        return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
+        return (), "No one has measured here yet." if chapter else "Say where you are: class present --chapter ID"
     which = "newest run before the change" if early else "newest run"
     return shown, f"each one's {which}, by their own programs"
 
 
 def curves_by(board: Board, chapter: str) -> float:
-    """The percentile at which most of a chapter's runs are compared."""
+    """Return the percentile at which most of a chapter's runs are compared."""
     asked = Counter(
         compared_at(row.posted, run) for row in board.rows for run in row.posted.runs if run.chapter == chapter
     )
@@ -86,8 +86,8 @@ def curves_by(board: Board, chapter: str) -> float:
 def outermost(
     curves: Sequence[PercentileCurve], by: float = BEST_BY
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """A crowd of curves, and those to name: the lowest, the middle and the highest at a percentile, each said to be
-    that. Of a few all are named."""
+    """Return a crowd of curves, and those to name: the lowest, the middle and the highest at a percentile, each with
+    that word in its label. A few curves are all named."""
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)

@@ -1,8 +1,8 @@
-"""The workshop's hands on this host: one connection to the agent for as long as the workshop is open.
+"""Hold the workshop's connection to the agent, for as long as the workshop is open.
 
-It is opened when something is applied for the first time. What it applies is a lease: when the workshop is left, or
-dies, or stands still, everything is given back, unless the learner keeps it. An agent that has ended is started anew
-for the next request.
+It is opened when something is applied for the first time. All that it applies is a lease: when the workshop is left,
+dies or stops answering, everything is given back, unless the learner keeps it. After an agent has ended, the next
+request starts a new one.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.planning import digest
 
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
-"""Runs what it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
+"""Runs the function it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
 
 NOTHING = RestoreResult((), (), False)
 RETURN_S = 5.0
-"""How long the end of a turn whose agent died is waited for: who gives the machine back instead needs a moment."""
+"""Seconds to wait for the end of a turn whose agent died: another process needs a moment to give the machine back."""
 
 
 def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
-    """For a plain terminal: nothing is over it."""
+    """Start the agent in a plain terminal, where no screen covers sudo's question."""
     return start()
 
 
 class AgentSession:
-    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a browser): a class
-    host's agent is asked and no other, and nobody is asked for a password. ``trouble``: what kept :meth:`close` from
-    giving back, a sentence, or "". ``change_log``: where each write is written down; of a workshop that of its session.
-    Not for several threads at once."""
+    """Apply and give back through one agent. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a
+    browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``: the reason why
+    :meth:`close` could not give back, a sentence, or "". ``change_log``: records each write; a workshop passes its
+    session's log. Not for several threads at once."""
 
     def __init__(self, ask: Ask = ask_here, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
@@ -62,34 +62,34 @@ class AgentSession:
         self._turn = False
         self._turn_ended = False
         self.alone_with_turn = False
-        """Whether root could put who has the turn in no control group, and so ends nothing with the turn."""
+        """True if root could not put the turn's holder into a control group, so that the turn's end ends no process."""
         self._began = False
         self._lost = False
 
     @property
     def holding(self) -> bool:
-        """Whether something would be given back on leaving."""
+        """Return True if something would be given back on leaving."""
         return bool(self._leased)
 
     @property
     def leased(self) -> frozenset[str]:
-        """Ids of the tunables of which something would be given back on leaving."""
+        """Return the ids of the tunables of which something would be given back on leaving."""
         return frozenset(self._leased)
 
     @property
     def rights(self) -> Rights:
-        """How something would be written: as root already, by way of sudo, or not at all."""
+        """Return the way to root's rights: root already, by way of sudo, or none."""
         if self._agent is not None:
             return "root"
         return "none" if self.class_only and not _in_class() else rights()
 
     @property
     def notice(self) -> str:
-        """Whose code runs as root, where that is worth saying."""
+        """Return a notice for the user about whose code runs as root, "" for nothing."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
-        """The plan as root sees it. Raises HostError where root's rights are not to be had."""
+        """Return the plan as root sees it. Raises HostError where root's rights are not to be had."""
         return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
@@ -107,7 +107,7 @@ class AgentSession:
         """Give back these tunables, or all. Raises HostError."""
         self._living()
         if self._turn_ended or not journal.read_journals(HostRoot()):
-            # With a turn all that was applied in it was given back; the agent gives nothing back to who has none.
+            # The end of the turn gave back all that was applied in it; without a turn the agent restores nothing.
             return NOTHING
         result = self._connected().restore(tunables)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
@@ -115,35 +115,35 @@ class AgentSession:
         return result
 
     def place(self, pid: int) -> CpuSet:
-        """Put a process of this user's on the isolated CPUs; which ones. Raises HostError, also where sudo would have
-        to ask: a run that is about to begin is no moment for a question."""
+        """Put a process of this user's on the isolated CPUs; return these CPUs. Raises HostError, also where sudo would
+        have to ask: a run that is about to begin must not wait for a password."""
         return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
 
     def tracer(self) -> AgentClient:
         """Connect to the agent to record the kernel's trace.
 
         Raises HostError where root's rights are not to be had, also where an agent has ended and sudo would have to
-        ask for another: a run that is about to begin is no moment for a question."""
+        ask for another: a run that is about to begin must not wait for a password."""
         return self._connected(TRACING, may_ask=not self._began)
 
     @property
     def has_turn(self) -> bool:
-        """Whether these hands have the turn of a class host."""
+        """Return True if this session has the turn of a class host."""
         return self._turn and self._living() is not None
 
     @property
     def took_turn(self) -> bool:
-        """Whether these hands took the turn and have not let go of it, which may have ended since. Looks at nothing."""
+        """Return True if this session took the turn and has not let it go; the turn may have ended. Asks no agent."""
         return self._turn
 
     def turn_lost(self) -> str:
-        """See whether the turn that these hands took has ended: by time, by an instructor, with its agent. Then it is
-        let go of here, too, and what was applied in it is known to be given back. Why it ended, in words; "" where it
-        goes on, and for who has taken none. May wait for the machine to be given back. Never raises."""
+        """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, the
+        session lets it go, and counts what was applied in it as given back. Return why it ended, in words; "" where it
+        goes on or was never taken. May wait for the machine to be given back. Never raises."""
         if not self._turn:
             return ""
         agent = self._living()
-        why = "the class's service ended your turn: it has ended, or has not heard of this program for a while"
+        why = "the class's service ended your turn: it has stopped, or has not heard from this program for a while"
         if agent is not None:
             try:
                 agent.need_turn()
@@ -157,14 +157,14 @@ class AgentSession:
         return why
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
-        """Wait for the turn of a class host, and have it. ``stop``: a descriptor that ends the wait. Raises HostError,
+        """Wait for the turn of a class host, and take it. ``stop``: a descriptor that ends the wait. Raises HostError,
         BusyError after ``wait_s`` seconds, WaitStopped."""
         agent = self._living() or connect_class()
         self._agent, self._began = agent, True
         try:
             granted = agent.take_turn(people, wait_s, stop)
         except BusyError:  # also WaitStopped
-            self._agent = None  # who gives up waiting has no connection any more
+            self._agent = None  # a wait that ends without the turn has ended the connection
             raise
         self._turn, self._turn_ended = True, False
         self.alone_with_turn = bool(granted.group)
@@ -184,42 +184,43 @@ class AgentSession:
             self._write_down_lapsed()
 
     def instruct(self, do: str, user: str | None = None) -> None:
-        """``end`` a user's turn (None: whose ever it is; one's own everybody may), ``freeze`` and ``thaw``. Raises
-        HostError."""
+        """Instruct the class: ``end`` a user's turn (None: the present one; every user may end their own), ``freeze``
+        and ``thaw``. Raises HostError."""
         agent = self._living() or connect_class()
         self._agent, self._began = agent, True
         agent.turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """What the turn is used for, for those who wait to read."""
+        """Publish what the turn is used for, for the users who wait."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
                 agent.turn("doing", doing=doing)
 
     def keep(self) -> None:
-        """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
+        """Keep what is applied until ``restore``, also when the workshop is left. Raises HostError."""
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
             self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
-        """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
+        """Keep what was applied in this journal, because it waits for a boot; the rest is still given back. Raises
+        HostError."""
         if self._agent is not None:
             self._agent.keep((journal_id,))
         self._leased -= _ids(words)
         self.change_log.kept(_ids(words))
 
     def close(self) -> RestoreResult:
-        """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
-        it, which goes by the journal and the host's own values."""
+        """Close the connection and give back what is leased. Never raises: an error is kept in ``trouble``, and a later
+        ``restore`` goes by the journal and the host's own values."""
         agent, self._agent = self._agent, None
         self._turn = False
         leased, self._leased = self._leased, set()
         if self._lost:
             self._write_down_lapsed()
-            self.trouble = "the agent ended on its way; 'jitter-workshop restore --list' shows whether something stands"
+            self.trouble = "the agent ended too early; 'jitter-workshop restore --list' shows what is still applied"
         if agent is None:
             return NOTHING
         try:
@@ -247,7 +248,7 @@ class AgentSession:
         return agent
 
     def _living(self) -> AgentClient | None:
-        """The agent, where it still lives. What a dead one held as a lease is given back by its watcher."""
+        """Return the agent if it still lives, else None. The lease of a dead one is given back by its watcher."""
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
@@ -258,7 +259,7 @@ class AgentSession:
         return self._agent
 
     def _write_down_lapsed(self) -> None:
-        """What a lost lease gave back by itself, as far as the host's journal says so by now."""
+        """Log what a lost lease gave back by itself, as far as the host's journal shows it by now."""
         self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
 
 
@@ -276,7 +277,7 @@ def _ids(words: Sequence[str]) -> set[str]:
 
 
 def _until_returned() -> None:
-    """Wait a little for the end of a turn of this user's: somebody else gives the machine back where the agent died."""
+    """Wait a little for the end of this user's turn: where the agent died, another process gives the machine back."""
     from jitter_workshop.flow.turns.classhost import read_turns
 
     ends = time.monotonic() + RETURN_S
@@ -288,7 +289,8 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int) -> CpuSet:
-    """The same over a connection of its own, closed before the run begins. Raises HostError."""
+    """Put a process on the isolated CPUs over a connection of its own, closed before the run begins. Raises
+    HostError."""
     agent_session = AgentSession()
     try:
         return agent_session.place(pid)

@@ -1,4 +1,4 @@
-"""Changing this host and giving it back: the plan as root sees it, apply, restore, and the lease in between."""
+"""Change this host and give it back: the plan as root sees it, apply, restore, and the lease in between."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
 ALREADY = "nothing to do"
-"""How the planner's reason begins where a tunable is as wanted."""
-_ONLY_ROOT = "whether a killed measurement left a trace over, only root sees: 'sudo jitter-workshop restore' removes it"
+"""The beginning of the planner's reason where a tunable is as wanted."""
+_ONLY_ROOT = "only root sees if a killed measurement left a trace over: 'sudo jitter-workshop restore' removes it"
 
 
 def read_profile(path: Path) -> tuple[str, ...]:
-    """The ``id=value`` words of a profile: one a line, ``#`` begins a comment. Raises UsageError that names file and
-    line."""
+    """Return the ``id=value`` words of a profile: one a line, ``#`` begins a comment. Raises UsageError that names file
+    and line."""
     shown = clean(path, 200)
     try:
         with path.open("rb") as file:
@@ -63,16 +63,16 @@ def read_profile(path: Path) -> tuple[str, ...]:
 
 
 class Changing:
-    """One ``apply`` from its plan to its end. Reads first, without rights; ``connect`` then asks for root's.
+    """Run one ``apply`` from its plan to its end. Reads first, without rights; ``connect`` then asks for root's.
 
-    As a context it ends the connection; with a lease the host is given back then, whatever happened.
+    As a context it ends the connection; changes under a lease are given back then, also after an error.
     """
 
     def __init__(
         self, words: Sequence[str], cpus: str | None, *, once: bool = False, change_log: ChangeLog | None = None
     ) -> None:
-        """``once``: boot parameters for the next boot alone. ``change_log``: where each write is written down. Raises
-        UsageError and HostError as ``draw_up`` does."""
+        """Draw up the plan. ``once``: boot parameters for the next boot alone. ``change_log``: records each write.
+        Raises UsageError and HostError as ``draw_up`` does."""
         self._change_log = change_log or ChangeLog(None)
         self.words = for_one_boot(words) if once else tuple(map(str, parse_wanted(words)))
         self.drawn: HostPlan = draw_up(HERE, self.words, cpus)
@@ -89,24 +89,24 @@ class Changing:
 
     @property
     def notice(self) -> str:
-        """Whose code runs as root, where that is worth saying."""
+        """Return a notice for the user about whose code runs as root, "" for nothing."""
         return self._agent.notice if self._agent is not None else ""
 
     @property
     def worth_asking(self) -> bool:
-        """Whether to plan again as root: something would be written, or only root can tell."""
+        """Return True if a plan as root is worth it: something would be written, or only root can tell."""
         once = any(word.startswith(ONCE) for word in self.words)
         return bool(self.plan.changes) or (once and self.drawn.host.one_boot.shut)
 
     def connect(self) -> Plan:
-        """Start the agent and plan again with its eyes: root sees more. Raises HostError without root's rights."""
+        """Start the agent and plan again as root, who sees more. Raises HostError without root's rights."""
         if self._agent is None:
             self._agent = connect()
         self.plan = self._agent.plan(self.words, str(CpuSet(self.plan.hot_cpus)))
         return self.plan
 
     def not_here(self) -> tuple[Refused, ...]:
-        """The tunables that this host does not have or that are only reported."""
+        """Return the tunables that this host does not have or that are only reported."""
         return tuple(
             Refused(s.tunable, "", s.reason)
             for s in self.plan.skipped
@@ -117,7 +117,7 @@ class Changing:
         self, lease: bool = False, wait_s: float = 0.0, queued: Callable[[str], None] = lambda sentence: None
     ) -> ApplyResult:
         """Make the changes of ``plan``, and no others. With ``lease`` they last as long as this object's connection. On
-        a class host they are made in a turn, which lasts as long, too; ``wait_s`` and ``queued``: of the wait for it.
+        a class host they are made in a turn, which also lasts that long; ``wait_s`` and ``queued``: of the wait for it.
         """
         if not self.plan.changes:
             return ApplyResult(None, (), self.not_here(), False)
@@ -134,7 +134,7 @@ class Changing:
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
 
     def _take_turn(self, wait_s: float, queued: Callable[[str], None]) -> None:
-        """Root needs none. Raises BusyError, HostError."""
+        """Take the turn of a class host; root needs none. Raises BusyError, HostError."""
         from jitter_workshop.bench.cancel import CancelToken
         from jitter_workshop.flow.turns.classhost import class_host, take_turn
 
@@ -144,23 +144,23 @@ class Changing:
         token = CancelToken()
         try:
             take_turn(self._agent, wait_s, token, queued)
-            with contextlib.suppress(WorkshopError):  # it is there for those who wait to read
+            with contextlib.suppress(WorkshopError):  # only a note for the users who wait
                 self._agent.turn("doing", doing=f"applying {clean(' '.join(self.words), 40)}")
         finally:
             token.close()
 
     def wait(self) -> None:
-        """Hold until a signal raises out of here. Raises HostError where the agent ends by itself."""
+        """Wait until a signal raises an exception here. Raises HostError where the agent ends by itself."""
         if self._agent is None:
             return
         try:
             self._agent.wait()
         except HostError:
-            self._leased = False  # nobody is there any more whom give_back could ask
+            self._leased = False  # the agent is gone: give_back has nothing to ask
             raise
 
     def give_back(self) -> RestoreResult:
-        """End a lease."""
+        """End a lease and return what was given back; nothing where there is no lease."""
         if self._agent is None or not self._leased:
             return RestoreResult((), (), False)
         self._leased = False
@@ -170,7 +170,7 @@ class Changing:
         return result
 
     def differently(self, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-        """Those of which the host says something else than was written, after all writes."""
+        """Return the changes whose value on the host, after all writes, differs from what was written."""
         kinds = {change.n: change.kind for change in self.plan.changes}
         return tuple(
             a
@@ -180,30 +180,30 @@ class Changing:
 
 
 def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
-    """What this tool has changed on a host and not given back (void entries of an earlier boot left out)."""
+    """Return what this tool has changed on a host and not given back, without void entries of an earlier boot."""
     boot = journal.current_boot(root)
     return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
 
 
 def anything_to_restore(root: HostRoot) -> bool:
-    """Whether a restore has anything to do; asked without rights. A journal that cannot be read counts, and so does a
-    trace that a killed measurement left over, which only root sees (see ``trace_hidden``)."""
+    """Return True if a restore has anything to do; asked without rights. A journal that cannot be read counts, and so
+    does a trace that a killed measurement left over, which only root sees (see ``trace_hidden``)."""
     return bool(journal.read_journals(root) or left_over_traces(root))
 
 
 def left_over_traces(root: HostRoot) -> tuple[str, ...]:
-    """Names of the instances of the kernel's trace that a killed measurement left over; none without root's rights."""
+    """Return the names of the trace instances that a killed measurement left over; none without root's rights."""
     return instances.stale(root)
 
 
 def trace_hidden(root: HostRoot) -> bool:
-    """Whether only root can tell if a trace is left over."""
+    """Return True if only root can tell if a trace is left over."""
     return instances.hidden(root)
 
 
 def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[RestoreResult, str]:
-    """Give back what is applied (of these tunables) and remove left-over traces; with words for the user, or "".
-    ``forget``: strike off, too, what somebody else has changed since. Raises HostError, UsageError."""
+    """Give back what is applied (of these tunables) and remove left-over traces; return the result and a notice, or "".
+    ``forget``: also strike off what another program or user has changed since. Raises HostError, UsageError."""
     for word in tunables:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
@@ -216,8 +216,8 @@ def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[Rest
 
 
 def diary_of(session: str | None) -> ChangeLog:
-    """The diary of a session (the current one): writes are written down there, also while a workshop has it open; where
-    there is none, nowhere."""
+    """Return the change log of a session (None: the current one), also while a workshop has it open; where there is no
+    session, a log that writes nothing."""
     store = SessionStore()
     try:
         opened = store.open(session) if session is not None else store.current()
@@ -230,7 +230,7 @@ def diary_of(session: str | None) -> ChangeLog:
 
 
 def note_stack(session: str | None) -> str:
-    """Write down in the session (the current one) what is applied now; "" or what went wrong, for a warning."""
+    """Record in the session (None: the current one) what is applied now; return "" or an error for a warning."""
     store = SessionStore()
     try:
         opened = store.open(session) if session is not None else store.current()
@@ -246,7 +246,7 @@ def note_stack(session: str | None) -> str:
 
 
 def none_applied(result: ApplyResult) -> HostError:
-    """The error of an apply that came to nothing."""
+    """Return the error of an apply that changed nothing."""
     first = result.refused[0]
     more = len(result.refused) - 1
     where = f" ({clean(first.path, 120)})" if first.path else ""

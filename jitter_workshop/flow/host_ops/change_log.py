@@ -1,7 +1,7 @@
-"""What a session keeps of its host: each write made or given back, and status at its first and its last moment.
+"""Keep a session's log of its host: each write made or given back, and status at its first and its last moment.
 
-Keeping a diary must never keep anybody from applying, restoring or measuring: what cannot be written down is told in
-``trouble`` and left at that.
+The log must never stop an apply, a restore or a measurement: an error while writing it is kept in ``trouble``, and
+nothing is raised.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jitter_workshop.tuning import journal
 
 LAPSED = "its lease had ended, because this program stood still or the agent ended: root's side gave it back"
 VALUE_LIMIT = 4_096
-"""Of a value that is written down; a mask of 8,192 CPUs has half of that."""
+"""Most characters of a value that is logged; a mask of 8,192 CPUs has half of that."""
 
 
 class ChangeLog:
-    """Of one open session; of none (None) it writes nothing. ``trouble``: what could not be written down, a sentence,
-    or "". May be used from several threads."""
+    """Log the changes of one open session; with None it writes nothing. ``trouble``: the error that kept the log from
+    being written, a sentence, or "". May be used from several threads."""
 
     def __init__(self, session: OpenSession | None, root: HostRoot | None = None) -> None:
         self.trouble = ""
@@ -41,7 +41,7 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """What is written down meanwhile was asked for from this chapter, is part of this proof (None: as it was)."""
+        """Mark what is logged meanwhile as asked for from this chapter and part of this proof (None: as it was)."""
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof
@@ -51,7 +51,7 @@ class ChangeLog:
             self._chapter, self._proof = before
 
     def applied(self, result: ApplyResult, kept: bool = False) -> None:
-        """Write down what was applied and what was refused. ``kept``: until ``restore``."""
+        """Log what was applied and what was refused. ``kept``: until ``restore``."""
         made = [
             self._event("applied", a.tunable, a.path, a.before, a.after, read_back=a.read_back, kept=kept)
             for a in result.applied
@@ -63,7 +63,7 @@ class ChangeLog:
         self._add(made)
 
     def restored(self, result: RestoreResult) -> None:
-        """Write down what was given back, and what was left alone."""
+        """Log what was given back, and what was left alone."""
         made = [self._event("restored", r.tunable, r.path, r.from_, r.to) for r in result.restored]
         made += [
             self._event("left_alone", one.tunable, one.path, one.expected, one.found, reason=one.reason)
@@ -74,8 +74,8 @@ class ChangeLog:
         self._add(made)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
-        """Write down what a lease that ended by itself gave back: all that was leased and of which the host's journal
-        says no more that it stands (``standing``: tunable and path)."""
+        """Log what a lease that ended by itself gave back: all that was leased and does not stand in the host's journal
+        any more (``standing``: tunable and path)."""
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:
             made += [
@@ -85,14 +85,14 @@ class ChangeLog:
         self._add(made)
 
     def kept(self, tunables: Collection[str] | None = None) -> None:
-        """Write down that what was applied of these tunables (None: all) stays until ``restore``."""
+        """Log that what was applied of these tunables (None: all) stays until ``restore``."""
         staying = [e[-1] for e in self._leased.values() if tunables is None or e[-1].tunable in tunables]
         for one in staying:
             del self._leased[one.tunable, one.path]
         self._add([self._event("kept", e.tunable, e.path, e.before, e.after, kept=True) for e in staying])
 
     def begin(self) -> None:
-        """Keep the host's status, where the session has none yet: before anything is measured or applied."""
+        """Keep the host's status before anything is measured or applied, unless the session has one."""
         if self._folder is None or self._root.recorded or history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):
@@ -132,7 +132,7 @@ class ChangeLog:
         )
 
     def _boot(self) -> str | None:
-        """Which boot this is, read once: nobody who keeps a diary outlives it."""
+        """Return the id of this boot; read once, because no log outlives its boot."""
         if self._boot_id is None:
             self._boot_id = journal.current_boot(self._root)
         return self._boot_id
@@ -148,12 +148,13 @@ class ChangeLog:
 
 
 def writable(session: OpenSession) -> bool:
-    """Whether a diary may be kept: also while another workshop has the session open, but not in a newer version's."""
+    """Return True if a log may be kept: also while another workshop has the session open, but not in a session of a
+    newer version."""
     return session.session.format_version <= SESSION_VERSION
 
 
 def snapshot(root: HostRoot) -> Snapshot:
-    """``status`` of a host now, in short; a tenth of a second of reading. Raises HostError."""
+    """Return the ``status`` of a host now, in short; takes a tenth of a second. Raises HostError."""
     from jitter_workshop.flow.host_ops.host_status import look as look_at
 
     checkup = look_at(root.root)

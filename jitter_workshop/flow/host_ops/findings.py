@@ -1,4 +1,4 @@
-"""The status of a host for the workshop's own page: every check with its explanation and the chapter that treats it."""
+"""Read the status of a host for the workshop's own page: each check with its explanation and its chapter."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from jitter_workshop.tuning.tunables import registry
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check. ``group``: its family's heading. ``chapter_id``, ``chapter``: the first chapter that treats it, with
-    its title, "" where none does."""
+    """Hold one check. ``group``: its family's heading. ``chapter_id``, ``chapter``: id and title of the first chapter
+    that treats it, "" where none does."""
 
     check: Assessment
     group: str
@@ -28,9 +28,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All checks of a host in the order of ``status``. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, that work
-    is kept off): CPU lists; ``why_hot``: how the hot ones came to be; ``note``: what is wrong with them, "" for
-    nothing. ``summary``: how many checks are in each state."""
+    """Hold all checks of a host in the order of ``status``. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, kept
+    free of work): CPU lists; ``why_hot``: the reason for the choice of the hot ones; ``note``: a problem with them, ""
+    for none. ``summary``: the number of checks in each state."""
 
     checks: tuple[Finding, ...]
     recorded: bool
@@ -43,12 +43,12 @@ class Findings:
 
     @property
     def improvable(self) -> tuple[Finding, ...]:
-        """What can be better."""
+        """Return the checks that can be improved."""
         return tuple(f for f in self.checks if f.check.state == "improve")
 
 
 def find(root: Path, course: Course) -> Findings:
-    """Look at a host; a tenth of a second of reading. Raises HostError where it shows no CPU."""
+    """Check a host; takes a tenth of a second. Raises HostError where it shows no CPU."""
     checkup = look(root)
     treated = treating(course)
     found = []
@@ -56,7 +56,7 @@ def find(root: Path, course: Course) -> Findings:
         chapter_id, title = treated.get(check.id, ("", ""))
         page = _explained(tunable, check, checkup.host)
         found.append(Finding(check, registry.heading(tunable), page, chapter_id, title))
-    # ``status`` puts the families in the order in which the registry first names each: so does this.
+    # ``status`` puts the families in the order in which the registry first names each; this page does the same.
     order = {name: number for number, (name, _) in enumerate(checkup.groups())}
     found.sort(key=lambda finding: order[finding.group])
     return Findings(
@@ -72,7 +72,7 @@ def find(root: Path, course: Course) -> Findings:
 
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:
-    """Tunable → id and title of the first chapter that sets it, or else of the first whose pages speak of it."""
+    """Return tunable → id and title of the first chapter that sets it, or else of the first whose pages speak of it."""
     found: dict[str, tuple[str, str]] = {}
     for chapter in course.chapters:
         for word in chapter.tunables:
@@ -87,6 +87,6 @@ def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     try:
         return explained(tunable, check, host)
     except Exception as error:
-        # As in a look itself: one check that fails must not hide all the others.
+        # As in ``status`` itself: one check that fails must not hide all the others.
         what = f"a mistake in this program: {type(error).__name__}: {error}"
         return Explained((("why", tunable.why), ("it says", check.reason or what)), (), 0, ())

@@ -1,4 +1,4 @@
-"""Whether this host, as it is now, is the one that a session is about: the same name, in a boot that it knows."""
+"""Check that the host matches the session: the same name, in a boot that the session knows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from jitter_workshop.tuning import journal
 def known_boots(
     runs: Iterable[Run], events: Iterable[HostEvent], snapshots: Iterable[Snapshot | None]
 ) -> frozenset[str]:
-    """The boots in which something of a session happened."""
+    """Return the ids of the boots in which something of a session happened."""
     boots = {run.host.get("boot_id") for run in runs} | {event.boot_id for event in events}
     boots |= {one.boot_id for one in snapshots if one is not None}
     return frozenset(str(one) for one in boots if one is not None)
 
 
 def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
-    """Why a live host is not the session's, "" where it is. ``here``: the host's name; ``boots``: those
-    that the session knows."""
+    """Return the reason why a live host is not the session's, "" where it is. ``here``: the host's name; ``boots``:
+    those that the session knows."""
     there = clean(session.host, 40)
     if there and there != here:
         return f"the session was made on {there}, and this host is {here}"
@@ -34,5 +34,5 @@ def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection
 
 
 def _ours_before_a_reboot(root: HostRoot, known: Collection[str]) -> bool:
-    """Whether something stands on this host that was written in a boot that the session knows: boot parameters do."""
+    """Return True if a change from a boot that the session knows still stands on this host: boot parameters do."""
     return any(entry.boot_id in known for entry in journal.active(root))

@@ -1,4 +1,4 @@
-"""One look at a host for ``status`` and ``plan``: what is hot, every check, what drifted, what would be written."""
+"""Check a host for ``status`` and ``plan``: hot CPUs, every check, drift, and what would be written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jitter_workshop.tuning.tunables import registry
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """``checks[i]`` is what ``tunables[i]`` says of ``host``."""
+    """Hold the checks of one host: ``checks[i]`` is the assessment of ``tunables[i]`` on ``host``."""
 
     host: Host
     hot: HotCpus
@@ -33,17 +33,17 @@ class HostStatus:
         return status.summary(self.checks)
 
     def summarise(self) -> HostSummary:
-        """The host in a page, as it is stored with each run."""
+        """Return the summary of the host, as it is stored with each run."""
         return summarise(self.host.root, self.host.topology)
 
     @property
     def line(self) -> str:
-        """Its name, its kernel and the host in a line."""
+        """Return its name, its kernel and the host in a line."""
         summary = self.summarise()
         return f"{summary.name} · Linux {summary.kernel} · {host_line(summary)}"
 
     def groups(self) -> list[tuple[str, list[Assessment]]]:
-        """The checks by family, in the order of the registry, under the family's heading."""
+        """Return the checks by family, in the order of the registry, under the family's heading."""
         found: dict[str, list[Assessment]] = {}
         for tunable, check in zip(self.tunables, self.checks, strict=True):
             found.setdefault(registry.heading(tunable), []).append(check)
@@ -51,8 +51,8 @@ class HostStatus:
 
 
 def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
-    """Look at a host; only at the checks of ``ids`` where there are any, in the registry's order. Raises UsageError for
-    ids that nothing has and CPUs that are no list, HostError where the host shows no CPU or not these."""
+    """Check a host, in the registry's order; with ``ids`` only these checks. Raises UsageError for unknown ids and for
+    CPUs that are no list, HostError where the host shows no CPU or not these."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)
@@ -64,7 +64,7 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostSt
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """A plan, the host that it is for and how its hot CPUs came to be."""
+    """Hold a plan, the host that it is for and the choice of its hot CPUs."""
 
     plan: Plan
     host: Host
@@ -72,8 +72,8 @@ class HostPlan:
 
 
 def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> HostPlan:
-    """The plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``: of boot
-    parameters for the next boot alone. Reads only.
+    """Return the plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``:
+    boot parameters for the next boot alone. Reads only.
 
     Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
     """
@@ -88,7 +88,7 @@ def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, o
 
 
 def _standing(root: HostRoot) -> Sequence[status.Standing]:
-    """What we set on this host and have not given back. The journal's reader is loaded only where there is one."""
+    """Return what we set on this host and have not given back. Loads the journal's reader only where there is one."""
     if not root.is_dir("/var/lib/jitter-workshop"):
         return ()
     from jitter_workshop.tuning.journal import active

@@ -1,4 +1,4 @@
-"""What a chapter looks at on this host: one function a topic, each reading a few files at the moment it is asked."""
+"""Read the facts of the host that a chapter shows: one function a topic, each reading a few files when called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the topics read from."""
+    """Hold what the topics read from."""
 
     root: HostRoot
     host: HostSummary
@@ -30,7 +30,7 @@ class View:
 
 
 def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
-    """The facts of these topics, in their order; a topic that does not concern this host says nothing."""
+    """Return the facts of these topics, in their order; a topic that does not concern this host gives none."""
     found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
     return tuple(fact for fact in found if fact is not None)
 
@@ -43,11 +43,11 @@ def _system(view: View) -> Fact:
     flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
     value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
     if host.hypervisor is not None:
-        meaning = "the hypervisor takes time that no counter in the guest need show"
+        meaning = "the hypervisor takes time that the guest's counters need not show"
     elif host.realtime_kernel:
         meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
     else:
-        meaning = "what steals time here is this kernel and its tasks, or the firmware"
+        meaning = "this kernel, its tasks or the firmware take the time here"
     return Fact("System", value, meaning, "uname, /proc/cpuinfo")
 
 
@@ -68,9 +68,9 @@ def _cpus(view: View) -> Fact:
         value += ", " + ", ".join(extra)
     meaning = "each of our threads spins and wants a CPU of its own"
     if online == 1:
-        meaning = "whatever else runs takes its time from ours"
+        meaning = "every other task takes its time from ours"
     elif online == 2:
-        meaning = "one of our threads leaves one CPU to everybody else, two leave none"
+        meaning = "one of our threads leaves one CPU for all other tasks, two leave none"
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
 
 
@@ -125,7 +125,7 @@ def _frequency(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpufreq"
     governors = view.host.governors
     if not governors:
-        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nobody does"
+        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nothing does"
         return Fact("CPU frequency", "no cpufreq here", meaning, where)
     value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
     meaning = "speed mostly follows load: an idle CPU starts slowly"
@@ -165,9 +165,9 @@ def _load(view: View) -> Fact | None:
         busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
     except ValueError:
         return None
-    meaning = "few tasks compete for the CPUs; interrupts and short visits remain"
+    meaning = "few tasks compete for the CPUs; interrupts and short tasks remain"
     if busy:
-        meaning = "tasks that run or wait, runs of ours included: expect company on the run queues"
+        meaning = "tasks that run or wait, runs of ours included: expect other tasks on the run queues"
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 
@@ -184,7 +184,7 @@ def _limit(view: View) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
-    meaning = "who has used it up waits for the next period: it looks like a huge stall"
+    meaning = "a group that has used it up waits for the next period: it looks like a huge stall"
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
@@ -192,11 +192,11 @@ def _isolation(view: View) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
     where = "/sys/devices/system/cpu/isolated, nohz_full"
     if not isolated and not full:
-        return Fact("Isolated CPUs", "none", "every CPU is anybody's, as far as this shows", where)
+        return Fact("Isolated CPUs", "none", "every task may use every CPU, as far as this shows", where)
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
-    meaning = "no tick while one task runs there, but the load balancer uses them as ever"
+    meaning = "no tick while one task runs there, but the load balancer still uses them"
     if isolated:
         meaning = "the load balancer leaves isolated CPUs alone"
     return Fact("Isolated CPUs", ", ".join(parts), meaning, where)
@@ -207,7 +207,7 @@ def _neighbours(view: View) -> Fact | None:
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
         return None
-    meaning = "each that wakes may put one of ours aside; threads of the kernel are among them"
+    meaning = "each task that wakes may take the CPU from one of ours; kernel threads are among them"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 
@@ -227,7 +227,7 @@ def _realtime(view: View) -> Fact | None:
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
     if runtime < 0:
         return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can take its CPU for good", where)
-    meaning = "what is left of each period is for ordinary tasks, where this kernel throttles real-time ones"
+    meaning = "the rest of each period is for ordinary tasks, where this kernel throttles real-time ones"
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 
 
@@ -248,4 +248,4 @@ TOPICS: dict[str, Callable[[View], Fact | None]] = {
     "memlock": _memlock,
     "realtime": _realtime,
 }
-"""Every name of ``model.course.LOOK_TOPICS`` (a test holds the two together)."""
+"""One function for each name of ``model.course.LOOK_TOPICS`` (a test compares the two)."""

@@ -1,4 +1,4 @@
-"""Which CPUs are hot: those that run the latency-critical threads, for ``status``, ``plan`` and ``apply``."""
+"""Choose the hot CPUs, which run the latency-critical threads, for ``status``, ``plan`` and ``apply``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 @dataclass(frozen=True, slots=True)
 class HotCpus:
-    """``cpus``: online ones, at least one. ``why``: how they came to be these, a sentence. ``source``: the same in a
-    word. ``note``: what is wrong with the choice, "" for nothing."""
+    """Hold the chosen CPUs. ``cpus``: online ones, at least one. ``why``: the reason for the choice, a sentence.
+    ``source``: the same in a word. ``note``: a problem with the choice, "" for none."""
 
     cpus: CpuSet
     why: str
@@ -30,10 +30,10 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """The hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else what is isolated, else what
-    is tickless, else those on which the ring would be placed. ``topology`` saves reading it again.
+    """Return the hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else the isolated ones,
+    else the tickless ones, else those on which the ring would be placed. ``topology`` saves reading it again.
 
-    Raises UsageError for what is no list, HostError for CPUs that are not online and where no CPU is shown at all.
+    Raises UsageError for text that is no list, HostError for CPUs that are not online and where no CPU is shown at all.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
@@ -61,7 +61,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
-    """The hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
+    """Return the hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
     if root.recorded or not Path(paths.CLASS_FILE).exists():
         return CpuSet()
     from jitter_workshop.flow.turns.classhost import class_host
@@ -86,7 +86,7 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
-    """What the ring's placement keeps quiet; on one CPU, or where only one may be used, what ``spin`` would use."""
+    """Return the hot CPUs of the ring's placement; of ``spin``'s where only one CPU exists or may be used."""
     from jitter_workshop.bench.nearness import BESIDE_CPU_0, how_near
     from jitter_workshop.bench.placement import Wish, choose
 
@@ -98,7 +98,7 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
     if placement.producer is None:
         return hot, "it is the only CPU that this process may use"
     if placement.producer not in hot:
-        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does everything else, too"
+        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does all other work, too"
     beside_0 = 0 in machine.siblings_of(hot)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
     return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"

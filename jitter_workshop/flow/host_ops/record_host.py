@@ -1,4 +1,4 @@
-"""Recording a host: reading all that any verb would read, then writing it below a folder."""
+"""Record a host: read all that any verb would read, then write it below a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jitter_workshop.tuning.tunables.registry import tunables
 def record(root: Path, target: Path, *, with_hostname: bool = False, note: str = "") -> RecordingReport:
     """Read the host below ``root`` and write the recording into ``target``.
 
-    Raises HostError where ``target`` cannot be taken or nothing can be read; what was begun is removed then.
+    Raises HostError where ``target`` cannot be used or nothing can be read; a recording that was begun is removed.
     """
     place = RecordingRoot(root)
     gather(place)
@@ -40,8 +40,8 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
 
 
 def _check_everything(place: RecordingRoot) -> None:
-    """What status and plan read, for any choice of hot CPUs: many checks read the hot ones alone, and some nothing
-    where no housekeeping CPU is left, so all but one are hot once and that one is hot the second time."""
+    """Read what status and plan read, for any choice of hot CPUs. Many checks read the hot ones alone, and some read
+    nothing where no housekeeping CPU is left: so all CPUs but one are hot first, and then that one."""
     topology = read_topology(place)
     online = topology.online
     first = CpuSet(online.cpus[:1])

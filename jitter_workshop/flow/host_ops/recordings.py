@@ -1,4 +1,4 @@
-"""Recorded hosts by their names: those of a course's own folder, and those that come with the project."""
+"""Find recorded hosts by their names: in a course's own folder, and among those of the project."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SUFFIX = ".tar.xz"
 
 
 def recorded_host(name: str, course_dir: str = "") -> HostRoot:
-    """The recorded host of this name, ``course_dir``'s own before the built-in one; what ``record-host`` wrote as a
-    folder, or packed into one file. Raises LessonError where neither is there or it cannot be read."""
+    """Return the recorded host of this name: ``course_dir``'s own, else the built-in one; a folder as ``record-host``
+    writes it, or the same packed into one file. Raises LessonError where there is neither or it cannot be read."""
     shown = clean(name, 40)
     own = Path(course_dir) if course_dir else None
     for place in filter(None, (own, assets())):
@@ -40,15 +40,15 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
 
 
 class Recordings:
-    """The recordings of one course, each looked at once. Those that come with the project and that no folder of the
-    course stands before are known to be whole: they are not unpacked for that, which takes a second the first time."""
+    """Check the recordings of one course, each once. A recording of the project is known to be whole, unless the course
+    has one of the same name: it is not unpacked for the check, which takes a second the first time."""
 
     def __init__(self, course_dir: str) -> None:
         self._course_dir = course_dir
         self._said: dict[str, str] = {}
 
     def unreadable(self, chapter: Chapter) -> str:
-        """Why a chapter cannot be taught on its recordings, "" where it can or has none."""
+        """Return the reason why a chapter cannot be taught on its recordings, "" where it can or has none."""
         for name in filter(None, (chapter.recording, chapter.recording_after)):
             if name not in self._said:
                 self._said[name] = self._wrong(name)
@@ -70,7 +70,7 @@ class Recordings:
 
 
 def _inside(place: Path, *found: Path) -> bool:
-    """Whether no link leads out of ``place``: a course may come from anybody."""
+    """Return True if no link leads out of ``place``: a course may come from anyone."""
     try:
         top = place.resolve()
         return all(path.resolve().is_relative_to(top) for path in found)
@@ -79,7 +79,7 @@ def _inside(place: Path, *found: Path) -> bool:
 
 
 def assets() -> Path:
-    """The assets of the installed package, or of a checkout that was not installed."""
+    """Return the assets of the installed package, or of a checkout that was not installed."""
     try:
         return Path(str(resources.files("jitter_workshop.assets")))
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""A chapter's tunables on one host: what they say now, what the host is to them, what would be written."""
+"""Read a chapter's tunables on one host: their values now, the host's state for them, and what would be written."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _CHECK = "'jitter-workshop lessons check' says in which line"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """``checks``: the assessments of a chapter's tunables in the lesson's order. ``state``: what the host is to them;
-    ``reason``: why it has none of them, or "". ``asked``: those for which the lesson asks a value, ``ID=VALUE``."""
+    """Hold the state of a chapter's tunables. ``checks``: their assessments in the lesson's order. ``state``: the
+    host's state for them; ``reason``: why it has none of them, or "". ``asked``: those with a value in the lesson,
+    ``ID=VALUE``."""
 
     host: Host
     hot: HotCpus
@@ -40,8 +41,8 @@ class Seen:
     asked: tuple[str, ...] = ()
 
     def settled(self) -> dict[str, bool]:
-        """Id → whether nothing is to improve, or where the lesson asks for a value whether nothing would be written for
-        it; what this host does not have is left out."""
+        """Return id → True if nothing is to improve, or, where the lesson gives a value, if nothing would be written
+        for it. A tunable that this host does not have is left out."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
@@ -54,8 +55,7 @@ class Seen:
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
-    """Read a chapter's tunables. Raises HostError where the host shows no CPU, LessonError for a tunable that there is
-    not."""
+    """Read a chapter's tunables. Raises HostError where the host shows no CPU, LessonError for an unknown tunable."""
     hot = choose_hot(root, None, topology)
     host = Host(root, hot.cpus, topology)
     try:
@@ -81,7 +81,8 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
 
 
 def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
-    """Why this host has none of a chapter's tunables, "" where it has one or the chapter names none."""
+    """Return the reason why this host has none of a chapter's tunables, "" where it has one or the chapter names
+    none."""
     if not chapter.tunables:
         return ""
     try:
@@ -91,7 +92,7 @@ def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
-    """How a chapter's boot parameters would be set on a host: for one boot, unless ``always`` or it cannot be."""
+    """Return the way to set a chapter's boot parameters: for one boot, unless ``always`` or that is not possible."""
     boots = [
         (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
     ]
@@ -107,14 +108,14 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
 
 
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
-    """What would be written for ``ID`` or ``ID=VALUE`` words."""
+    """Return the plan for ``ID`` or ``ID=VALUE`` words."""
     return plan(seen.host, registry.parse_wanted(words))
 
 
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """The plan with what is to be said of it; ``way``: of boot parameters; ``drawn``: the plan as root sees it."""
+    """Return the plan with its text; ``way``: of boot parameters; ``drawn``: the plan as root sees it."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
@@ -136,7 +137,7 @@ def plan_view(
 
 
 def _stands(seen: Seen, word: str) -> bool | None:
-    """Whether nothing would be written for ``ID=VALUE``; None where this host cannot have it."""
+    """Return True if nothing would be written for ``ID=VALUE``; None where this host cannot have it."""
     wanted = registry.parse_wanted([word])
     try:
         registry.find(wanted[0].id).writes(seen.host, wanted[0].value)

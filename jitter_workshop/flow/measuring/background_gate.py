@@ -1,5 +1,5 @@
-"""While something is measured this process does nothing else: what it does beside measuring waits until that is over,
-and ends early what it has begun."""
+"""Keep this process's background work out of a measurement: it waits until the measurement is over, or ends early what
+it has begun."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 
 LONGEST_S = 2.0
-"""So long a measurement waits for what was begun before it; what then still goes on is stuck, and takes no CPU."""
+"""Seconds that a measurement waits for work begun before it; what still goes on then is stuck, and takes no CPU."""
 
 
 class BackgroundGate:
-    """One for a process, see :data:`HERE`. Any thread may call."""
+    """Separate measuring from background work; one for a process, see :data:`HERE`. Any thread may call."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -22,12 +22,12 @@ class BackgroundGate:
 
     @property
     def measured(self) -> bool:
-        """Whether something is measured now."""
+        """Return True if something is measured now."""
         return self._measuring > 0
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
-        """Around whatever has blocks; may be nested."""
+        """Hold back background work while the block runs; it surrounds all code that measures. May be nested."""
         with self._changed:
             self._measuring += 1
             for stop in self._beside:
@@ -43,8 +43,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Around work beside measuring: it begins when nothing is measured. ``stop`` is called from another thread to
-        end it early, and must not wait."""
+        """Begin background work when nothing is measured. ``stop`` is called from another thread to end the work early,
+        and must not wait."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -56,8 +56,8 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Until ``ready``, or so long without a measurement: while one goes on no timer of ours wakes. Who makes it
-        ready calls :meth:`nudge`."""
+        """Wait until ``ready``, or for ``limit_s`` without a measurement: during one, no timer of ours wakes. The code
+        that makes it ready calls :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():
@@ -67,10 +67,10 @@ class BackgroundGate:
                 self._changed.wait(left_s)
 
     def nudge(self) -> None:
-        """Let who waits look again."""
+        """Let the waiting threads check again."""
         with self._changed:
             self._changed.notify_all()
 
 
 HERE = BackgroundGate()
-"""This process's: it has one measurement at a time, whoever asks for it."""
+"""The gate of this process, which has one measurement at a time."""

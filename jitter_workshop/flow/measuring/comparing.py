@@ -1,4 +1,4 @@
-"""Two runs of a chapter side by side, and what may be said of them."""
+"""Compare two runs of a chapter, and put into words what the comparison allows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 
 _TAIL = {"spin": "99.9999"}
-"""The percentile that tells of thefts: ``spin`` reads the clock tens of millions of times a second."""
+"""The percentile that shows stalls: ``spin`` reads the clock tens of millions of times a second."""
 _SAME = 1.05
-"""Values that lie no further apart are told as such."""
+"""Values within this ratio are called the same."""
 
 _HOST_FACTS = (
     "kernel",
@@ -24,13 +24,13 @@ _HOST_FACTS = (
     "clocksource",
     "cpu_max_quota_us",
 )
-"""What of a host makes two runs unlike, whoever changed it."""
+"""Facts of the host that make two runs unlike, no matter what changed them."""
 
 _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """``a`` against ``b``. Two runs made in the same way differ by luck, and the headline says by how much."""
+    """Return ``a`` compared with ``b``. Runs made in the same way differ by luck, and the headline says by how much."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -40,8 +40,8 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """What of a chapter's runs was not measured in the state that the chapter means: its settings are to stand in the
-    second run and not in the first, and nothing else is to change between them."""
+    """Return notes on runs that were not measured in the state that the chapter means: its settings must stand in the
+    second run and not in the first, and nothing else may change between them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     notes = [
@@ -50,7 +50,7 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
         if UNSTEADY in run.notes
     ]
     if early := sorted(ids & stood.keys()):
-        notes.append(f"The first run was made while {', '.join(early)} stood already.")
+        notes.append(f"The first run was made with {', '.join(early)} already applied.")
     if ids and not ids & stands.keys():
         notes.append("The second run was made without this chapter's settings.")
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
@@ -60,8 +60,8 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Were both runs asked for in the same way? What a hidden noise did beside one is no luck. CPUs count only where
-    they were set: the scheduler's choice is luck."""
+    """Return True if both runs were asked for in the same way. A difference by a hidden noise is no luck. CPUs count
+    only where they were set: the scheduler's choice is luck."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement
@@ -86,8 +86,8 @@ def same_state(a: Run, b: Run) -> bool:
 
 
 def luck(a: Run, b: Run) -> str:
-    """How far two equal runs lie apart, the largest difference first (median, tail, stalls or stolen time): the
-    headline."""
+    """Return the headline for two equal runs: how far they differ in median, tail, stalls or stolen time, the largest
+    difference first."""
     start = "This is luck: this tool changed nothing between these two runs, and "
     tail = _TAIL.get(a.workload, "99.9")
     found = [
@@ -99,7 +99,7 @@ def luck(a: Run, b: Run) -> str:
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
         return start + "they are too short to say by how much they differ."
-    company = " Others used these CPUs meanwhile, which is part of it." if a.disturbed or b.disturbed else ""
+    company = " Other tasks used these CPUs, which is part of it." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= _SAME or f[0] == f"p{tail}")]
     while True:
         text = f"{start}{_differ(said)}.{company} A change has to beat that before it means anything."
@@ -116,7 +116,7 @@ def _differ(said: list[tuple[str, float]]) -> str:
 
 
 def _apart(a: Run, b: Run, percentile: str) -> float | None:
-    """The ratio of a percentile; 1 where the clock cannot tell the two values apart."""
+    """Return the ratio of a percentile; 1 where the clock cannot tell the two values apart."""
     x, y = _percentile(a, percentile), _percentile(b, percentile)
     if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
         return 1.0

@@ -1,4 +1,4 @@
-"""What can be counted beside a run without any rights: read before its first block and after its last."""
+"""Read the counters that need no rights: before a run's first block and after its last."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Look:
 
 
 class Counting:
-    """Counts what happens on ``cpus`` between ``begin`` and ``end``. A run's threads are counted by its child, block by
+    """Count what happens on ``cpus`` between ``begin`` and ``end``. A run's threads are counted by its child, block by
     block (``bench.worker``)."""
 
     def __init__(self, root: HostRoot, cpus: CpuSet) -> None:
@@ -37,12 +37,12 @@ class Counting:
         self._before = self._look()
 
     def end(self) -> None:
-        """Where nothing began there is nothing to end."""
+        """Read the counters again; nothing where ``begin`` was not called."""
         if self._before is not None:
             self._after = self._look()
 
     def counters(self, why_no_trace: str) -> Counters | None:
-        """What grew; None where no block was measured."""
+        """Return the growth of the counters; None where no block was measured."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -66,7 +66,7 @@ class Counting:
                 yield CpuCounters(cpu, tasks.ran_ns, tasks.waited_ns, tasks.timeslices, steal_ns)
 
     def notes(self) -> dict[str, str]:
-        """A reason for every null of the counters, by its path in the run."""
+        """Return a reason for every null of the counters, by its path in the run."""
         before, after = self._before, self._after
         found: dict[str, str] = {}
         if before is None or after is None:
@@ -79,7 +79,7 @@ class Counting:
             found["counters.cpus.steal_ns"] = after.stat.reason or (
                 "not a guest: no hypervisor can steal time"
                 if after.stat.steal_available is False
-                else "whether this guest has a steal clock cannot be told: it has shown none since boot"
+                else "this guest has shown no steal since boot: it may have no steal clock"
             )
         tracing = read_tracing(self._root)
         if tracing.paranoid is None:

@@ -1,4 +1,4 @@
-"""Measuring on the CPUs that this tool has isolated: who may go there, and why a run was made outside after all.
+"""Measure on the CPUs that this tool has isolated, and say why where that was not possible.
 
 A process that is in no isolated set may not use the set's CPUs. The measuring child is moved into the set as a whole
 once it has started, before it pins its threads; that takes root's rights, which the agent has.
@@ -19,16 +19,16 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 Place = Callable[[int], CpuSet]
-"""Puts a process of this user's on the isolated CPUs and says which they are. Raises HostError."""
+"""Puts a process of this user's on the isolated CPUs and returns these CPUs. Raises HostError."""
 
 NOTE = "isolation"
-"""The key in a run's notes under which it says that it was made outside the set."""
+"""The key in a run's notes for the reason why it was made outside the set."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """How many CPUs one run may use here: a process is either within this tool's isolated set or outside of it.
-    ``isolated``: that set, empty where there is none. ``reduced``: the run would have more without it."""
+    """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside.
+    ``isolated``: that set, empty where there is none. ``reduced``: the run would have more CPUs without it."""
 
     cpus: int
     isolated: CpuSet
@@ -36,18 +36,18 @@ class CpuBudget:
 
 
 class NotPlaced(HostError):
-    """The child could not be put on the isolated CPUs; it has measured nothing yet."""
+    """Report that the child could not be put on the isolated CPUs; it has measured nothing yet."""
 
 
 def own_cpus(root: HostRoot) -> CpuSet:
-    """The CPUs that this tool has isolated and that the kernel keeps so now; empty where it has not."""
+    """Return the CPUs that this tool has isolated and that the kernel still isolates; empty where there are none."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     return group.effective if group is not None else CpuSet()
 
 
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
-    """The larger of the two places, read now."""
+    """Return the CPU budget of the larger of the two places, inside or outside the set, read now."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
@@ -55,7 +55,7 @@ def room(root: HostRoot, topology: Topology) -> CpuBudget:
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
-    """The same host for a process that may also use ``cpus``."""
+    """Return the topology of the same host for a process that may also use ``cpus``."""
     return dataclasses.replace(
         topology,
         cpus=tuple(dataclasses.replace(c, allowed=True) if c.id in cpus else c for c in topology.cpus),
@@ -63,7 +63,8 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 
 def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
-    """For ``bench.runner``: put the child into the set, and see that its threads' CPUs are in it. Raises NotPlaced."""
+    """Return a hook for ``bench.runner``: it puts the child into the set, and checks that the set holds its threads'
+    CPUs. The hook raises NotPlaced."""
     wanted = CpuSet.of(placement.cpus)
 
     def placed(pid: int) -> None:
@@ -78,5 +79,5 @@ def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
 
 
 def not_used(reason: str) -> str:
-    """What a run says that was made outside the set."""
+    """Return the sentence of a run that was made outside the set."""
     return f"the isolated CPUs were not used: {reason}"

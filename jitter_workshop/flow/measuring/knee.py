@@ -1,6 +1,6 @@
-"""Read the knee: which rate of thief sits at which percentile, computed from a run's own figures.
+"""Compute the knee from a run's own figures: a noise of which rate shows at which percentile.
 
-A thief that comes r times a second and each time makes n of m messages a second late stands at the percentile
+A noise that comes r times a second and each time makes n of m messages a second late shows at the percentile
 100·(1 − r·n/m): 250 ticks among 100,000 messages at 99.75 (n = 1), one event a second at 99.999. A stall of S that is
 longer than the interval between messages makes n = S·m of them late, and so moves its knee left.
 """
@@ -15,18 +15,18 @@ from jitter_workshop.report.text.run import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10
-"""Of fewer stalls no rate is stated: the next run would have another one."""
+"""From fewer stalls no rate is stated: the next run would have another one."""
 
 _LARGEST_SHARE = 0.1
-"""Beyond this thefts overlap and hold back the producer as well, so that messages no longer come at a steady rate."""
+"""Beyond this share stalls overlap and delay the producer as well: messages no longer come at a steady rate."""
 
 _HELD_UP = {"ring": "producer", "ack": "sender"}
-"""Who is held back by what delays the one that is measured."""
+"""The thread that is held back by what delays the measured one."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
-    """Where a thief's knee stands, 0..100, when each visit meets at least one message. A thief that takes all the time
-    stands at 0."""
+    """Return the percentile of a noise's knee, 0..100, if each event delays at least one message; 0 for a noise that
+    takes all the time."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -34,7 +34,7 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """A percentile with two digits behind its nines: p37, p97.5, p99.75, p99.999."""
+    """Return a percentile with two digits behind its nines: p37, p97.5, p99.75, p99.999."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
@@ -45,13 +45,13 @@ def nice_percentile(percentile: float) -> str:
 
 
 def measured_seconds(run: Run) -> float:
-    """The time in which messages were recorded: the blocks, without the pauses between them and those of a sampler
-    that pauses, so that the rates of its stalls are of the same time."""
+    """Return the time in which messages were recorded: the blocks, without the pauses between them and those of a
+    sampler that pauses, so that the rates of its stalls are of the same time."""
     return run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
 
 
 def counted_seconds(run: Run) -> float:
-    """The time in which the kernel's counters grew; the blocks alone where the run does not say."""
+    """Return the time in which the kernel's counters grew; the blocks alone where the run does not say."""
     return run.counted_s or _block_seconds(run)
 
 
@@ -60,7 +60,7 @@ def _block_seconds(run: Run) -> float:
 
 
 def messages_per_second(run: Run) -> float | None:
-    """The rate at which messages really came (lateness included); None for an empty run."""
+    """Return the rate at which messages really came (lateness included); None for an empty run."""
     summary = run.histograms.get(run.main_histogram)
     seconds = measured_seconds(run)
     return summary.count / seconds if summary and summary.count and seconds > 0 else None
@@ -68,8 +68,8 @@ def messages_per_second(run: Run) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class StallClass:
-    """Stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: of these and all longer ones, their rate
-    and the share of time that they stole."""
+    """Hold the stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: the rate of these and all
+    longer ones, and the share of time that they stole."""
 
     low_ns: int
     high_ns: int | None
@@ -81,7 +81,7 @@ class StallClass:
 
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
-    """The decades that hold stalls, shortest first (the rates that a run stores count "this long and longer")."""
+    """Return the decades that hold stalls, shortest first (a run stores its rates as "this long and longer")."""
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -107,8 +107,9 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
 def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
-    """The arithmetic of the knee with this run's figures: its own rate, its commonest interrupt, its stalls by length
-    (longest first), each with where it should stand and, given the curve, where the curve really climbs."""
+    """Return the arithmetic of the knee with this run's figures: its rate, its commonest interrupt, its stalls by
+    length (longest first). Each comes with the knee's percentile and, given the curve, with the percentile where it
+    climbs."""
     rate = messages_per_second(run)
     if rate is None:
         return ()
@@ -122,7 +123,7 @@ def knee_sentences(
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
-        # The kernel counts while a sampler pauses, too: its own timer, for one.
+        # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
         meets = f"each delays one of the {what}, further right if most fall between two"
         if run.rated_s < run.duration_s:
             meets = "as many come while the thread samples, further right if most belong to its pauses"
@@ -137,7 +138,7 @@ def knee_sentences(
         held = _HELD_UP.get(run.workload)
         found.append(
             f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
-            f"figure was computed, thefts overlap{f' and hold up the {held} as well' if held else ''}."
+            f"figure was computed, stalls overlap{f' and hold up the {held} as well' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(

@@ -1,4 +1,4 @@
-"""Measure once, for every use: resolve the placement, take the host's turn, run, look around, keep the result."""
+"""Measure once, for every use: resolve the placement, take the host's turn, run, note other tasks, keep the result."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ __all__ = [
 LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20
-"""Room for the ring's record and journal files with plenty to spare."""
+"""Free space for the ring's record and journal files, with plenty to spare."""
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
-"""Takes the turn of a class host: so many seconds of waiting at most, what ends it, who is told behind whom one
-waits. Gives what raises once the turn is over, None where this is no class host."""
+"""Takes the turn of a class host: the longest wait in seconds, the token that ends it, the callback for the user's
+place in the queue. Yields a check that raises once the turn is over, None where this is no class host."""
 
 
 class MeasurementStopped(MeasureError):
-    """The measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is False); the
-    message says whether it was kept."""
+    """Report that the measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is
+    False); the message says if it was kept."""
 
     def __init__(self, message: str, advice: str, run: Run) -> None:
         super().__init__(message, advice)
@@ -80,7 +80,7 @@ class MeasurementStopped(MeasureError):
 
 
 class RunNotKept(SessionError):
-    """The run was measured and is in ``run``, but the session could not store it."""
+    """Report that the run was measured and is in ``run``, but the session could not store it."""
 
     title = "Measured, but not kept"
 
@@ -100,11 +100,11 @@ def measure(
     turn_held: bool = False,
     turn: Turn | None = None,
 ) -> Run:
-    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
-    in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
-    isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
-    for when evidence is wanted, before the run begins; where it cannot be had the run is made without. ``turn_held``:
-    this process has the host's turn already; ``turn``: takes that of a class host.
+    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` receives the reason of a
+    wait in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
+    isolated; where that is not possible, the run is made outside them, and its notes say why. ``tracer`` is called
+    before the run begins if evidence is wanted; where it fails, the run is made without. ``turn_held``: this process
+    has the host's turn already; ``turn``: takes that of a class host.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -114,7 +114,7 @@ def measure(
     """
     check(request)
     if turn is not None and not turn_held:
-        # First of all: the hot CPUs of a class host are there only for who has the turn.
+        # First of all: only the holder of the turn may use the hot CPUs of a class host.
         with turn(request.wait_s, cancel, queued) as still:
             watching = observer if still is None else TurnGuard(observer, still)
             return measure(request, session, watching, cancel, queued, place, tracer, turn_held=still is not None)
@@ -159,21 +159,21 @@ def measure(
 
 
 def hunted(request: MeasureRequest) -> dict[str, str]:
-    """The note of a run that is made beside a hidden noise."""
+    """Return the note of a run that is made beside a hidden noise."""
     return {HUNTED: BESIDE} if request.hunted else {}
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
-    """What this tool set or gave back between two looks, in a sentence; "" where nothing. A run that has this among its
-    notes was not made in one state."""
+    """Return a sentence about what this tool set or gave back between two snapshots, "" for nothing. A run with this
+    note was not made in one state."""
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
     return f"{', '.join(ids[:6])} changed while it ran: it was not made in one state" if ids else ""
 
 
 class _Places:
-    """Where a run is made: within the isolated set where there is one and the child can be put there, else outside.
-    ``why_outside``: why a set that is there is not used. The constructor raises what ``resolve`` raises."""
+    """Choose the place of a run: within the isolated set if there is one and the child can enter it, else outside.
+    ``why_outside``: the reason why a set is not used. The constructor raises what ``resolve`` raises."""
 
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
         self.why_outside = ""
@@ -185,7 +185,7 @@ class _Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure. Raises what ``bench.runner.run`` raises, and HostError where it cannot be done outside either."""
+        """Measure. Raises what ``bench.runner.run`` raises, and HostError where it is not possible outside either."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)
@@ -200,7 +200,7 @@ class _Places:
             return None
         try:
             if self._place is None:
-                raise HostError("nobody is here to put the measuring process on them")
+                raise HostError("there is no agent to put the measuring process on them")
             return self._resolve(within=cpus)
         except HostError as refusal:
             self.why_outside = refusal.sentence()
@@ -216,12 +216,12 @@ class _Places:
 
 
 def warnings(host: HostSummary) -> tuple[str, ...]:
-    """What a person should know before measuring on this host, one sentence each."""
+    """Return the warnings before a measurement on this host, one sentence each."""
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
     if host.hypervisor == "QEMU" and host.architecture == "x86_64":
-        # KVM shows an x86 guest its clock, unless somebody hides it; without KVM, QEMU stalls for milliseconds.
+        # KVM shows its clock to an x86 guest, unless it is hidden; without KVM, QEMU stalls for milliseconds.
         said.append(
             "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
             "measured here mean nothing."
@@ -238,8 +238,8 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
 
 
 def _scratch_dir() -> str:
-    """Where the ring's files are made: the cache folder, or where that is unusable or full, the system's place for
-    temporary files (which TMPDIR chooses)."""
+    """Return the folder for the ring's files: the cache folder or, where that is unusable or full, the system's folder
+    for temporary files (which TMPDIR chooses). Raises HostError where neither can be written."""
     folder = paths.cache_dir()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -253,7 +253,7 @@ def _scratch_dir() -> str:
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
-    """Store the run; "" or the sentence that says what was not kept and why."""
+    """Store the run; return "", or a sentence that says what was not kept and why."""
     if session is None:
         return ""
     gathered = result.gathered

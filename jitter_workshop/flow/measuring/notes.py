@@ -1,7 +1,7 @@
-"""Why a run does not know something, and what its reader must know: the ``notes`` of a run, by field.
+"""Write the ``notes`` of a run, by field: the reason for each unknown value, and what its reader must know.
 
 A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path
-speaks for all below it.
+holds for all below it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def with_notes(
     unnamed_percent: float | None = None,
     hunted: bool = False,
 ) -> Run:
-    """The run with a reason for everything that it does not know. The child's own reasons come first. ``hunted``: made
-    beside a hidden noise."""
+    """Return the run with a reason for each value that it does not know. The child's own reasons come first.
+    ``hunted``: made beside a hidden noise."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:
@@ -50,7 +50,7 @@ def with_notes(
 
 
 def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
-    """The limit on idle states that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
+    """Return the limit on idle states that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
     held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
     if held is None:
         return ""
@@ -59,30 +59,30 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
-    """Who else used the measured CPUs, with what has no name and what cannot be seen; "" where nothing is to be said.
-    ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. A noise of ours is not among the others."""
+    """Return a note on other tasks on the measured CPUs, with those that have no name or cannot be seen; "" for
+    nothing. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. Our own noise does not count."""
     said = []
     if run.disturbed:
         names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(
-            f"others used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
+            f"other tasks used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
             "sight, so they have no names"
         )
-    # Somebody was there then: who, is in the run or for its learner to find.
+    # With a noise of ours the cause is known: it is in the run, or the learner has to find it.
     ordered = hunted or run.noise is not None
     if (
         not said
         and not ordered
         and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates)
     ):
-        said.append("nobody was seen on the measured CPUs, but only tasks that lived through the run can be named")
+        said.append("no task was seen on the measured CPUs, but only tasks that lived through the run can be named")
     return "; ".join(said)
 
 
 def cpu_limit(host: HostSummary) -> str:
-    """What the cgroup's bandwidth limit does to a measurement, or ""."""
+    """Return the effect of the cgroup's bandwidth limit on a measurement, or ""."""
     if not host.cpu_max_quota_us or not host.cpu_max_period_us:
         return ""
     cpus = host.cpu_max_quota_us / host.cpu_max_period_us
@@ -93,7 +93,7 @@ def cpu_limit(host: HostSummary) -> str:
 
 
 def _path(run: Run, name: str) -> str:
-    """The path of a field that the child names without saying whose it is."""
+    """Return the full path of a field that the child names without its record."""
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):
@@ -103,17 +103,17 @@ def _path(run: Run, name: str) -> str:
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Field and reason of all that is null."""
+    """Yield field and reason of all that is null."""
     if run.preset is None:
         yield "preset", "the length was given by --messages, --duration or --solid"
     if run.noise is None:
         yield "noise", "none was asked for"
     if run.proof is None:
-        yield "proof", "it was made for none"
+        yield "proof", "it belongs to no proof"
     if run.settle_s is None:
         yield "settle_s", "the host was not changed right before it"
     elif spec.noise_period_ns is not None:
-        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not the usual for this noise"
+        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
     if run.noise_bursts is None:
         yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
     elif run.noise_bursts.taken_ns is None:

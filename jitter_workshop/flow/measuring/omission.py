@@ -1,5 +1,5 @@
-"""Three curves of one run, for the chapter about coordinated omission: as received, from the intended send time, and
-HdrHistogram's correction after the fact of what was received."""
+"""Compute three curves of one run for the chapter about coordinated omission: as received, from the intended send
+time, and as received with HdrHistogram's later correction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTENDED = "accumulator_intended"
 
 
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
-    """The second and the third curve; those that the run or the session does not have are left out."""
+    """Return the second and the third curve; those that the run or the session does not have are left out."""
     found: list[RunCurve] = []
     label = run.label or run.id
     try:

@@ -1,4 +1,4 @@
-"""What a placement chapter would change: the CPU affinity of its own threads, one row each, and no file of the host."""
+"""Plan what a placement chapter changes: the CPU affinity of its own threads, one row each, and no file of the host."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ROLES = {
     "ack": {"producer": "sender", "accumulator": "receiver"},
     "wakeup": {"sampler": "sleeper"},
 }
-"""What a workload calls the thread in a placement's field, where it is another name."""
+"""A workload's name for the thread in a placement's field, where it differs."""
 
 _WHY = {
     "producer": "it stamps and publishes; a pause here delays the messages behind it",
     "accumulator": "it waits for each message; the latency is read on this CPU",
     "journaller": "the second consumer, out of the way of the other two",
-    "sampler": "it reads the clock without end; every gap is time that somebody took",
-    "sleeper": "it sleeps until a time; what it is late by is told when it wakes on this CPU",
+    "sampler": "it reads the clock without end; every gap is time that something else took",
+    "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
     "sender": "it sends a segment at every interval, by plan; the kernel's share of receiving is done here, too",
-    "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are what is measured",
+    "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are measured",
 }
 
 
 WAIT_S = 600.0
-"""How long a chapter's run queues behind somebody else's; its learner can stop waiting at any time."""
+"""Seconds that a chapter's run queues behind other measurements; the learner can stop waiting at any time."""
 
 
 def request_of(
@@ -49,10 +49,10 @@ def request_of(
     beside: Run | None = None,
     evidence: bool = False,
 ) -> MeasureRequest:
-    """A lesson's measurement as a host can make it. ``noise``: woken by the learner; ``chosen``: thread → CPU, where
-    they picked them. Where a run may use only one of its CPUs (``cpus``) the ring cannot run; ``spin`` takes its place,
-    and so it does where the run ``beside`` which this one will be compared was of ``spin``. ``evidence``: traced; in a
-    hunt every run is, so that tracing is not what two of them differ by."""
+    """Return a lesson's measurement as a host can make it. ``noise``: started by the learner; ``chosen``: thread → CPU,
+    as the learner picked them. The ring needs two CPUs: ``spin`` takes its place if ``cpus`` is less, and also if the
+    run ``beside``, with which this one will be compared, was of ``spin``. ``evidence``: traced; in a hunt every run is,
+    so that tracing is no difference between two of them."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -84,8 +84,8 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """The placement of a run as the run will be made, and this tool's isolated set where it is made within that: where
-    there is one that has room for it. Raises what :func:`place` raises."""
+    """Return the placement of a run as it will be made, and this tool's isolated set if it is made within that: if
+    there is one with enough CPUs for it. Raises what :func:`place` raises."""
     own = CpuSet() if root.recorded else own_cpus(root)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -94,16 +94,16 @@ def placed_on(
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """The same as a plan. Raises what :func:`place` raises."""
+    """Return the placement of :func:`placed_on` as a plan. Raises what :func:`place` raises."""
     placement, own = placed_on(root, topology, request, isolated)
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)
     plan = placement_plan(placement, topology.allowed | own, request.workload)
-    return dataclasses.replace(plan, text=f"{plan.text} Only to enter the isolated set takes root's.")
+    return dataclasses.replace(plan, text=f"{plan.text} Only entering the isolated set needs root's rights.")
 
 
 def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within: CpuSet | None = None) -> Placement:
-    """The placement that a request comes to on this host. ``within``: see ``bench.placement.Wish``. Raises HostError or
+    """Return the placement of a request on this host. ``within``: see ``bench.placement.Wish``. Raises HostError or
     UsageError with one sentence."""
     wish = Wish(
         workload=request.workload,
@@ -119,7 +119,7 @@ def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within:
 
 
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
-    """One Change a thread; a placement ``none`` changes nothing."""
+    """Return the plan with one Change a thread; a placement ``none`` changes nothing."""
     roles = _ROLES.get(workload, {})
     placed = [(roles.get(name, name), cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
     changes = tuple(
@@ -145,6 +145,6 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
 
 
 def same_writes(now: PlanView, shown: PlanView | None) -> bool:
-    """Whether a plan has the writes that were shown (None: nothing was), by their digests. Where it has not, nobody has
-    agreed to it yet."""
+    """Return True if a plan has the writes that were shown (None: nothing was), by their digests. Otherwise the user
+    has not agreed to it yet."""
     return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

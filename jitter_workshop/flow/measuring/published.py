@@ -1,5 +1,5 @@
-"""Curves that were not measured here: those of 2015, published figures of a laptop, the course's runs on another
-machine, and what was imported from other tools. Each says what it is."""
+"""Read curves that were not measured here: those of 2015, published figures of a laptop, the course's runs on another
+machine, and imports from other tools. Each names its source."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("p
 _PUBLISHED_SOURCE = "published in 2015 (perf-workshop): a laptop with 4 CPUs, Linux 4.0"
 
 Curves = tuple[tuple[RunCurve, ...], str]
-"""Curves and where they come from, as the end of "these curves were …"; ((), "") where there are none."""
+"""Curves and their source, as the end of "these curves were …"; ((), "") where there are none."""
 
 
 @cache
 def published_curves() -> tuple[RunCurve, ...]:
-    """Transit latency, producer to accumulator, of the perf-workshop's README; () where the asset is missing."""
+    """Return the transit latency, producer to accumulator, of the perf-workshop's README; () if the asset is
+    missing."""
     try:
         data = json.loads((assets() / "published-latencies.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -41,15 +42,14 @@ def published_curves() -> tuple[RunCurve, ...]:
 
 
 def imported_curves(runs: Sequence[ImportedRun]) -> tuple[RunCurve, ...]:
-    """What other tools measured, as it was imported into a session; each curve says which tool."""
+    """Return the curves of other tools that were imported into a session; each names its tool."""
     return tuple(RunCurve(f"imported-{run.id}", run.label, imported_curve(run), None) for run in runs)
 
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
-    """A chapter's runs on another machine, first and second: those in the course's own folder, and for the built-in
-    course those that come with it. Only runs of what the chapter measures, made with its settings, are its own; a
-    second run without its first is none. Published figures stand in for a chapter of the built-in course that was not
-    measured."""
+    """Return a chapter's runs on another machine, first and second: from the course's own folder, and for the built-in
+    course from the assets. Only runs of what the chapter measures, made with its settings, count; a second run without
+    its first does not. Published figures stand in for a chapter of the built-in course that was not measured."""
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
         entry = read_recorded(place, Problems()).get(chapter.id)
@@ -62,7 +62,7 @@ def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILT
 
 
 def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: str) -> Curves:
-    """What of them stands in a step."""
+    """Return the recorded curves that belong to a step."""
     if step not in ("measure", "again", "compare"):
         return (), ""
     curves, source = recorded_runs(chapter, course_dir, course_id)

@@ -1,5 +1,5 @@
-"""Runs of a course's chapters on another machine, for those who rehearse them: ``recorded-runs.json`` of a course, and
-of the built-in one among the assets. They may come from anybody, and are read as strictly as lessons."""
+"""Read runs of a course's chapters on another machine, for a rehearsal: ``recorded-runs.json`` of a course, and of the
+built-in one among the assets. The file may come from anyone, and is read as strictly as lessons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_SOURCE = 120
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """One run in figures. ``applied``: ids of what this tool had set then. ``values``: ns by ``FIGURES``."""
+    """Hold one run in figures. ``applied``: ids of what this tool had set then. ``values``: ns by ``FIGURES``."""
 
     label: str
     workload: str
@@ -34,7 +34,7 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
-    """A chapter's runs by slot, and ``source``: when they were measured, and on what machine."""
+    """Hold a chapter's runs by slot, and ``source``: when they were measured, and on what machine."""
 
     source: str
     runs: dict[str, RecordedRun]
@@ -42,8 +42,8 @@ class RecordedChapter:
 
 
 def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter]:
-    """The recorded runs in ``folder`` by chapter id, {} where it has none; mistakes are noted, and what holds one is
-    left out."""
+    """Return the recorded runs in ``folder`` by chapter id, {} where it has none. Mistakes are added to ``problems``,
+    and entries with a mistake are left out."""
     if not (folder / FILE).exists():
         return {}
     source = read_source(folder, FILE, problems)
@@ -68,8 +68,8 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
-    """Why a run is none of this chapter's slot, "" where it is one: the lesson measures something else there, or it was
-    made without the settings that it stands for."""
+    """Return the reason why a run does not fit this chapter's slot, "" where it does: the lesson measures something
+    else there, or the run was made without the settings that it stands for."""
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter measures nothing in {slot!r}"
@@ -79,7 +79,7 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     if slot == "again" and ids and not ids & run.applied:
         return f"{slot!r} was made with none of the chapter's tunables applied"
     strange = sorted(run.applied - (ids if slot == "again" else frozenset()))
-    return f"{slot!r} was made while {', '.join(strange[:4])} stood" if strange else ""
+    return f"{slot!r} was made with {', '.join(strange[:4])} applied" if strange else ""
 
 
 def _chapter(entry: Any, line: int) -> RecordedChapter:
@@ -134,7 +134,7 @@ def _no_number(word: str) -> float:
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
-    """(line, sentence) for every recorded run that no chapter will show."""
+    """Return (line, sentence) for every recorded run that no chapter will show."""
     found: list[tuple[int, str]] = []
     for ident, entry in recorded.items():
         chapter = chapters.get(ident)

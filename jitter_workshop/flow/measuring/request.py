@@ -1,4 +1,4 @@
-"""Hold what a person asks of a run, before the host has its say."""
+"""Hold what a user asks of a run, before the host's limits are known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jitter_workshop.model.spec import Pacing, Pause, WorkloadName
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """What a person asks for, before the host had its say. None = the default of preset, workload or host.
+    """Hold what a user asks for, before the host's limits are known. None = the default of preset, workload or host.
 
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
-    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
-    hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
+    while another program measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
+    hidden noise goes on beside it. ``settle_s``: seconds at its start that are not recorded, because the host was just
     changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
     """
 

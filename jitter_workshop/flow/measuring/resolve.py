@@ -1,4 +1,4 @@
-"""From what a person asks for to what is measured: limits, blocks and placement, each refusal one sentence."""
+"""Resolve a request into what is measured: limits, blocks and placement. Each error is one sentence."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
 _LEAST_PER_BLOCK = 4
-"""Wake-ups or segments: a block with hardly one would be all lead-in."""
+"""Least number of wake-ups or segments: a block with hardly one would be all lead-in."""
 
 SHORTEST_WAIT_NS = 10_000
-"""Between wake-ups, or segments: a system call or two have to fit in."""
+"""Least time between wake-ups, or segments: a system call or two have to fit in."""
 HIGHEST_FIFO_PRIORITY = 49
 
 _MESSAGES_PER_BLOCK = 1_000_000
@@ -52,7 +52,7 @@ WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How a run is cut: ``count`` blocks of at most ``block_ns``; ``messages`` in all where their number was asked."""
+    """Hold the blocks of a run: ``count`` of at most ``block_ns``; ``messages`` in all if their number was given."""
 
     count: int
     block_ns: int
@@ -61,7 +61,7 @@ class Blocks:
 
 
 def check(request: MeasureRequest) -> None:
-    """Refuse what makes no sense on any host. Raises UsageError."""
+    """Refuse a request that is valid on no host. Raises UsageError."""
     if request.workload not in WORKLOADS:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:
@@ -81,13 +81,13 @@ def check(request: MeasureRequest) -> None:
     if request.noise is not None:
         check_period(known(request.noise), request.noise_period_ns)
     elif request.noise_period_ns is not None:
-        raise UsageError("a noise's period is for a noise, and none was asked for")
+        raise UsageError("a noise's period needs a noise, and none was asked for")
     if request.messages is not None and request.duration_s is not None:
         raise UsageError("--messages and --duration contradict each other", "leave one of them out")
     if request.workload != "ring":
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
-        raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "above that sits the kernel")
+        raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones")
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
     if request.workload in ("wakeup", "ack") and interval_ns(request) < SHORTEST_WAIT_NS:
         raise UsageError(f"the interval of {request.workload} goes from 10 µs to 1 s", "choose a longer --interval-us")
@@ -106,7 +106,7 @@ def check(request: MeasureRequest) -> None:
 
 
 def blocks(request: MeasureRequest) -> Blocks:
-    """How a checked request is cut into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
+    """Cut a checked request into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
     preset = PRESETS[request.preset]
     longest_ns = preset.block_ns
     if request.workload != "spin":
@@ -126,17 +126,18 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 
 def interval_ns(request: MeasureRequest) -> int:
-    """The time between messages, wake-ups, segments: as asked, or the workload's own."""
+    """Return the time between messages, wake-ups or segments: as asked, or the workload's default."""
     return INTERVALS_NS[request.workload] if request.interval_ns is None else request.interval_ns
 
 
 def pacing(request: MeasureRequest) -> Pacing:
-    """As asked, or the workload's own."""
+    """Return the pacing: as asked, or the workload's default."""
     return request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin")
 
 
 def threshold_ns(request: MeasureRequest) -> int:
-    """From how long on it is a stall: as asked, or the workload's own. Of ``ack`` five intervals at least."""
+    """Return the shortest length of a stall: as asked, or the workload's default. For ``ack`` at least five
+    intervals."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     usual = THRESHOLDS_NS[request.workload]
@@ -144,15 +145,15 @@ def threshold_ns(request: MeasureRequest) -> int:
 
 
 def threads(spec: RunSpec) -> int:
-    """How many threads a run measures with."""
+    """Return the number of threads that a run measures with."""
     return (3 if spec.placement.journaller_on else 2) if spec.workload in TWO_THREADS else 1
 
 
 def resolve(
     request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
 ) -> RunSpec:
-    """The whole spec of a run on this host. ``within``: an isolated set of CPUs into which the measuring child will be
-    put; they count as allowed then, and the measured threads get no others. Raises UsageError and HostError."""
+    """Return the whole spec of a run on this host. ``within``: an isolated set of CPUs into which the measuring child
+    will be put; they count as allowed then, and the measured threads get no others. Raises UsageError and HostError."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
@@ -198,7 +199,7 @@ def resolve(
 
 
 def _room_for_a_stall(request: MeasureRequest) -> None:
-    """Messages that are due during the stall must have a block left to be sent in."""
+    """Refuse blocks that are too short for a stall: its messages must have a block left to be sent in."""
     cut = blocks(request)
     length_ns = cut.block_ns
     if cut.messages is not None:
@@ -228,7 +229,7 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
-    """A number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
+    """Cut a number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

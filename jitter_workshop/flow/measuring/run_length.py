@@ -1,4 +1,4 @@
-"""How long a run has to be for what a person wants to know of it, and what it will know at the length it has."""
+"""Compute the length of a run for a wanted percentile, and the percentiles that a given length reaches."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from jitter_workshop.stats.scale import nice_duration, nice_ns
 _WHAT = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "segments"}
 _RARE = 99.0
 _SPARE = 1.05
-"""A run goes on a little longer than the reckoning: each message starts a bit after its time, and lead-ins are left
-out."""
+"""A run lasts a little longer than computed: each message starts a bit after its time, and lead-ins are left out."""
 _SHORTEST_S = 1.0
 _LONG_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a run of ``seconds`` will know: about how many ``messages`` (None: not known beforehand), the furthest
-    percentile with ten of them beyond it (``solid``), and the furthest with ten distinct stalls beyond it
-    (``distinct``), which is known only where ``like``, a run like it, was made before."""
+    """Hold the expected figures of a run of ``seconds``: about how many ``messages`` (None: not known beforehand), the
+    furthest percentile with ten of them beyond it (``solid``), and the furthest with ten distinct stalls beyond it
+    (``distinct``), known only where ``like``, a run like it, was made before."""
 
     workload: str
     seconds: float
@@ -40,7 +39,7 @@ class Outlook:
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
-    """Of a checked request, by the newest run like it. Raises UsageError."""
+    """Return the outlook of a checked request, by the newest run like it. Raises UsageError."""
     before = like(request, runs)
     cut = blocks(request)
     rate = _per_second(request, before)
@@ -59,10 +58,10 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 
 def sentence(found: Outlook) -> str:
-    """Seconds, messages, and how far they reach: one line, said before a run."""
+    """Return seconds, messages and the percentiles that they reach: one line, said before a run."""
     what = _WHAT[found.workload]
     if found.messages is None:
-        return f"{_takes(found.seconds)}; how many {what} that is shows the first run."
+        return f"{_takes(found.seconds)}; the first run shows how many {what} that is."
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
@@ -71,7 +70,7 @@ def sentence(found: Outlook) -> str:
 
 
 def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """The same of a chapter's run, "" where it cannot be said: what is wrong with a request is told by its run."""
+    """Return this sentence for a chapter's run, "" for a request with an error: its run reports the error."""
     try:
         return sentence(outlook(request, runs))
     except UsageError:
@@ -79,8 +78,8 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
-    """The request with the duration after which a percentile stands on ten events on this host, and a line that says
-    what that takes. Raises UsageError where the percentile is none of the known ones, where the workload's rate is not
+    """Return the request with the duration after which a percentile stands on ten events on this host, and a line with
+    that duration. Raises UsageError where the percentile is none of the known ones, where the workload's rate is not
     known yet, or where it would take more than a day."""
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
@@ -106,7 +105,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """The newest whole run of the same workload, pace, duty, noise and kind of placement; None where there is none."""
+    """Return the newest whole run of the same workload, pace, duty, noise and kind of placement; None without one."""
     paced = interval_ns(request) if request.workload in PACED else None
     for run in reversed(list(runs)):
         if (
@@ -128,13 +127,13 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """By stalls where they decide, beyond p99; else by messages alone."""
+    """Compute by stalls where they decide, beyond p99; else by messages alone."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 
 
 def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
-    """The last percentile that so many messages are enough for, and all before it."""
+    """Return the last percentile for which so many messages are enough, as they are for all before it."""
     reached = None
     for percentile, need in needs:
         if messages < need.messages:

@@ -1,6 +1,6 @@
-"""The kernel's trace beside a run: recorded through the agent, block by block, and kept as one trace.
+"""Record the kernel's trace beside a run through the agent, block by block, and keep it as one trace.
 
-Nobody reads the buffer during a block. What a block leaves is read in the pause behind it, decoded by the agent.
+The buffer is not read during a block. Its content is read in the pause after the block, decoded by the agent.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
 
 CLOCKS = {"tsc": "x86-tsc", "clock_monotonic": "mono"}
-"""The benchmark's clock → the trace's: the same ticks, so that nothing has to be converted."""
+"""The benchmark's clock → the trace's clock with the same ticks, so that nothing has to be converted."""
 
 
 class Tracer(Protocol):
-    """What the agent does for a trace (``agent.client.AgentClient``). All raise HostError."""
+    """Record a trace through the agent (``agent.client.AgentClient``). All methods raise HostError."""
 
     def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
     def evidence_start(self) -> None: ...
@@ -34,7 +34,7 @@ class Tracer(Protocol):
 
 
 class TraceWitness:
-    """Records a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
+    """Record a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
 
     A trace that cannot be had, or breaks off, does not end a run: ``why_not`` says what happened, and the run goes on
     without it.
@@ -113,20 +113,20 @@ class TraceWitness:
             self._on = False
 
     def end(self) -> None:
-        """Take the trace away from the kernel."""
+        """End the kernel's trace."""
         if self._info is not None:
             with self._failing():
                 self._tracer.evidence_end()
         self._on = False
 
     def trace(self) -> RunTrace | None:
-        """What was recorded; None where not one block was."""
+        """Return what was recorded; None where not one block was."""
         if self._info is None or not self._blocks:
             return None
         return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
 
     def notes(self) -> dict[str, str]:
-        """What a run has to say of its trace."""
+        """Return a run's notes on its trace."""
         if self.why_not:
             count = len(self._blocks)
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
@@ -137,8 +137,8 @@ class TraceWitness:
 
 
 class Evidence:
-    """The trace of one run, where it was asked for, and beside it what can be counted without any rights: that is all
-    there is where no trace is to be had."""
+    """Collect the evidence of one run: the trace, where it was asked for, and counters that need no rights. Without a
+    trace the counters are all there is."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted
@@ -151,11 +151,11 @@ class Evidence:
         if wanted:
             try:
                 if tracer is None:
-                    raise HostError("nobody is here to ask the kernel for it")
+                    raise HostError("there is no agent to ask the kernel for it")
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
-                # A report on what was counted has advice of its own.
+                # A report on counters has advice of its own.
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
@@ -176,7 +176,7 @@ class Evidence:
         return self._trace.trace() if self._trace is not None else None
 
     def counters(self) -> Counters | None:
-        """What was counted of a run without a trace."""
+        """Return the counters of a run without a trace."""
         if self._counting is None or self.trace() is not None:
             return None
         why = self._refusal or (self._trace.why_not if self._trace is not None else "")
@@ -192,7 +192,7 @@ class Evidence:
 
 
 class _Counted:
-    """Counts from before the first block on, and lets the trace's witness, where there is one, see the blocks."""
+    """Count from before the first block on, and pass each block to the trace's witness, if there is one."""
 
     def __init__(self, counting: Counting, trace: TraceWitness | None) -> None:
         self._counting = counting

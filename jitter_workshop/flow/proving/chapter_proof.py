@@ -1,4 +1,4 @@
-"""Which proof a chapter offers at its compare step: of what it changes, measured as its second run was."""
+"""Offer a chapter's proof at its compare step: of its change, measured as its second run was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
-    """Why there is nothing to prove in a chapter here, a sentence without its full stop; "" where there is."""
+    """Return the reason why a chapter has nothing to prove here, a sentence without its full stop; "" where it has."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
     if walk.rehearsed:
@@ -24,14 +24,14 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     if chapter.reboot:
         return "boot parameters take effect with a boot, and a proof makes and gives back within seconds"
     if chapter.changes == "placement" and first.placement == again.placement:
-        return "both of its runs are placed alike: what they differ by is what was measured, not a change"
+        return "both of its runs are placed alike: they differ in what was measured, not by a change"
     return ""
 
 
 def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
-    """Who proves what a chapter changes. Its settings count that are to be made here, or stand by this workshop; the
-    workload, the duty, the noise and the CPUs are those of its second run. Raises HostError where there is nothing to
-    prove, UsageError."""
+    """Return the prover of a chapter's change. It proves the chapter's settings that are to be made here, or that this
+    workshop applied; workload, duty, noise and CPUs are those of the chapter's second run. Raises HostError where there
+    is nothing to prove, UsageError."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
@@ -48,20 +48,20 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 
 
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
-    """The chapter's newest proof of which there is something to tell, from whenever it was made in this session."""
+    """Return the chapter's newest proof in this session, however old; None where there is none."""
     ours = _key(workshop, walk)
     found = [proof for proof in workshop._context.handle.proofs() if proof.chapter == ours]
     return found[-1] if found else None
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """After a proof: what stood before it does not stand any more. It stays among what can be applied again."""
+    """Update the session after a proof: settings from before it do not stand any more, but can be applied again."""
     if walk.chapter.changes == "tunables":
         workshop._context.note_stack()
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """The chapter's tunables that would change something, or stand already. Raises HostError where none does."""
+    """Return the chapter's tunables that would change something, or stand already. Raises HostError for none."""
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:
@@ -73,5 +73,5 @@ def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
 
 
 def _key(workshop: Workshop, walk: ChapterSession) -> str:
-    """Under which the chapter's proofs are kept: two courses may have chapters of the same id."""
+    """Return the key under which the chapter's proofs are kept: two courses may have chapters of the same id."""
     return key_of(workshop.course.id, walk.chapter.id)

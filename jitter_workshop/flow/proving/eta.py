@@ -1,4 +1,4 @@
-"""How long a proof still takes."""
+"""Estimate the time that a proof still takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jitter_workshop.model.proof import PLACEMENT
 
 
 class Times:
-    """By estimate at first, then by what runs and changes took."""
+    """Estimate at first, then use the times that runs and changes took."""
 
     def __init__(self, drawn: Drawn) -> None:
         self._of = 2 * drawn.plan.rounds
@@ -28,7 +28,7 @@ class Times:
         self._runs.append(seconds)
 
     def left(self, done: int) -> float:
-        """Of what begins with run ``done``."""
+        """Return the seconds that remain when run ``done`` begins."""
         run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
         change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
         return (self._of - done) * (run_s + change_s / 2)

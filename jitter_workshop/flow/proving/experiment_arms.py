@@ -1,7 +1,7 @@
-"""The two sides of a proof: how a host comes to be with and without a change, and what is measured on either.
+"""Bring a host to the two sides of a proof, with and without a change, and name what is measured on each.
 
-Threads placed against threads left to the scheduler need nothing but two requests; settings are made by the agent as a
-lease before each run with them, exactly those that were shown, and given back right after it.
+To compare placed threads with threads left to the scheduler, two requests are enough. Settings are made by the agent as
+a lease before each run with them, exactly those that were shown, and given back right after it.
 """
 
 from __future__ import annotations
@@ -29,38 +29,40 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides(Protocol):
-    """``standing``: whether something may be set now that has to be given back."""
+    """Set and give back the two sides of a proof. ``standing``: True if something may be set that must be given
+    back."""
 
     @property
     def standing(self) -> bool: ...
 
     def request(self, side: SideName) -> MeasureRequest:
-        """What is measured on a side."""
+        """Return the measurement of a side."""
 
     def begin(self) -> None:
-        """Bring the host to the side without the change, and see that it can be changed. Raises HostError."""
+        """Bring the host to the side without the change, and check that it can be changed. Raises HostError."""
 
     def apply(self) -> None:
-        """Bring it to the other side. Raises HostError where not all of it can be had, with some of it standing."""
+        """Bring the host to the other side. Raises HostError where only a part of it can be had, which then stands."""
 
     def drifted(self) -> str:
-        """Whether what was set does not stand any more: a sentence, or ""."""
+        """Return a sentence where a setting does not stand any more, else ""."""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        """Back to the side without; what could not be given back. Raises HostError where nobody could be asked."""
+        """Go back to the side without the change; return what could not be given back. Raises HostError without an
+        agent."""
 
     def strange(self) -> tuple[LeftAlone, ...]:
-        """What the host says otherwise than it did before the proof, while nothing of the change stands."""
+        """Return the values of the host that differ from those before the proof, while nothing of the change stands."""
 
     def spoiled(self, without: Run, with_it: Run) -> str:
-        """Why two runs are not the two sides of one round, or ""."""
+        """Return the reason why two runs are not the two sides of one round, or ""."""
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the proof should know of how the sides were made."""
+        """Return notes for the reader of the proof on how the sides were made."""
 
 
 class PlacementSides:
-    """Threads placed (``with_it``) against the scheduler left free."""
+    """Compare threads that are placed (``with_it``) with threads that the scheduler may move."""
 
     def __init__(self, with_it: MeasureRequest) -> None:
         self._with = with_it
@@ -103,8 +105,8 @@ class PlacementSides:
 
 
 class TunableSides:
-    """Settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: what was shown of them, for the CPUs
-    ``hot``; ``request``: what is measured, on the same CPUs on both sides."""
+    """Compare settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: their changes as shown, for the
+    CPUs ``hot``; ``request``: the measurement, on the same CPUs on both sides."""
 
     def __init__(
         self,
@@ -140,9 +142,9 @@ class TunableSides:
         fresh = self._agent_session.plan(self._words, self._hot)
         other = _other_plan(self._changes, fresh.changes)
         if other:
-            raise HostError(f"what would be written is not what was shown any more: {other}", _AGAIN)
-        # Made and given back once for nothing: what fails is told before anything is measured, and the agent and its
-        # heartbeat are there on both sides of every round.
+            raise HostError(f"the writes are not what was shown any more: {other}", _AGAIN)
+        # Make and give back the change once before the first run: an error shows before anything is measured, and the
+        # agent and its heartbeat run on both sides of every round.
         self.apply()
         drifted = self.drifted()
         self._must_be_back(self.give_back())
@@ -160,10 +162,10 @@ class TunableSides:
         missing = [c for c in self._changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, 120)
-            raise HostError(f"{where} was set meanwhile by somebody else, to what was to be proven", _AGAIN)
+            raise HostError(f"{where} was set to the value to prove by another program or user", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self._changes):
-            # What would be written still is of tasks that began after the plan was shown: nobody agreed to those.
+            # The rest would be written to tasks that began after the plan was shown: the user has not agreed to those.
             rest = self._agent_session.plan(self._words, self._hot).changes
             self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
@@ -201,7 +203,7 @@ class TunableSides:
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):
-            self._notes["the two sides were not measured on the same CPUs: the place is a part of what differs"] = None
+            self._notes["the two sides were not measured on the same CPUs: the CPUs are part of the difference"] = None
         return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, self._ids)
 
     def notes(self) -> tuple[str, ...]:
@@ -243,7 +245,7 @@ class TunableSides:
 
 
 def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
-    """The first path on which two plans differ, "" for none. Tasks come and go, which is no difference."""
+    """Return the first path on which two plans differ, "" for none. Tasks come and go, which is no difference."""
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
@@ -258,7 +260,8 @@ def _unlike(without: Run, with_it: Run) -> str:
 
 
 def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
-    """Why what this tool had set during two runs is not the same but for ``ids``, which stood in the second alone."""
+    """Return how the settings in effect differ between two runs, apart from ``ids``, which stood in the second alone;
+    "" for no difference."""
     stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
     if early:

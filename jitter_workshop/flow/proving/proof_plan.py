@@ -1,4 +1,4 @@
-"""What a proof would do, before it does it: the exact writes, what is measured where, and what it costs."""
+"""Plan a proof before it runs: the exact writes, the measurement with its CPUs, and the time it takes."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 START_S = 1.0
-"""About so long a run takes beside its blocks: the child starts, calibrates, locks memory, and ends (measured)."""
+"""Seconds that a run takes beside its blocks: the child starts, calibrates, locks memory, and ends (measured)."""
 BETWEEN_S = 0.11
-"""And about so long lies between two blocks."""
+"""Seconds between two blocks."""
 CHANGE_S = 0.5
-"""A change made and given back; corrected by the first one."""
+"""Seconds to make a change and give it back; corrected by the first one."""
 
 HERE = Path("/")
 
 
 @dataclass(frozen=True)
 class ProveRequest:
-    """What a person asks for. ``words``: ``ID`` and ``ID=VALUE``; none, or ``placement``: threads placed against the
+    """Hold what a user asks for. ``words``: ``ID`` and ``ID=VALUE``; none, or ``placement``: threads placed against the
     scheduler left free. ``workload`` None: the ring where two CPUs may measure, else ``spin``. ``duration_s``: of each
     run, instead of the preset's. ``seed``: of the order; None: drawn. ``cpus``: the hot ones, a list.
 
-    ``like``: what a chapter measures; its workload, placement, noise, duty, pacing and priority are taken, and the CPUs
+    ``like``: a chapter's measurement; its workload, placement, noise, duty, pacing and priority are taken, and the CPUs
     that its learner chose. ``wait_s``: how long to queue for the host's turn.
     """
 
@@ -67,14 +67,14 @@ class ProveRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A plan and the sides that it is made with."""
+    """Hold a plan and the sides that it is made with."""
 
     plan: ProofPlan
     sides: Sides
 
 
 def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
-    """The plan of a proof on this host. Reads only; where settings are to be proven the agent is asked what root sees.
+    """Return the plan of a proof on this host. Reads only; for settings it asks the agent for the plan as root sees it.
 
     Raises UsageError and HostError, each with what to do.
     """
@@ -93,14 +93,14 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
-    """Of one run: the time of its blocks, and about how long it takes in all."""
+    """Return the time of one run's blocks, and about how long the whole run takes, in seconds."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
     return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
-    """What is measured, but for the CPUs. What was asked of another workload than this one falls away."""
+    """Return the measurement without its CPUs. Values of ``like`` that belong to another workload are dropped."""
     like = request.like or MeasureRequest()
     if workload != like.workload:
         like = MeasureRequest(placement=like.placement, noise=like.noise, sched_priority=like.sched_priority)
@@ -170,7 +170,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     view = plan_on(root, topology, base, isolated)
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
-        base = dataclasses.replace(base, no_journaller=True)  # one thread more on one side would be no proof
+        base = dataclasses.replace(base, no_journaller=True)  # both sides must have the same threads
     notices = [view.text, *_host_notices(root, topology), *_beside(root, frozenset())]
     return _planned(request, PlacementSides(base), PLACEMENT, hot, view.changes, notices, 0.0)
 
@@ -186,7 +186,7 @@ def _listed(text: str) -> tuple[int, ...]:
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """The same on CPUs that were named: the threads in their order."""
+    """Return the same measurement on the named CPUs: the threads in their order."""
     most = 3 if base.workload == "ring" else 2 if base.workload in TWO_THREADS else 1
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
@@ -228,7 +228,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
         notices += [agent_session.notice] if agent_session.notice else []
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
-        notices.append(f"What stands now of {names} is given back first, and does not stand at the end.")
+        notices.append(f"The present setting of {names} is given back first, and does not stand at the end.")
     notices += [*_host_notices(root, topology), *_beside(root, ids)]
     measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
@@ -238,7 +238,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
 
 
 def _must_be_quick(one: Wanted) -> None:
-    """Raises HostError for what no round could set and give back."""
+    """Raise HostError for a setting that no round could set and give back."""
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
@@ -250,7 +250,7 @@ def _must_be_quick(one: Wanted) -> None:
 
 
 def _must_change(plan: Plan) -> None:
-    """Raises HostError where a tunable of a plan would change nothing: then there is nothing to prove of it."""
+    """Raise HostError where a tunable of a plan would change nothing: then there is nothing to prove of it."""
     left_out = [one for one in plan.skipped if not one.partly]
     if not left_out:
         return
@@ -266,8 +266,8 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """What stands of these tunables and is our own lease. Raises HostError where it is somebody else's: a change must
-    not be proven against itself."""
+    """Return the entries of these tunables that stand as our own lease. Raises HostError for entries of another owner:
+    a change must not be proven against itself."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
@@ -279,8 +279,8 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raises HostError where what stands of ours has another value than the one to prove: what would be written once
-    it is given back is not known before that."""
+    """Raise HostError where a standing tunable of ours has another value than the one to prove: its writes are not
+    known until it is given back."""
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
         tunable = find(one.id)
@@ -290,7 +290,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 
 
 def _change_of(entry: Entry) -> Change:
-    """The change that would be made again once this is given back."""
+    """Return the change that would be made again once this entry is given back."""
     tunable = find(entry.tunable)
     return Change(
         n=entry.n,
@@ -310,8 +310,8 @@ def _change_of(entry: Entry) -> Change:
 def _measured(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """What is measured while settings change, on CPUs that are the same on both sides, and a sentence on how that came
-    to be, or "". Raises HostError, UsageError."""
+    """Return the measurement while settings change, on the same CPUs for both sides, and a sentence on the choice, or
+    "". Raises HostError, UsageError."""
     asked = request.workload or (request.like.workload if request.like is not None else "ring")
     why = ""
     walled = "isolation" in ids and len(hot) < 2
@@ -333,7 +333,7 @@ def _measured(
 
 
 def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSet) -> MeasureRequest:
-    """On the hot CPUs, each thread on one that is named: a setting may change what the placement would choose."""
+    """Pin each thread to a named hot CPU: a setting may change what the placement would choose."""
     usable = with_allowed(topology, own_cpus(root))
     isolated = read_isolation(root).isolated | own_cpus(root)
     pair = base.workload in TWO_THREADS
@@ -361,6 +361,6 @@ def _host_notices(root: HostRoot, topology: Topology) -> tuple[str, ...]:
 
 
 def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """What else this tool has set, which stands on both sides."""
+    """Return a sentence on the other settings of this tool, which stand on both sides."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
-    return (f"On both sides stands what is applied already: {', '.join(others)}.",) if others else ()
+    return (f"Both sides keep what is applied already: {', '.join(others)}.",) if others else ()

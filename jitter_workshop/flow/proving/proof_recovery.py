@@ -1,4 +1,4 @@
-"""Proofs that ended with something still standing, or in a kill: what became of the host since is written down."""
+"""Settle proofs that ended with something still standing, or in a kill: record the host's state since then."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NOT_KNOWN = "whether all of it was given back is not known here: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Write down of proofs whose process was killed that they have ended, and of all that were not given back whether
-    their change still stands: where this is the host that they were made on, and by its journal."""
+    """Record that proofs whose process was killed have ended, and for all proofs that were not given back whether their
+    change still stands. It goes by this host's journal, and only on the host that they were made on."""
     waiting = [proof for proof in session.proofs() if proof.ended_at and not proof.restored]
     if session.read_only or not waiting:
         return
@@ -32,13 +32,13 @@ def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
     for proof in waiting:
         settled = _settled(proof, why, root)
         if settled != proof or proof.stopped == CUT_OFF:
-            # On a full disk it is told again at the next look.
+            # On a full disk it is recorded at the next call.
             with contextlib.suppress(SessionError):
                 session.add_proof(settled)
 
 
 def stands(subject: str, root: HostRoot) -> bool:
-    """Whether the journal of a host says that something stands of what a proof sets."""
+    """Return True if a host's journal has a standing change of a proof's tunables."""
     names = {word.partition("=")[0] for word in subject.split()}
     return any(entry.tunable in names for entry in standing(root))
 
@@ -57,7 +57,7 @@ def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
 
 
 def _elsewhere(session: OpenSession, root: HostRoot) -> str:
-    """Why what this host's journal says is not about the session, or ""."""
+    """Return the reason why this host's journal does not concern the session, or ""."""
     if session.session.recorded:
         return "the session is about a recorded host"
     try:

@@ -1,7 +1,7 @@
-"""Proving a change: rounds of a run without it and a run with it, in an order drawn by chance, given back at the end.
+"""Prove a change: rounds of a run without it and a run with it, in an order drawn by chance, given back at the end.
 
-The host's turn is held for all of it, so that nobody measures while settings come and go. What is finished is written
-down after each round; whatever ends a proof early, the rounds that are there are judged and told.
+The host's turn is held for all of it, so that no other measurement runs while settings come and go. Finished rounds are
+kept after each round: however a proof ends, the rounds so far are judged and reported.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class ProofStep:
-    """The run that begins: ``number`` (from 0) ``of`` all, of ``round`` (from 0); ``left_s``: of the whole proof."""
+    """Hold the run that begins: ``number`` (from 0) ``of`` all, of ``round`` (from 0); ``left_s``: of the whole
+    proof."""
 
     number: int
     of: int
@@ -64,26 +65,26 @@ class ProofStep:
 
 
 class ProofObserver(Protocol):
-    """Told on the thread that proves, never during a block."""
+    """Watch a proof. The methods are called on the proof's thread, never during a block."""
 
     def side_begins(self, step: ProofStep) -> RunObserver:
-        """A run is about to begin; who watches it."""
+        """Return the observer of the run that is about to begin."""
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
-        """The rounds so far. They are not judged yet."""
+        """Take the rounds so far. They are not judged yet."""
 
     def restoring(self) -> None:
-        """No run follows any more; what was set is given back."""
+        """Note that no run follows and that the settings are given back."""
 
 
 class Prover:
-    """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns.
-    ``not_kept``: why the session does not have all of what ``prove`` returned, a sentence, or ""."""
+    """Run one proof: call ``plan`` any number of times, then ``prove`` once, on a thread that lives until it returns.
+    ``not_kept``: why the session does not have all that ``prove`` returned, a sentence, or ""."""
 
     def __init__(
         self, request: ProveRequest, session: OpenSession, agent_session: AgentSession, place: Place | None = None
     ) -> None:
-        """``place`` puts a measuring process on isolated CPUs; None: ``agent_session`` does."""
+        """Hold the request. ``place`` puts a measuring process on isolated CPUs; None: ``agent_session`` does."""
         self._request = request
         self._session = session
         self._agent_session = agent_session
@@ -92,12 +93,12 @@ class Prover:
         self.not_kept = ""
 
     def plan(self) -> ProofPlan:
-        """What would be done, read now; nothing is changed. Where settings are to be proven root's rights are asked
-        for: root sees more. Raises UsageError, HostError, SessionError."""
+        """Return what would be done, read now; nothing is changed. To prove settings it asks for root's rights, because
+        root sees more. Raises UsageError, HostError, SessionError."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
-        # On a class host the turn lends the hot CPUs: without it there is nothing to plan for.
+        # A class host lends its hot CPUs only with the turn: without it there is nothing to plan for.
         in_class = need_turn(self._agent_session)
         settle_cut_off(self._session)
         self._drawn = draw(self._request, self._agent_session)
@@ -116,9 +117,9 @@ class Prover:
         """Do what was ``shown``, and keep it in the session; the host is given back whatever happens. ``queued``: as in
         ``flow.measuring.measure.measure``.
 
-        A proof that was stopped is returned like any other (``complete`` False, ``stopped`` says why). Only where not
-        one round was finished and nothing is left to restore it raises: Cancelled where ``cancel`` was pressed, else
-        what kept it from beginning (HostError, BusyError, MeasureError, …).
+        A stopped proof is returned like any other (``complete`` False, ``stopped`` says why). It raises only if no
+        round was finished and nothing is left to restore: Cancelled where ``cancel`` was pressed, else the error that
+        kept it from beginning (HostError, BusyError, MeasureError, …).
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
@@ -147,11 +148,11 @@ class Prover:
 
 
 class _Spoiled(Exception):
-    """A round that does not count; the message says why."""
+    """Report a round that does not count; the message says why."""
 
 
 def _too_short(plan: ProofPlan) -> str:
-    """That a proof is longer than the rest of the turn, in a sentence; "" where it fits."""
+    """Return a sentence where a proof is longer than the rest of the turn; "" where it fits."""
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or plan.total_s <= left:
         return ""
@@ -160,8 +161,8 @@ def _too_short(plan: ProofPlan) -> str:
 
 
 class _Series:
-    """The rounds of one proof. ``turn_lost``: why the turn of a class host is over, "" while it goes on. ``not_kept``:
-    why the session does not have it, or ""."""
+    """Make the rounds of one proof. ``turn_lost``: returns why the turn of a class host is over, "" while it goes on.
+    ``not_kept``: why the session does not have the proof, or ""."""
 
     def __init__(
         self,
@@ -200,14 +201,14 @@ class _Series:
             for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
                 self._round(number, order)
         except WorkshopError as error:
-            # What fails when the turn ends, fails because it has: the machine is given back by then.
+            # An error at the end of the turn comes from that end: the machine is given back by then.
             over = "" if isinstance(error, TurnOver) else self._turn_lost()
             cause = TurnOver(over) if over else error
         finally:
             self._give_back()
         back = self._all_back()
         if back:
-            # Nothing of ours stands: what the host says otherwise is somebody else's, and the reader is to know.
+            # Nothing of ours stands: other values on the host were set by others, and the reader has to know.
             self._left_alone = self._sides.strange()
         if cause is not None and not self._rounds and back:
             raise cause
@@ -229,7 +230,7 @@ class _Series:
             except _Spoiled as spoiled:
                 if len(self._left_out) >= MOST_LEFT_OUT:
                     raise HostError(
-                        f"the host changes while it is measured: {spoiled}", "prove it when nobody else changes it"
+                        f"the host changes while it is measured: {spoiled}", "prove it while nothing else changes it"
                     ) from None
                 self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
         self._first = self._first or without
@@ -239,12 +240,13 @@ class _Series:
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
-        """Both runs of a round, without and with. Raises _Spoiled where they are not two sides of one thing."""
+        """Return both runs of a round, without and with. Raises _Spoiled where they are not the two sides of one
+        round."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
         why = self._sides.spoiled(made["without"], made["with"])
         if not why and self._first is not None:
-            # Rounds of another clock, say, can be told of neither side.
+            # A round with another clock, for example, cannot be compared with the others.
             why = "; ".join(differences(self._first, made["without"]))
         if why:
             raise _Spoiled(why)
@@ -283,33 +285,33 @@ class _Series:
     # -- giving back ---------------------------------------------------------------------------------------------------
 
     def _take_back(self) -> None:
-        """After a run with the change. Raises HostError where a part of it stays."""
+        """Give back after a run with the change. Raises HostError where a part of it stays."""
         self._left_alone = self._sides.give_back()
         if self._left_alone:
             left = self._left_alone[0]
             raise HostError(f"{left.tunable} could not be given back: {clean(left.reason, 300)}")
 
     def _give_back(self) -> None:
-        """At the end, however it came. Raises only what the observer raises, and not before all is given back."""
+        """Give back at the end of the proof. Raises only the observer's errors, and only after all is given back."""
         try:
             self._observer.restoring()
         finally:
             try:
                 self._left_alone = (*self._left_alone, *self._sides.give_back())
             except WorkshopError as error:
-                self._trouble.append(f"what stood was not given back: {error.sentence()}")
+                self._trouble.append(f"the change was not given back: {error.sentence()}")
 
     def _all_back(self) -> bool:
         return not (self._left_alone or self._trouble or self._sides.standing or self._still())
 
     def _still(self) -> bool:
-        """Whether the journal says that something of the change stands."""
+        """Return True if something of the change stands by the journal."""
         return stands(self._plan.subject, HostRoot(proof_plan.HERE))
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
     def _under_way(self) -> Proof:
-        """What there is so far. Not known to be given back: who reads this again is somebody after a kill."""
+        """Return the proof so far, marked as not given back: it is read again only after a kill."""
         return dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False)
 
     def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
@@ -344,7 +346,7 @@ class _Series:
                 self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
 
     def _company(self) -> tuple[str, ...]:
-        """The runs that somebody else's tasks disturbed; they count."""
+        """Return a note on the runs that other tasks disturbed; they count."""
         if not self._disturbed:
             return ()
         named = ", ".join(self._disturbed[:_NAMED])
@@ -353,10 +355,10 @@ class _Series:
         return (f"other tasks used the measured CPUs in {runs}, which count: round {named}{more}",)
 
     def _early(self) -> tuple[str, ...]:
-        """What to think of a proof that a person ended when it could tell already."""
+        """Return a warning for a proof that was stopped when it could already have a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        return ("who stops as soon as a line claims something claims too often: decide how many rounds first",)
+        return ("stopping as soon as a line claims something claims too often: decide how many rounds first",)
 
 
 def _drifted_without(strange: Sequence[LeftAlone]) -> str:
@@ -368,12 +370,12 @@ def _drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """The same sentence once, with how often."""
+    """Return each sentence once, with how often it came."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 
 def _why(cause: WorkshopError) -> str:
-    """Why a proof ended early, for its reader."""
+    """Return the reason why a proof ended early, for its reader."""
     if isinstance(cause, TurnOver):
         return f"the turn ended: {clean(cause.why, 200)}"
     if isinstance(cause, Cancelled):

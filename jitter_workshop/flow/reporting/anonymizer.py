@@ -1,9 +1,11 @@
-"""A report for others: without the names of hosts, users and other people's tasks. A pure function of the document.
+"""Make a report for others: without the names of hosts, users and other people's tasks. A pure function of the
+document.
 
 Text that people or other hosts chose (labels, the session's name, imports, paths that are not the system's, arguments
-of options) is replaced altogether: no list of names could be complete. Sentences of ours have a name where a field has
-it, too: they are made again from the field, or its exact words are replaced; where neither can be, they are left out.
-What is the kernel's own stays (``flow.reporting.task_names``): who took the time is what a report is for.
+of options) is always replaced: no list of names could be complete. Our own sentences may hold a name that a field has,
+too: they are made again from the field, or the exact words are replaced. Where neither is possible, the sentence is
+left out. The kernel's own names stay (``flow.reporting.task_names``): a report is there to say which task took the
+time.
 """
 
 from __future__ import annotations
@@ -32,20 +34,20 @@ from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.text import evidence as evidence_text
 
 PRIVATE_NOTE = (
-    "names of hosts, users and tasks, labels, paths and what else people named are replaced; the raw data, which have "
-    "them, are left out"
+    "names of hosts, users and tasks, labels, paths and all other names that people chose are replaced; the raw data, "
+    "which hold them, are left out"
 )
 LEFT_OUT = "(left out: it may name a task)"
 SESSION, PATH = "session", "PATH"
 LISTING = "user-tasks"
 """The check that lists processes."""
 _UNSAID = frozenset({"reason", "stopped", "sentence"})
-"""Fields in whose sentences a task may be named that no field of theirs has."""
+"""Fields whose sentences may name a task that stands in no other field."""
 
 T = TypeVar("T")
 
 _NAMELESS = Judgement | HistogramSummary | Standing | Stalls
-"""Thousands of figures in a large report, and the tool's own words."""
+"""Records to skip: thousands of figures in a large report, and the tool's own words."""
 
 AROUND = "around"
 _NAMING_KINDS = frozenset({"task", "migration"})
@@ -60,10 +62,10 @@ _AS_THEY_ARE = frozenset(_OWN_WORDS.split())
 """Fields of the tool's own words, ids and times."""
 
 _VERSIONS = frozenset({"kernel", "cpu_model"})
-"""Fields in which what looks like an address is a version."""
+"""Fields in which text like an address is a version."""
 
 _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
-"""Fields in whose sentences a host is named."""
+"""Fields whose sentences may name a host."""
 
 _SYSTEM = "proc|sys|dev|boot|etc|usr|lib|lib64|bin|sbin"
 _FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:)]+(?:/[^\s'\",;:)]*)+|/home\b)")
@@ -79,7 +81,7 @@ _NUMBERED = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a report tells of a host that others may not be meant to see, each in the order in which it is met."""
+    """Hold the private names of a report, each kind in the order in which it is met."""
 
     hosts: tuple[str, ...]
     users: tuple[str, ...]
@@ -87,7 +89,7 @@ class Names:
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
-    """The names of hosts, of users by their home folders, and of tasks neither the kernel's nor known services'.
+    """Return the names of hosts, of users by their home folders, and of tasks neither the kernel's nor known services'.
     ``hosts_beside``: hosts that sentences may name, too, such as the one on which the report is made."""
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
     users: dict[str, None] = {}
@@ -105,8 +107,8 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
-    """The document without these names and what people chose, MAC and IP addresses, UUIDs and serial numbers;
-    ``private`` is set, so that no raw data go with it. One that is private already comes back equal."""
+    """Return the document without these names and other chosen words, MAC and IP addresses, UUIDs and serial numbers.
+    ``private`` is set, so that no raw data go with it. A document that is private already comes back equal."""
     if document.private:
         return document
     made = _Anonymizer(document, *hosts_beside).document()
@@ -114,12 +116,13 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs for the formats that are made of them, under the names that the report ``document`` for others has."""
+    """Return runs for the formats that are made of runs, with the names that the report ``document`` for others
+    uses."""
     return _Anonymizer(document).hidden(tuple(runs))
 
 
 def _task_of(value: object) -> str | None:
-    """The task that a part of a report names, or None."""
+    """Return the task that a part of a report names, or None."""
     if isinstance(value, ForeignLoad):
         return value.name
     if isinstance(value, Cause | Part | Slice | InterferingTask):
@@ -128,7 +131,7 @@ def _task_of(value: object) -> str | None:
 
 
 def _each(value: object) -> Iterator[object]:
-    """Every part of a document, from the outside in."""
+    """Yield every part of a document, from the outside in."""
     yield value
     if isinstance(value, dict):
         for one in value.values():
@@ -153,7 +156,8 @@ class _Anonymizer:
             for one in _each(document)
             if isinstance(one, Cause | Part | Slice | InterferingTask) and one.kind not in (AROUND, *_NAMING_KINDS)
         }
-        """What is around one of these is around an event of the kernel, also where a task has the same name."""
+        """The kernel's events: a time around one of these names is around the event, even if a task has the same
+        name."""
         self._labels = {run.id: f"run {i}" for i, run in enumerate(document.runs, 1) if run.label}
         either = "|".join(re.escape(n) for n in sorted(names.hosts, key=len, reverse=True))
         self._host_words = re.compile(rf"(?<![\w/.-])(?:{either})(?![\w/-])(?!\.\w)") if either else None
@@ -190,7 +194,7 @@ class _Anonymizer:
         )
 
     def hidden(self, value: T, field: str = "") -> T:
-        """The same with its names replaced."""
+        """Return the same value with its names replaced."""
         made: Any = value
         if isinstance(value, str):
             made = self._text(value, field)
@@ -222,7 +226,7 @@ class _Anonymizer:
         return made
 
     def _own(self, value: Any) -> dict[str, Any]:
-        """The fields of a record in which names stand as such."""
+        """Return the fields of a record that hold a name, replaced."""
         if isinstance(value, HostSummary):
             notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
             return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}
@@ -243,7 +247,7 @@ class _Anonymizer:
             known = self._tasks if around or _task_of(value) is not None else {}
             return {"name": known.get(value.name, value.name)}
         if isinstance(value, ExplainedStall):
-            # Who sent and who woke stands in no field, and may be named nowhere else.
+            # The notes name sender and waker, which stand in no field, and so may be private.
             return {"notes": (LEFT_OUT,) if value.notes else ()}
         if isinstance(value, CheckState):
             return {"reason": self._of_check(value.id, value.reason)}
@@ -256,12 +260,13 @@ class _Anonymizer:
         return {"command": _command(value.command)} if isinstance(value, Command) else {}
 
     def _of_check(self, ident: str, text: str) -> str:
-        # It lists processes, which stand in no field.
+        # The check lists processes, which stand in no field.
         listed = _LISTED.fullmatch(text) if ident == LISTING else None
         return self._or_left_out(listed[1] + (listed[2] or "") if listed is not None else text)
 
     def _or_left_out(self, text: str) -> str:
-        """A sentence of which no field says whom it names."""
+        """Return a sentence with its names replaced, or LEFT_OUT if it names a private task: no field holds that
+        name."""
         if self._task_words is not None and self._task_words.search(text):
             return LEFT_OUT
         return self._text(text, "notes")
@@ -295,7 +300,7 @@ class _Anonymizer:
 
 
 def _command(line: str) -> str:
-    """A line of shell without the arguments that people chose."""
+    """Return a line of shell without the arguments that people chose."""
     words = shlex.split(line)
     for at, word in enumerate(words):
         option, equals, given = word.partition("=")

@@ -1,4 +1,4 @@
-"""A report of a session as plain data: built once here, written by ``flow.reporting.formats``, which add nothing."""
+"""Build a report of a session as plain data; ``flow.reporting.formats`` write it and add nothing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def build(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> ReportDocument:
-    """The report of a session. Of a workshop its own host and course are taken, of a session that is open without one
-    ``root`` and the course in ``course_dir`` (None: the built-in one).
+    """Return the report of a session. A workshop brings its own host and course; an open session without a workshop
+    takes ``root`` and the course in ``course_dir`` (None: the built-in one).
 
-    ``runs``: ids of the runs that it is about, () for all of the session; then chapters and proofs are left out.
-    ``progress``: told what takes its time, the explaining of traces before all. Raises NothingToReport, SessionError,
+    ``runs``: ids of the runs to report, () for all of the session; with ids, chapters and proofs are left out.
+    ``progress``: called during slow work, mainly the explaining of traces. Raises NothingToReport, SessionError,
     LessonError, and what ``progress`` raises.
     """
     subject = subject_of(given, root, course_dir, runs, progress)
@@ -79,7 +79,7 @@ def build(
 
 
 class NothingToReport(SessionError):
-    """The session has no run."""
+    """Report that the session has no run."""
 
     title = "Nothing to report yet"
 
@@ -91,7 +91,7 @@ class NothingToReport(SessionError):
 
 
 def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[str]:
-    """The first lines: what is proven and what is not, what was walked, what stands. No more than the data says."""
+    """Yield the first lines: proofs, runs, chapters and standing settings. They claim no more than the data."""
     if subject.recorded:
         looked = "" if subject.runs else ": it was looked at, and nothing was measured on it"
         yield f"This is about a recorded host, {subject.recorded}{looked}."
@@ -138,7 +138,8 @@ def _measured(subject: Subject) -> str:
 
 
 def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
-    """Every host that runs were made on, newest first; one is another where something of it differs that stays."""
+    """Return every host that runs were made on, newest first. Two hosts are the same if their lasting facts are
+    equal."""
     found: dict[tuple[object, ...], HostSummary] = {}
     for run in reversed(subject.runs):
         if not run.host:

@@ -1,4 +1,4 @@
-"""A report's culprits: who stole the time of the runs that it shows, by their traces, or what counters allow."""
+"""Collect a report's culprits: the causes of its runs' stalls, by their traces or, without one, by counters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from jitter_workshop.report.text import counters as counters_text
 from jitter_workshop.report.text import evidence as evidence_text
 
 TOP_STALLS = 5
-"""How many of a run's worst stalls a report has; 'explain' shows as many as one asks for."""
+"""Number of a run's worst stalls in a report; 'explain' shows as many as the user asks for."""
 
 
 def culprits(subject: Subject) -> tuple[Culprits, ...]:
-    """Of each chapter's explained run and the newest run with evidence (of all that were picked, where some were), in
-    the order in which they were made."""
+    """Return the culprits of each chapter's explained run and of the newest run with evidence, oldest run first. Where
+    runs were picked, return those of all picked runs with evidence."""
     wanted = _wanted(subject)
     return tuple(_of(subject, run, number, len(wanted)) for number, run in enumerate(wanted, 1))
 
@@ -29,7 +29,7 @@ def culprits(subject: Subject) -> tuple[Culprits, ...]:
 def _wanted(subject: Subject) -> list[Run]:
     told = [run for run in subject.runs if _has_evidence(subject, run)]
     if not told:
-        asked = "no run was measured with --evidence, so nobody is named" if subject.runs else "nothing was measured"
+        asked = "no run was measured with --evidence, so no task is named" if subject.runs else "nothing was measured"
         subject.notes.setdefault("culprits", asked)
         return []
     if subject.chosen:

@@ -1,4 +1,5 @@
-"""A report's chapters: what was guessed, measured, set and learnt, as the session keeps it. Nothing is judged anew."""
+"""Collect a report's chapters: guesses, runs, settings and lessons, as the session keeps them. It judges nothing
+anew."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 
 def chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
-    """The chapters that were begun, in the order of the course. Those of another course are named in ``notes``."""
+    """Return the chapters that were begun, in the order of the course. Those of another course stand in ``notes``."""
     if strangers := _of_other_courses(subject):
         subject.notes["chapters"] = strangers
     return tuple(_chapter(subject, walk) for walk in subject.walks())
@@ -28,7 +29,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
     comparison, text = None, ""
     if first is not None and second is not None:
         view = compare_runs(first, second)
-        # Where nothing was set because all was good already, to say that it was not set would mislead.
+        # Where all was good and nothing had to be set, a note that nothing was set would mislead.
         strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
         comparison, text = view.comparison, " ".join([*strayed, view.headline])
     return ReportedChapter(
@@ -49,7 +50,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
 
 
 def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
-    """What was guessed, in words; "" for nothing."""
+    """Return the guess in words; "" for none."""
     task = walk.chapter.prediction
     if prediction is None or task is None:
         return ""
@@ -61,14 +62,14 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 
 def _of_other_courses(subject: Subject) -> str:
-    """In a sentence, chapters that this course does not have; "" for none."""
+    """Return a sentence with the chapters that this course does not have; "" for none."""
     course = subject.workshop.course
     known = {key_of(course.id, chapter.id) for chapter in course.chapters}
     strange = list(_strange(subject, known))
     if subject.chosen or not strange:
         return ""
     names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
-    return f"of another course, so not told here (name it with --course): {names}"
+    return f"of another course, so not shown here (name it with --course): {names}"
 
 
 def _strange(subject: Subject, known: set[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How to get there again: lines of shell, safe to paste whatever labels and names were chosen."""
+"""Write the commands that repeat a session: lines of shell, safe to paste whatever labels and names were chosen."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.paths import APP
 
 _TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
-"""What a tunable looks like. A session's files may have been edited, or be somebody else's: 'apply -- COMMAND' would
-run what they say."""
+"""The form of a tunable. A session's files may be edited, or come from another person: 'apply -- COMMAND' would run
+their text."""
 _NEARLY = 0.02
 WORD_LIMIT = 4_096
-"""A path may be as long."""
+"""Characters of a word: a path may be as long."""
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
-    """Of all that the report shows: the host's status, each run that a chart has, with what was applied then, the
-    comparisons, the proofs, and the report. The same line is not said twice."""
+    """Return the commands for all that the report shows: the host's status, each run that a chart has, with the
+    settings of that time, the comparisons, the proofs, and the report. No line comes twice."""
     found: dict[str, Command] = {}
     for one in _all(subject):
         found.setdefault(one.command, one)
@@ -34,12 +34,12 @@ def commands(subject: Subject) -> tuple[Command, ...]:
 
 
 def line(*words: str) -> str:
-    """One line of shell; each word is one word for the shell, and on one line."""
+    """Return one line of shell; each word is one word for the shell, and on one line."""
     return shlex.join([APP, *(clean(word, WORD_LIMIT) for word in words)])
 
 
 def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
-    """The words of ``measure`` that ask for a run like this one; what is the default is left out."""
+    """Return the words of ``measure`` that ask for a run like this one, without the defaults."""
     words = ["measure"]
     words += _option("--workload", run.workload) if run.workload != "ring" else []
     words += _option("--label", clean(run.label, LABEL_LIMIT)) if run.label else []
@@ -62,12 +62,12 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
 
 
 def _option(name: str, value: str) -> list[str]:
-    """An option with its value, also one that looks like an option itself."""
+    """Return an option with its value; the value may look like an option itself."""
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 def _seconds(measured_s: float) -> str:
-    """The length that was asked for: blocks always take a little longer, so the shortest number that is nearly it."""
+    """Return the length that was asked for: the shortest number close to it, as blocks always take a little longer."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:
@@ -103,11 +103,11 @@ def _all(subject: Subject) -> Iterator[Command]:
             yield proving(proof, first)
     ident = subject.session.id
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
-    yield Command(line("report", "--session", ident, *picked, *root), "this report, as things stand then")
+    yield Command(line("report", "--session", ident, *picked, *root), "this report again, with the state at that time")
 
 
 def _root(subject: Subject) -> list[str]:
-    """Where the recorded host lies that it is about."""
+    """Return the option that names the report's recorded host, [] for a live one."""
     return ["--root", str(subject.root.root)] if subject.root.recorded else []
 
 
@@ -121,7 +121,7 @@ def _chapters(subject: Subject) -> Iterator[Command]:
 
 
 def _runs(subject: Subject) -> Iterator[Command]:
-    """Each run that is drawn, those that were made under the same settings together."""
+    """Yield each run that is drawn; runs that were made under the same settings come together."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in subject.runs:
         if run.id in subject.drawn:
@@ -129,7 +129,7 @@ def _runs(subject: Subject) -> Iterator[Command]:
     for stands in sorted(groups, key=bool):
         known = bool(stands) and all(_TUNABLE.fullmatch(word) for word in stands)
         if known:
-            yield Command(line("plan", *stands), "every write that the next runs were made under")
+            yield Command(line("plan", *stands), "every write that stood during the next runs")
             yield Command(line("apply", *stands), "make them; it shows each and asks")
         for run in groups[stands]:
             traced = subject.handle.has_trace(run.id) or run.counters is not None
@@ -153,7 +153,8 @@ def _comparisons(subject: Subject) -> Iterator[Command]:
 
 
 def proving(proof: Proof, first: Run | None) -> Command:
-    """``first``: one of its runs, which tells how long they were where a proof of an older version does not."""
+    """Return the command of a proof like this one. ``first``: one of its runs, which gives their length where a proof
+    of an older version does not."""
     words = proof.subject.split()
     options = ["--rounds", str(proof.planned)]
     if proof.preset:

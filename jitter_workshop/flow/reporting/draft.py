@@ -1,5 +1,5 @@
-"""A report before it is written: built once, rendered in any format, with its names or without, into a folder that can
-be written and under a name that nothing has. The screen and the plain walk show it and write it."""
+"""Prepare a report before it is written: built once, rendered in any format, with its names or without, for a folder
+that can be written and a free name. The screen and the plain walk show it and write it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
 
 RAW = "html"
-"""The format that has the raw data in it."""
+"""The format that holds the raw data."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """``document``: with its names."""
+    """Hold a report that is not written yet. ``document``: with its names."""
 
     workshop: Workshop
     document: ReportDocument
@@ -36,12 +36,12 @@ class Draft:
 
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
-        """Takes a second for 500 runs, more where traces have to be explained first. Raises NothingToReport,
-        SessionError, LessonError, and what ``progress`` raises."""
+        """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
+        first. Raises NothingToReport, SessionError, LessonError, and what ``progress`` raises."""
         return cls(workshop, build(workshop, progress=progress))
 
     def shown(self, private: bool) -> ReportDocument:
-        """The document, or the one for others."""
+        """Return the document, or with ``private`` the one for others."""
         if not private:
             return self.document
         if self._hidden is None:
@@ -49,7 +49,7 @@ class Draft:
         return self._hidden
 
     def files(self, chosen: Format, private: bool, path: Path) -> Files:
-        """What would be written for the file ``path``: name → content, that file first. Made once for each wish.
+        """Return what would be written for the file ``path``: name → content, that file first. The last answer is kept.
         Raises WorkshopError."""
         wish = (chosen.name, private, path.name)
         if wish not in self._made:
@@ -63,23 +63,23 @@ class Draft:
         return self._made[wish]
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
-        """A file in the folder that is not there yet."""
+        """Return a path in the folder where no file is yet."""
         return reporting_files.free(folder / reporting_files.default_name(self.shown(private), chosen.ending))
 
 
 def write(files: Files, folder: Path) -> tuple[Path, ...]:
-    """Write a draft's files, all or none, never over one that is there; their paths. Raises NotWritten."""
+    """Write a draft's files, all or none, never over one that is there; return their paths. Raises NotWritten."""
     return reporting_files.write(files, folder)
 
 
 def formats() -> tuple[Format, ...]:
-    """In the order in which one turns through them."""
+    """Return the formats in the order in which the screen offers them."""
     return tuple(FORMATS.values())
 
 
 def places() -> tuple[Path, ...]:
-    """Folders for a report, the best first: the working directory, the user's documents, their home. Those that can be
-    written come before the others; a folder that is not there is left out."""
+    """Return folders for a report, the best first: the working directory, the user's documents, their home. Those that
+    can be written come before the others; a folder that is not there is left out."""
     found: dict[Path, None] = {}
     for one in (Path.cwd, paths.documents_dir, Path.home):
         # A working directory may be gone, a user may have no home.
@@ -91,5 +91,5 @@ def places() -> tuple[Path, ...]:
 
 
 def opened_with(path: Path, host: str) -> tuple[str, str]:
-    """Lines of shell that show a file: on this machine, and from another one that can reach this host."""
+    """Return lines of shell that show a file: on this machine, and from another one that can reach this host."""
     return f"xdg-open {shlex.quote(str(path))}", f"scp {shlex.quote(f'{host}:{path}')} ."

@@ -1,7 +1,7 @@
-"""Where a report or a chart goes: a name that says what it is, and files that are either whole or not there.
+"""Name and write the files of a report or a chart: each file is either whole or not there.
 
-Nothing is overwritten that was not meant. A link that stands where the report is to go is never followed, also not with
-``force``: whoever put it there may have meant another file. A link to a folder on the way is.
+Nothing is overwritten by accident. A link in the place of the report is never followed, also not with ``force``: the
+link may have been meant for another file. A link to a folder on the way is followed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class NotWritten(WorkshopError):
-    """A file was made and could not be written; nothing of it is left."""
+    """Report that a file was made and could not be written; nothing of it is left."""
 
     title = "The file is not written"
 
 
 def default_name(document: ReportDocument, ending: str) -> str:
-    """``jitter-workshop-SESSION-DATE.html``: letters, digits and dashes only, whatever the session is called."""
+    """Return ``jitter-workshop-SESSION-DATE.html``: only letters, digits and dashes, also for other session names."""
     return name_of(document.session_name, document.session_id, document.made_at, ending)
 
 
 def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
-    """The same where there is no report yet."""
+    """Return the name as :func:`default_name` does, where there is no report yet."""
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
     date = made_at[:10]
@@ -58,7 +58,7 @@ def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> st
 
 
 def free(path: Path) -> Path:
-    """``path``, or where something stands there the first of ``NAME-2.html``, ``NAME-3.html``, … that is free."""
+    """Return ``path`` if it is free, else the first free one of ``NAME-2.html``, ``NAME-3.html``, …"""
     stem, dot, rest = path.name.partition(".")
     number = 1
     found = path
@@ -69,8 +69,8 @@ def free(path: Path) -> Path:
 
 
 def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write all of these files (name → content) into a folder, or none; their paths. Raises NotWritten, also where one
-    is there already and ``force`` is not given."""
+    """Write all of these files (name → content) into a folder, or none; return their paths. Raises NotWritten, also
+    where a file is there already and ``force`` is not given."""
     targets = [folder / name for name in files]
     for target in targets:
         check(target, force)
@@ -100,8 +100,7 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
 
 
 def check(target: Path, force: bool) -> None:
-    """Refuse what stands in the way, before anything is made: also before a report is, which may take a while. Raises
-    NotWritten."""
+    """Refuse a target that cannot be written, before anything is made: a report may take a while. Raises NotWritten."""
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
         raise NotWritten(f"{shown or 'that'} is no name of a file", "name a file with -o")
@@ -133,7 +132,8 @@ def _fill(path: Path, content: bytes) -> None:
 
 
 def _place(temporary: Path, target: Path, force: bool) -> None:
-    """Give a whole file its name. Without ``force`` never in the place of another, also of one that came meanwhile."""
+    """Give a whole file its name. Without ``force`` it never replaces another file, also not one that came
+    meanwhile."""
     if force:
         temporary.replace(target)
         return

@@ -1,4 +1,4 @@
-"""The formats of a report, one line each: the verb, the screen and the plain walk take them from here."""
+"""List the formats of a report, one line each; the verb, the screen and the plain walk read this list."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jitter_workshop.session.store import OpenSession
 
 Files = dict[str, bytes]
 Make = Callable[[ReportDocument, OpenSession, Sequence[Run], str], Files]
-"""Document, session, the runs that are reported, the name of the file ("" = standard output, where there is room for
-one file) → file name → content. The first is the one to name; the others lie beside it."""
+"""Document, session, the runs that are reported, the name of the file ("" = standard output, which holds one file) →
+file name → content. The first file is the named one; the others lie beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """``about``: what it is for, in a few words. ``make`` loads what it needs when it is called."""
+    """Hold one format. ``about``: its use, in a few words. ``make`` loads its modules when it is called."""
 
     name: str
     ending: str
@@ -49,7 +49,7 @@ FORMATS: dict[str, Format] = {
 
 
 def find(name: str) -> Format:
-    """Raises UsageError for a format that there is not."""
+    """Return the format of this name. Raises UsageError for an unknown one."""
     found = FORMATS.get(name)
     if found is None:
         raise UsageError(f"there is no format '{name[:20]}'", f"use {', '.join(FORMATS)}")

@@ -1,4 +1,4 @@
-"""A report's host: each write with what became of it, its status before and after, and what is still open."""
+"""Collect a report's host: each write with its fate, status before and after, and the points that are still open."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
-_ELSEWHERE = "not known: this report was not made on that host as it was then"
+_ELSEWHERE = "not known: this report was not made on that host, or the host was rebooted since"
 _GONE = (
-    "it stands no more, by the host's journal, though this session did not see it given back (another terminal did, or "
-    "this program was killed)"
+    "by the host's journal it does not stand any more, though this session did not see it given back (another terminal "
+    "gave it back, or this program was killed)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """``after``: status now, or the last one that is known. ``stands``: what this tool has set on this host and not
-    given back, whoever asked for it; None where this host is not the session's."""
+    """Hold the host's part of a report. ``after``: status now, or the last one that is known. ``stands``: what this
+    tool has set on this host and not given back, in any session; None where this host is not the session's."""
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]
@@ -36,7 +36,7 @@ class Standing:
 
 
 def look(subject: Subject) -> Standing:
-    """Read this host where it is the session's, and put the history together. What is not known is in ``notes``."""
+    """Read this host if it is the session's, and join it with the history. Unknown facts stand in ``notes``."""
     stands, unread = _stands(subject)
     rows = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     shown = _without_rounds(subject.events)
@@ -54,12 +54,12 @@ def look(subject: Subject) -> Standing:
 
 
 def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
-    """What is still to do: what stands, a reboot, checks that could be better, chapters of a course that was begun."""
+    """Return the open points: standing settings, a reboot, checks to improve, chapters of a course that was begun."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
 
 
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
-    """What the host's journal says, or None and why nothing is known of it."""
+    """Return the active entries of the host's journal, or None and the reason why they are not known."""
     if subject.recorded:
         return None, "not known: this is about a recorded host"
     if subject.elsewhere:
@@ -73,8 +73,8 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> list[tuple[HostEvent, ReportedChange]]:
-    """Each write and refusal with what became of it, in the order of time. What was written last is given back first:
-    a ``restored`` belongs to the newest write of its path that is not given back yet."""
+    """Return each write and refusal with its fate, in the order of time. The last write is given back first: a
+    ``restored`` belongs to the newest write of its path that is not given back yet."""
     open_rows: dict[tuple[str, str], list[int]] = defaultdict(list)
     rows: list[tuple[HostEvent, Fate, str | None, str]] = []
     for event in events:
@@ -128,7 +128,7 @@ def _row(
 def _now(
     event: HostEvent, fate: Fate, text: str, stands: bool, unknown: bool, boot: str | None, unread: str
 ) -> tuple[Fate, str]:
-    """What became of a write that this session did not see given back, by the journal of the host."""
+    """Return the fate of a write that this session did not see given back, by the journal of the host."""
     if unknown:
         return (fate, text) if fate == "left_alone" else ("unknown", unread)
     if stands and fate != "left_alone":
@@ -141,7 +141,7 @@ def _now(
 
 
 def _without_rounds(events: Sequence[HostEvent]) -> list[HostEvent]:
-    """The events without those of a proof's rounds: what it applied and gave back itself."""
+    """Return the events without those of a proof's rounds, which the proof applied and gave back itself."""
     made: dict[tuple[str, str], list[HostEvent]] = defaultdict(list)
     folded: set[int] = set()
     for event in events:
@@ -156,7 +156,7 @@ def _without_rounds(events: Sequence[HostEvent]) -> list[HostEvent]:
 
 
 def _after(subject: Subject) -> Snapshot | None:
-    """Status now where this is the session's host, else the last that it kept."""
+    """Return status now if this is the session's host, else the last status that the session kept."""
     if subject.chosen:
         subject.notes["before"] = subject.notes["after"] = "this report is about single runs"
         subject.first = None
@@ -179,7 +179,7 @@ def _after(subject: Subject) -> Snapshot | None:
 
 
 def _keep(subject: Subject, now: Snapshot) -> None:
-    """A report that is made elsewhere, or after a reboot, still has this one."""
+    """Keep this status for a later report that is made elsewhere, or after a reboot."""
     if not subject.root.recorded and not subject.handle.read_only:
         with contextlib.suppress(SessionError):
             history.keep_last(subject.handle.folder, now)
@@ -219,7 +219,7 @@ def _improvable(check: CheckState) -> str:
 
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
-    """The chapters that are not done, of a course of which one was begun; where it stands is told of those begun."""
+    """Yield the chapters that are not done, if one chapter of the course was begun; begun ones with their step."""
     begun = {walk.chapter.id: walk for walk in subject.walks()}
     if not begun:
         return
@@ -232,7 +232,7 @@ def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
 
 
 def standing_words(subject: Subject) -> tuple[str, ...]:
-    """What this tool has set on the session's host, as ``ID=VALUE``."""
+    """Return what this tool has set on the session's host, as ``ID=VALUE``."""
     if subject.elsewhere or subject.recorded:
         return ()
     return tuple(words_of(journal.stack(subject.root)))

@@ -1,4 +1,4 @@
-"""The charts of proofs: all runs without a change added together, and all runs with it."""
+"""Draw the charts of proofs: all runs without a change added together, and all runs with it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import add, new_histogram
 
 MOST_RUNS = 80
-"""So many histograms are added up for these charts, those of the newest proofs: a report takes seconds, not minutes."""
+"""Most histograms that these charts add up, those of the newest proofs: a report takes seconds, not minutes."""
 
 _TEXT = (
-    "All messages of each side's runs in one curve, which says what was seen and not how sure it is: runs differ among "
-    "themselves, and the verdict is of the rounds."
+    "All messages of each side's runs in one curve. It shows what was measured, and not how sure it is: runs differ "
+    "among themselves, and the verdict is of the rounds."
 )
 
 
 def proof_charts(subject: Subject) -> Iterator[Overlay]:
-    """A chart for each proof with a round, oldest first; of many proofs the newest."""
+    """Yield a chart for each proof with a round, oldest first; of many proofs the newest."""
     left, chosen = MOST_RUNS, list[tuple[Proof, list[Run], list[Run]]]()
     for proof in reversed(subject.proofs):
         without, with_it = _runs(subject, proof, "without"), _runs(subject, proof, "with_it")
@@ -38,7 +38,7 @@ def proof_charts(subject: Subject) -> Iterator[Overlay]:
         try:
             curves = (_sum(subject, without, "without"), _sum(subject, with_it, "with"))
         except (SessionError, ValueError):
-            # A run's file may be damaged or edited: the session says so itself, and the verdict stands without it.
+            # A run's file may be damaged or edited: the session reports that itself, and the verdict does not need it.
             continue
         yield Overlay(f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _TEXT, curves)
 

@@ -1,4 +1,4 @@
-"""A report's runs and its charts: what each run was made for, and which curves belong together."""
+"""Collect a report's runs and charts: the purpose of each run, and the curves that belong together."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns
 
 LATEST = 6
-"""How many runs a chart has where no chapter says which belong together; more cannot be told apart."""
+"""Number of runs in a chart where no chapter groups them; more cannot be told apart."""
 ONE_RUN = "One run: there is nothing to compare it with."
 LONGEST = 5
-"""How many of a run's longest stalls a report has; the raw data have all that the run listed."""
+"""Number of a run's longest stalls in a report; the raw data have all that the run listed."""
 WORKLOADS = {
     "ring": "Messages through the ring",
     "spin": "Gaps in a tight clock loop",
@@ -37,7 +37,7 @@ _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max",
 
 
 def roles(subject: Subject) -> dict[str, str]:
-    """Run id → what it was made for; those of a verb are left out."""
+    """Return run id → what the run was made for; runs of a verb are left out."""
     found: dict[str, list[str]] = {}
     for chapter in subject.workshop.course.chapters:
         for slot, ident in subject.context.progress(chapter.id).runs.items():
@@ -50,8 +50,8 @@ def roles(subject: Subject) -> dict[str, str]:
 
 
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
-    """A run as a report has it; ``curve``: only of those that a chart shows."""
-    made_for = role or ("part of a proof that has not counted it" if run.proof else "")
+    """Return a run as a report has it; ``curve``: only for runs that a chart shows."""
+    made_for = role or ("made for a proof that does not count it" if run.proof else "")
     return ReportedRun(
         id=run.id,
         label=run.label,
@@ -77,7 +77,7 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
 
 
 def _notes(run: Run) -> tuple[str, ...]:
-    """What its reader must know, and why a figure of it is not known."""
+    """Return the notes that a reader must know, and the reason for an unknown figure."""
     unknown = ("steal_ns",) if run.steal_ns is None else ()
     return tuple(clean(run.notes[key], 400) for key in (*_TOLD, *unknown) if key in run.notes)
 
@@ -87,7 +87,7 @@ def _longest(run: Run) -> tuple[Stall, ...]:
 
 
 def import_line(run: ImportedRun) -> str:
-    """What another tool measured, in a line."""
+    """Return an imported run of another tool in a line."""
     curve = imported_curve(run)
     p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
     figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
@@ -95,15 +95,14 @@ def import_line(run: ImportedRun) -> str:
 
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:
-    """The charts: proofs, the whole course, each chapter, other runs by workload, and beside them what is from
-    elsewhere."""
+    """Return the charts: proofs, the whole course, each chapter, other runs by workload, then curves from elsewhere."""
     ours = [*proof_charts(subject), *_course(subject), *_chapters(subject), *_others(subject)]
     charts = [*ours, *_published(subject), *_imports(subject)]
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """The same curves, those of the same name numbered."""
+    """Return the same curves, with a number behind equal names."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:
@@ -151,7 +150,7 @@ def _of_chapter(walk: ChapterSession, curves: int) -> str:
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
-    """What no chapter and no proof was made of: the newest runs of each workload, or all that were picked."""
+    """Chart runs of no chapter and no proof: the newest of each workload, or all that were picked."""
     taken = {ident for walk in subject.walks() for ident in walk.progress.runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
     for workload in dict.fromkeys(run.workload for run in free):
@@ -182,7 +181,7 @@ def _imports(subject: Subject) -> Iterator[Overlay]:
     theirs = tuple(one.curve for one in imported_curves(subject.imports[-LATEST:]))
     newest = {run.workload: run for run in subject.runs if run.proof is None}
     text = (
-        "What was imported is marked with the tool that measured it. It is for looking at, and never part of a "
+        "Imported curves are marked with the tool that measured them. They are for looking at, and never part of a "
         "comparison or a verdict."
     )
     yield Overlay("Beside other tools", text, (*_curves(subject, newest.values()), *theirs))

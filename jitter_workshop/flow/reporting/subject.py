@@ -1,4 +1,4 @@
-"""What a report is about: a session, those of its runs that are reported, and whether this host is theirs."""
+"""Gather what a report is about: a session, its reported runs, and whether this host is the session's."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from jitter_workshop.session.store import OpenSession
 HERE = Path("/")
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, of how much. What it raises ends the building."""
+"""Called with the present work, how much of it is done, of how much. What it raises ends the building."""
 
 
 def unheard(what: str, done: int, total: int) -> None:
-    """Nobody wants to know."""
+    """No-op progress callback."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """``runs``: those that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out.
-    ``elsewhere``: why what this host says now is not about the session, "" where it is. ``notes``: of the document.
-    ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are made."""
+    """Hold what a report is about. ``runs``: those that are reported, oldest first; ``chosen``: they were picked by
+    name, the rest is left out. ``elsewhere``: why this host's present state does not concern the session, "" where it
+    does. ``notes``: of the document. ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are
+    made."""
 
     workshop: Workshop
     context: SessionContext
@@ -68,13 +69,13 @@ class Subject:
 
     @property
     def recorded(self) -> str:
-        """The name of the recorded host that it is about, or ""."""
+        """Return the name of the recorded host that the report is about, or ""."""
         if self.root.recorded:
             return clean(self.context.host.name, 40) or "host"
         return clean(self.session.host, 40) or "host" if self.session.recorded else ""
 
     def walks(self) -> tuple[ChapterSession, ...]:
-        """The chapters that were begun, in the order of the course; () where runs were picked by name."""
+        """Return the chapters that were begun, in the order of the course; () where runs were picked by name."""
         if self.chosen:
             return ()
         course = self.workshop.course
@@ -94,7 +95,7 @@ def subject_of(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> Subject:
-    """``runs``: ids of those to report, all where there are none. Raises SessionError and LessonError."""
+    """Gather a report's subject. ``runs``: ids of those to report, () for all. Raises SessionError and LessonError."""
     workshop = given if isinstance(given, Workshop) else _workshop_of(given, root, course_dir)
     context = workshop._context
     every = context.runs()
@@ -127,7 +128,7 @@ def subject_of(
 
 
 def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> Workshop:
-    """A workshop to read: it makes nothing, and holds nothing but the session that it was given."""
+    """Return a workshop for reading: it makes nothing, and holds only the session that it was given."""
     course = load_course(course_dir)
     place = HostRoot(root)
     topology, host = look_at(place)
@@ -137,7 +138,7 @@ def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> W
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Why this host, as it is now, is not what the session is about; "" where it is."""
+    """Return the reason why this host's present state does not concern the session; "" where it does."""
     session, root = context.session, context.root
     here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:

@@ -1,5 +1,5 @@
-"""Names of tasks that say nothing of anybody: the kernel's threads in the forms in which it prints them, known
-services, the measured threads."""
+"""Tell public task names from private ones: public are the kernel's threads in the forms in which it prints them, known
+services, and the measured threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jitter_workshop.host.services import SERVICE_TASKS
 from jitter_workshop.model.evidence import IDLE, THROTTLED
 
 _OWN = frozenset({"producer", "accumulator", "journaller", "sampler", "sleeper", "sender", "receiver"})
-"""The measured threads: a task of another program that calls itself so says nothing by it."""
+"""The measured threads: another program's task with such a name reveals nothing by it."""
 
 _DEVICE = r"(?:(?:[shv]|xv)d[a-z]{1,2}\d*|nvme\d+n\d+(?:p\d+)?|dm-\d+|md\d+|mmcblk\d+(?:p\d+)?|loop\d+|sr\d+)"
 _FORMS = (
@@ -37,6 +37,6 @@ _KERNEL_WORDS = frozenset(_WORDS.split())
 
 
 def is_private(task: str) -> bool:
-    """Whether a task's name may tell of somebody's work: it is neither the kernel's, nor a service's, nor ours."""
+    """Return True if a task's name may reveal a user's work: it is neither the kernel's, nor a service's, nor ours."""
     known = task in SERVICE_TASKS or task in _OWN or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None

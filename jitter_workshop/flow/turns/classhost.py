@@ -1,4 +1,4 @@
-"""A class host as a member sees it: the class, whose turn it is, and having the turn while something is measured."""
+"""Read a host's class, its turn and its queue, and hold the turn while something is measured."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400.0
 SOON_S = 60.0
-"""How long a turn that nobody else has may take to begin: what was left of the one before is given back first."""
+"""Seconds that a free turn may take to begin: what the turn before left applied is given back first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassHost:
-    """``user``: who asks; ``instructor``: whether the class file names them (root is one everywhere)."""
+    """Hold the class of this host and its user. ``instructor``: the class file names ``user``, or ``user`` is root."""
 
     described: ClassFile
     user: str
@@ -44,9 +44,9 @@ class ClassHost:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one stands. ``before``: how many turns end before one's own begins, 0 = one has it, None = one does not
-    wait. ``at_most_s``: until then, where every turn takes as long as it may; None where an instructor holds the
-    machine or keeps turns from beginning."""
+    """Hold a user's place. ``before``: number of turns that end before theirs begins, 0 = they have the turn, None =
+    they do not wait. ``at_most_s``: seconds until it begins if each turn before it takes its full time; None where an
+    instructor holds the machine or keeps turns from beginning."""
 
     before: int | None
     at_most_s: float | None
@@ -54,8 +54,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One who waits. ``own``: it is who asks, "you" in ``who``. ``at_most``: until their turn begins at the latest, ""
-    where nobody can tell."""
+    """Hold one user who waits. ``own``: it is the user who asks, "you" in ``who``. ``at_most``: the longest time until
+    their turn begins, "" where it is not known."""
 
     number: int
     who: str
@@ -84,8 +84,8 @@ class TurnHolder(TakesTurn, Protocol):
 
 
 class TurnOver(MeasureError):
-    """The turn of a class host ended while something was done in it. ``why``: in the agent's words. ``run``: what was
-    measured until then, None for nothing."""
+    """Report that the turn of a class host ended while something was done in it. ``why``: in the agent's words.
+    ``run``: what was measured until then, None for nothing."""
 
     title = "The turn is over"
 
@@ -99,13 +99,13 @@ class TurnOver(MeasureError):
 
 
 def as_sentence(why: str) -> str:
-    """Why a turn is over, with a capital letter, but where a name comes first: names are as they are."""
+    """Return the reason why a turn is over, with a capital letter; a name at its beginning stays as it is."""
     return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
 
 
 def class_host(where: str = "") -> ClassHost | None:
-    """The class of this host, None where it is none; ``where``: of another class file. Raises HostError where its file
-    cannot be read, UsageError where it makes no sense."""
+    """Return the class of this host, None where there is no class file. ``where``: path of another class file. Raises
+    HostError where the file cannot be read, UsageError where it is not valid."""
     where = where or paths.CLASS_FILE
     try:
         with Path(where).open("rb") as file:
@@ -128,8 +128,8 @@ def class_host(where: str = "") -> ClassHost | None:
 
 
 def class_chapters() -> tuple[str, ...]:
-    """Ids of the chapters of this host's class, in its order; () for the whole course, and where this is no class
-    host."""
+    """Return the chapter ids of this host's class, in its order. Return () for the whole course, for a class file with
+    an error, and where this is no class host."""
     try:
         host = class_host()
     except WorkshopError:  # 'class check' says what is wrong with the file
@@ -138,12 +138,12 @@ def class_chapters() -> tuple[str, ...]:
 
 
 def read_turns(folder: str = "") -> TurnState:
-    """Whose turn it is, as root's agent wrote it down; nobody's where it did not."""
+    """Return the turn and the queue as root's agent published them; no turn where it published nothing."""
     return state_file.published(folder)
 
 
 def place(state: TurnState, uid: int, at_s: float) -> Place:
-    """Where a user stands."""
+    """Return the place of the user ``uid``; ``at_s`` is the time since boot in seconds."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
         return Place(0, 0.0)
@@ -160,7 +160,7 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Whose turn it is, and where a user stands, in a sentence or two."""
+    """Return the turn's holder, the user's place and what keeps turns from beginning, in sentences."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
     said += [f"{waits}."] if waits else []
@@ -168,10 +168,10 @@ def in_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def holder_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Who has the turn, at what, for how long, without a full stop."""
+    """Return who has the turn, what they do and for how long, without a full stop."""
     turn = state.turn
     if turn is None:
-        return "Nobody has the turn"
+        return "No one has the turn"
     if turn.uid == uid and turn.returning:
         return "Your turn is over, and the machine is being given back"
     if turn.uid == uid:
@@ -183,7 +183,7 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Where a user who waits stands, without a full stop; "" for who does not wait."""
+    """Return the place of a user who waits, without a full stop; "" for a user who does not wait."""
     here = place(state, uid, at_s)
     if not here.before:
         return "Your turn is about to begin" if _waits(state, uid) else ""
@@ -192,7 +192,7 @@ def place_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
-    """Those who wait, in order, as ``uid`` sees them."""
+    """Return the queue in order, as the user ``uid`` sees it."""
     rows = []
     for number, one in enumerate(state.queue, start=1):
         here, own = place(state, one.uid, at_s), one.uid == uid
@@ -202,7 +202,7 @@ def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
 
 
 def barrier_words(state: TurnState) -> list[str]:
-    """What keeps turns from beginning, in sentences."""
+    """Return what keeps turns from beginning, in sentences."""
     said = []
     if state.trouble:
         said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
@@ -216,11 +216,11 @@ def _waits(state: TurnState, uid: int) -> bool:
 
 
 def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
-    """The JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
+    """Return the JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
     turn, notes = state.turn, {}
     ends = None
     if turn is None:
-        notes["ends_at"] = "nobody has the turn"
+        notes["ends_at"] = "no one has the turn"
     elif turn.ends_s is None:
         notes["ends_at"] = "an instructor holds the machine until they give it back"
     else:
@@ -239,30 +239,30 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
         ],
         "notes": notes
         if turn is not None
-        else {**notes, "holder": "nobody has the turn", "doing": "nobody has the turn"},
+        else {**notes, "holder": "no one has the turn", "doing": "no one has the turn"},
     }
 
 
 def minutes(seconds: float) -> str:
-    """``40 s``, ``3 min``: rounded up, because nobody is early."""
+    """Return a duration as ``40 s`` or ``3 min``, rounded up: users must not wait longer than we say."""
     seconds = max(seconds, 0.0)
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
 def need_turn(agent_session: TurnHolder) -> bool:
-    """Whether this is a class host, whose turn ``agent_session`` have then. Raises TurnOver where they lost it,
-    HostError where they have none."""
+    """Check that ``agent_session`` or a parent process has the turn; return False where this is no class host. Raises
+    TurnOver where the turn is lost, HostError where it was not taken."""
     if class_host() is None:
         return False
     if why := agent_session.turn_lost():
         raise TurnOver(why)
     if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
-        raise HostError("this is for who has the turn of this machine", "'jitter-workshop class turn' says who has it")
+        raise HostError("you need this machine's turn", "'jitter-workshop class turn' says who has it")
     return True
 
 
 def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
-    """How long a user's turn goes on, None where it has no end, or there is none."""
+    """Return the seconds left of a user's turn; None where it has no end, or the user has no turn."""
     turn = state.turn
     return None if turn is None or turn.uid != uid or turn.ends_s is None else max(turn.ends_s - at_s, 0.0)
 
@@ -276,12 +276,12 @@ def turn_for(
     people: Sequence[str] = (),
     doing: str = "",
 ) -> Iterator[HoldsTurn | None]:
-    """Have this class host's turn; gives :func:`need_turn`, None where there is no such thing. Where ``agent_session``
-    have it already, or a process that started this one, nothing is taken, and nothing given back. ``queued`` is told
-    where one stands, and "" once the turn has come.
+    """Hold this class host's turn; yield :func:`need_turn` as a check, or None where this is no class host. Where
+    ``agent_session`` or a parent process has the turn already, nothing is taken, and nothing given back. ``queued``
+    receives the user's place in a sentence, and "" once the turn has begun.
 
-    Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
-    instead of whatever fails because the turn has ended.
+    Raises BusyError after ``wait_s`` seconds, WaitStopped when ``cancel`` is pressed, HostError. An error that occurs
+    because the turn has ended is raised as TurnOver.
     """
     if class_host() is None:
         yield None
@@ -315,8 +315,8 @@ def kept_turn(
     people: Sequence[str] = (),
     doing: str = "",
 ) -> Iterator[HoldsTurn | None]:
-    """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
-    chapter measures, changes and measures again."""
+    """Hold the turn as :func:`turn_for` does, but wait for up to a day, and keep it until it is given back: a chapter
+    measures, changes and measures again."""
     if class_host() is not None and not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
         take_turn(agent_session, DAY_S, cancel, queued, people)
     with turn_for(agent_session, DAY_S, cancel, queued, people, doing) as still:
@@ -330,7 +330,7 @@ def take_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and have it, until ``agent_session.give_turn``. Raises what :func:`turn_for` raises."""
+    """Wait for the turn and take it; it lasts until ``agent_session.give_turn``. Raises as :func:`turn_for` does."""
     uid, state = os.geteuid(), read_turns()
     taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
     if taken and wait_s <= 0:
@@ -344,7 +344,7 @@ def take_turn(
         except WaitStopped:
             if not cancel.take_suspend() or cancel.reason is not None:
                 raise
-            stop_this_process()  # whoever stops gives up their place, and stands at the end when they come back
+            stop_this_process()  # a stopped program has left the queue; it joins at the end when it continues
         except BusyError as late:
             raise _busy(read_turns(), uid, waited=True) from late
     if taken:
@@ -352,7 +352,7 @@ def take_turn(
 
 
 def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
-    """Why the turn did not come, and what to do: in a frozen class waiting alone is none of it."""
+    """Return the error for a turn that did not come, with advice: in a frozen class, waiting alone does not help."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to let turns begin again" if barred else "see 'jitter-workshop class turn'"

@@ -1,4 +1,4 @@
-"""Measuring below a process that has the turn of a class host: ``class turn take -- CMD``."""
+"""Measure in a turn that a parent process holds: ``class turn take -- CMD``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATUS_BYTES = 16_384
 
 
 def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool:
-    """Whether the turn is held by a process of this user that started this one (``pid``), however far above."""
+    """Return True if this user's turn is held by a parent of this process (``pid``), at any distance."""
     turn = state.turn
     if turn is None or turn.uid != os.geteuid() or turn.returning:
         return False
@@ -35,7 +35,7 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
-    """One measurement of this user at a time: below one turn there may be several processes. Raises BusyError,
+    """Allow one measurement of this user at a time: several processes may run in one turn. Raises BusyError,
     HostError."""
     folder = paths.state_dir()
     try:
@@ -47,14 +47,14 @@ def only_one() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BusyError("another measurement of yours goes on in this turn", "wait for its end") from None
+            raise BusyError("another measurement of yours runs in this turn", "wait for its end") from None
         yield
     finally:
         os.close(lock)
 
 
 def _parent(root: HostRoot, pid: int) -> int:
-    """0 where there is none to be seen."""
+    """Return the id of a process's parent, 0 where it cannot be read."""
     for line in (root.text(f"/proc/{pid}/status", _STATUS_BYTES) or "").splitlines():
         name, _, value = line.partition(":")
         if name == "PPid" and value.strip().isdigit():

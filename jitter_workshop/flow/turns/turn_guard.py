@@ -1,4 +1,4 @@
-"""A run that begins only in one's own turn."""
+"""Re-check turn ownership before the first block."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 
 HoldsTurn = Callable[[], object]
-"""Raises once the turn is over."""
+"""A check that raises once the turn is over."""
 
 
 class TurnGuard:
-    """Watches a run, and asks once more before its first block: a program that was stopped (Ctrl-Z, a debugger, a
-    machine out of memory) between having the turn and having its child may have lost it, and somebody else measures.
-    ``still`` raises then; afterwards the end of a turn ends the child from outside."""
+    """Watch a run, and check the turn once more before its first block. A program can be stopped between taking the
+    turn and starting its child (Ctrl-Z, a debugger, a machine out of memory). It may lose the turn meanwhile, and
+    another user measures; ``still`` raises then. Later the end of a turn ends the child from outside."""
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
