@@ -199,7 +199,7 @@ def test_other_boot_loaders_are_told_the_commands(tmp_path: Path) -> None:
             "--args='nohz_full=6-7'; grub2-reboot jitter-workshop-once",
         ),
         ("systemd", {"boot/loader/loader.conf": "timeout 3\n"}, "bootctl set-oneshot jitter-workshop-once.conf"),
-        ("none", {}, "ask whoever starts this machine to add 'nohz_full=6-7'"),
+        ("none", {}, "starts this machine to add 'nohz_full=6-7'"),
     ):
         root = hosttrees.small(tmp_path / name, 8)
         hosttrees.write(root, {**files, f"{hosttrees.CPU}/nohz_full": "(null)\n"})

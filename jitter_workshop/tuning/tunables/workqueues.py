@@ -1,4 +1,4 @@
-"""Where deferred kernel work may run."""
+"""Define the tunable of the CPUs for deferred kernel work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems hand work that may sleep to kernel workers, which run wherever there is room; the "
+        "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU; the "
         "masks of the unbound ones keep them, and the writeback of files, off the hot CPUs and off their siblings."
     )
     danger = "per-CPU workqueues do not follow it"
