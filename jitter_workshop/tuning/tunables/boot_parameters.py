@@ -26,8 +26,8 @@ _NEXT = f"{ENVIRONMENT}(next_entry)"
 _OTHER_MENU = "this tool does it only in GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
 _WHY_NEXT = (
-    "GRUB clears this choice and then boots the entry once. The boot after it is the normal one, so switching off "
-    "and on recovers from a boot that hangs."
+    "GRUB clears this choice and then boots the entry once. The boot after it is the normal one, so a boot that hangs "
+    "is undone by switching off and on."
 )
 
 

@@ -132,7 +132,7 @@ class PmQosResume(Settings):
         "This file limits how long one CPU may take to wake, without a process that holds it; 'n/a' asks for no "
         "latency at all, so that the idle CPU polls instead of halting."
     )
-    danger = "a polling CPU uses full power and takes execution units from its SMT sibling"
+    danger = "a polling CPU draws full power and takes execution units from its SMT sibling"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-power"
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)

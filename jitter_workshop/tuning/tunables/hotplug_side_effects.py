@@ -105,7 +105,7 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
     """Yield the writes for version 1 sets with a CPU that leaves, inner sets first.
 
-    They include their tasks whose own affinity is overwritten by writing the set (see ``kinds_tasks.AffinityAcross``).
+    They include tasks whose own affinity is overwritten with the set (see ``setting_types.tasks.AffinityAcross``).
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
