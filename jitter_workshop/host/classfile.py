@@ -1,4 +1,4 @@
-"""Reads a class file (``model/classfile.py``). Root reads it, too, so it is standard library only."""
+"""Read a class file (``model/classfile.py``). Root reads it too, so this uses the standard library only."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ _ADVICE = "docs/teaching.md shows a whole one"
 
 
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
-    """The class that a file describes. A word that is not known is refused: a limit that was misspelt would be none.
-    Raises UsageError."""
+    """Return the class that a file describes.
+
+    An unknown word is refused, because a misspelt limit would mean no limit. Raise UsageError.
+    """
     if len(data) > MAX_BYTES:
         raise UsageError(f"{where} is larger than {MAX_BYTES} bytes", _ADVICE)
     try:
         found = tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where} is no text in UTF-8", _ADVICE) from error
+        raise UsageError(f"{where} is not UTF-8 text", _ADVICE) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
     read = _Reader(where, found)
-    # First: a misspelt word would else be told as the one that is missing then.
+    # Check this first: a misspelt word would otherwise be reported as a missing one.
     read.only(_KEYS)
     low, high = TURN_LIMITS_S
     minutes = read.number("longest_turn_minutes", 4.0)
@@ -48,7 +50,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 
 
 class _Reader:
-    """Takes the keys of a table, each of which has to be what it is for."""
+    """Take the keys of a table and check the type and range of each."""
 
     def __init__(self, where: str, table: Mapping[str, Any]) -> None:
         self._where = where
@@ -92,7 +94,7 @@ class _Reader:
             raise self.refuse(f"{key} is a table: who = [ids]")
         for who in table:
             if not is_name(who):
-                raise self.refuse(f"{key}: '{clean(who, 40)}' is no user name")
+                raise self.refuse(f"{key}: '{clean(who, 40)}' is not a user name")
         return {who: self._names(f"{key}.{who}", ids) for who, ids in table.items()}
 
     def only(self, keys: Sequence[str]) -> None:

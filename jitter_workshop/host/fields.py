@@ -1,4 +1,4 @@
-"""Reading a handful of small files into one dataclass, and keeping why a field has no value."""
+"""Read several small files into one dataclass, and keep the reason for each field without a value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ NOT_A_NUMBER = "does not hold a whole number"
 
 
 class Fields:
-    """Reads the files that ``paths`` names by field. Each method gives the value or None; why it is None is then in
-    ``reasons`` under the field's name, as ``path: reason``."""
+    """Read the files that ``paths`` names by field.
+
+    Each method returns the value or None. For None, ``reasons`` holds ``path: reason`` under the field's name.
+    """
 
     def __init__(self, root: HostRoot, paths: Mapping[str, str]) -> None:
         self.root = root
@@ -20,14 +22,14 @@ class Fields:
         self.reasons: dict[str, str] = {}
 
     def text(self, field: str) -> str | None:
-        """The file's text."""
+        """Return the file's text."""
         reading = self.root.reading(self.paths[field])
         if reading.text is None:
             self.refuse(field, reading.reason)
         return reading.text
 
     def integer(self, field: str, low: int = -(1 << 63)) -> int | None:
-        """A whole number not below ``low``."""
+        """Return a whole number not below ``low``."""
         text = self.text(field)
         if text is None:
             return None
@@ -38,7 +40,7 @@ class Fields:
         return number
 
     def switch(self, field: str) -> bool | None:
-        """``0`` and ``1``, or ``N`` and ``Y``, or ``off`` and ``on``."""
+        """Return the bool for ``0`` and ``1``, ``N`` and ``Y``, or ``off`` and ``on``."""
         text = self.text(field)
         if text is None:
             return None
@@ -50,7 +52,7 @@ class Fields:
         return None
 
     def word(self, field: str, limit: int = 80) -> str | None:
-        """Text on one clean line, None where it is empty."""
+        """Return the text on one clean line, None where it is empty."""
         text = self.text(field)
         if text is None:
             return None
@@ -60,7 +62,7 @@ class Fields:
         return line or None
 
     def choice(self, field: str) -> str | None:
-        """The chosen word of ``always [madvise] never``."""
+        """Return the chosen word of ``always [madvise] never``."""
         text = self.text(field)
         if text is None:
             return None
@@ -70,15 +72,15 @@ class Fields:
         return chosen
 
     def cpu_list(self, field: str) -> CpuSet | None:
-        """A CPU list."""
+        """Return a CPU list."""
         return self._cpus(field, mask=False)
 
     def cpu_mask(self, field: str) -> CpuSet | None:
-        """A CPU mask."""
+        """Return a CPU mask."""
         return self._cpus(field, mask=True)
 
     def refuse(self, field: str, reason: str) -> None:
-        """Note why ``field`` has no value."""
+        """Record why ``field`` has no value."""
         self.reasons[field] = f"{self.paths[field]}: {reason}"
 
     def _cpus(self, field: str, *, mask: bool) -> CpuSet | None:
@@ -93,7 +95,8 @@ class Fields:
 
 
 def parse_choice(text: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """``always [madvise] never`` as the chosen word and all words; None where not exactly one is in brackets."""
+    """Return the chosen word of ``always [madvise] never`` and all words; None for the first if not exactly one is in
+    brackets."""
     words = [printable(word, 40) for word in (text or "").split()[:32]]
     chosen = [w[1:-1] for w in words if len(w) > 2 and w.startswith("[") and w.endswith("]")]
     everything = tuple(w[1:-1] if len(w) > 2 and w.startswith("[") and w.endswith("]") else w for w in words)

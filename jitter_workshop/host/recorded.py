@@ -1,7 +1,7 @@
-"""What a recording says of itself: ``RECORDING.json`` at its top, written by ``record-host``.
+"""Read a recording's description of itself: ``RECORDING.json`` at its top, written by ``record-host``.
 
-The file is somebody else's data like the rest of the tree: what does not fit is ignored, and it can only take away
-(say that a file was not permitted, or is read-only), never add.
+The file is untrusted data like the rest of the tree: entries that do not fit are ignored. It can only take away (mark a
+file as not permitted, or as read-only), never add.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ MAX_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """``not_permitted``: files that were there and could not be read for want of rights. ``read_only``: files that
-    nobody may write on that host, which a copy's own modes do not keep. ``recorded_at``: UTC, ISO 8601."""
+    """Hold a recording's description of itself.
+
+    ``not_permitted``: files that existed and could not be read for lack of rights. ``read_only``: files that no user
+    may write on that host; the modes of a copy do not keep this. ``recorded_at``: UTC, ISO 8601.
+    """
 
     tool_version: str = ""
     recorded_at: str = ""
@@ -28,7 +31,7 @@ class Recording:
 
 
 def parse_recording(text: str | None) -> Recording | None:
-    """Parse the file; None where it is missing or no recording's."""
+    """Parse the file; return None where it is missing or does not describe a recording."""
     if not text:
         return None
     # Imported here: only a recorded tree needs it.

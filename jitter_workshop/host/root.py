@@ -1,8 +1,8 @@
-"""All reading of a host goes through one root: ``/``, or a folder that holds a recorded tree.
+"""Read a host from one root: ``/``, or a folder that holds a recorded tree.
 
-On ``/`` a reading is an open, a read and a close. A recorded tree is somebody else's data: links in it are followed
-inside it only (see ``tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a value
-with a reason, never an exception.
+On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data: links in it are followed only
+inside it (see ``tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a value with a
+reason, never an exception.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 MAX_BYTES = 1 << 20
-"""What a file may hold before it is refused; /proc/interrupts on hosts with hundreds of CPUs asks for more."""
+"""Largest file that is read; /proc/interrupts on hosts with hundreds of CPUs needs this much."""
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -37,21 +37,21 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """What a file says (stripped), or None and why not."""
+    """Hold a file's text (stripped), or None and the reason."""
 
     text: str | None
     reason: str = ""
 
 
 def printable(text: str, limit: int = 120) -> str:
-    """``text`` on one line without control characters and cut to ``limit``: names from a host are untrusted."""
+    """Return ``text`` on one line without control characters, cut to ``limit``: names from a host are untrusted."""
     words = "".join(c if c.isprintable() else " " for c in text[: limit * 8]).split()
     line = " ".join(words)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 class HostRoot:
-    """A Linux host below ``root``. Paths are as on the host, ``/proc/stat``; the leading slash may be missing."""
+    """Read a Linux host below ``root``. Paths are as on the host, ``/proc/stat``; the leading slash may be missing."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
@@ -65,29 +65,36 @@ class HostRoot:
         return f"HostRoot({self._top!r})"
 
     def text(self, path: str, limit: int = MAX_BYTES) -> str | None:
-        """The file's text without surrounding white space and NULs; None when it cannot be read (see ``reading``)."""
+        """Return the file's text without surrounding white space and NULs; None if it cannot be read (see
+        ``reading``)."""
         return self.reading(path, limit).text
 
     def reading(self, path: str, limit: int = MAX_BYTES) -> TextReading:
-        """The file's text or the reason why there is none. Bytes that are not UTF-8 are replaced; a file of more than
-        ``limit`` bytes is refused, because half a table is worse than none."""
+        """Return the file's text, or the reason why there is none.
+
+        Bytes that are not UTF-8 are replaced. A file of more than ``limit`` bytes is refused, because half a table is
+        worse than none.
+        """
         return self._read(path, limit, whole=True)
 
     def head(self, path: str, limit: int) -> str | None:
-        """The first ``limit`` bytes as text, for files such as /proc/cpuinfo whose every further page is work for the
-        kernel (some kernels interrupt each CPU to print it)."""
+        """Return the first ``limit`` bytes as text.
+
+        Use it for files such as /proc/cpuinfo, where each further page is work for the kernel (some kernels interrupt
+        each CPU to print it).
+        """
         return self._read(path, limit, whole=False).text
 
     def raw(self, path: str, limit: int = MAX_BYTES) -> bytes | None:
-        """The file's bytes, for what is compressed; None when it cannot be read or is larger than ``limit``."""
+        """Return the file's bytes, for compressed files; None if it cannot be read or is larger than ``limit``."""
         return self._bytes(path, limit, whole=True)[0]
 
     def integer(self, path: str) -> int | None:
-        """The file's one whole decimal number; None when it holds anything else or cannot be read."""
+        """Return the file's one whole decimal number; None if it holds anything else or cannot be read."""
         return parse_integer(self.text(path))
 
     def cpu_list(self, path: str) -> CpuSet | None:
-        """The file's CPU list; None when it cannot be read or is not a list."""
+        """Return the file's CPU list; None if it cannot be read or is not a list."""
         text = self.text(path)
         if text is None:
             return None
@@ -97,7 +104,7 @@ class HostRoot:
             return None
 
     def list_dir(self, path: str) -> tuple[str, ...]:
-        """The sorted names in a folder, () when it is missing or not to be read."""
+        """Return the sorted names in a folder, () if it is missing or cannot be read."""
         try:
             if not self.recorded:
                 return tuple(sorted(os.listdir("/" + path.lstrip("/"))))  # noqa: PTH208 - hot path
@@ -114,7 +121,7 @@ class HostRoot:
             return ()
 
     def folders(self, path: str) -> tuple[str, ...]:
-        """The sorted names of the folders in a folder, links to folders left out; () when it is not to be read."""
+        """Return the sorted names of the folders in a folder, without links to folders; () if it cannot be read."""
         try:
             if not self.recorded:
                 return _folders("/" + path.lstrip("/"))
@@ -127,8 +134,10 @@ class HostRoot:
             return ()
 
     def numbered(self, path: str, prefix: str, digits: int = 6) -> tuple[tuple[int, str], ...]:
-        """The entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …
-        Numbers of more than ``digits`` digits are none of these."""
+        """Return the entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …
+
+        Entries with more than ``digits`` digits are left out.
+        """
         found: list[tuple[int, str]] = []
         for name in self.list_dir(path):
             number = name.removeprefix(prefix)
@@ -137,7 +146,7 @@ class HostRoot:
         return tuple(sorted(found))
 
     def is_dir(self, path: str) -> bool:
-        """Whether ``path`` is a folder (links followed)."""
+        """Return True if ``path`` is a folder (links followed)."""
         try:
             if not self.recorded:
                 return stat.S_ISDIR(os.stat("/" + path.lstrip("/")).st_mode)  # noqa: PTH116 - hot path
@@ -150,7 +159,10 @@ class HostRoot:
             return False
 
     def writable(self, path: str) -> bool | None:
-        """Whether the file's mode lets anybody write it, which is not yet a promise; None where it is missing."""
+        """Return True if the file's mode lets some user write it; None where it is missing.
+
+        A write may still fail.
+        """
         try:
             if not self.recorded:
                 return os.stat("/" + path.lstrip("/")).st_mode & 0o222 != 0  # noqa: PTH116 - hot path
@@ -161,7 +173,7 @@ class HostRoot:
 
     @property
     def recording(self) -> Recording | None:
-        """What a recorded tree says of itself; None on a live host and for a tree that says nothing."""
+        """Return a recorded tree's description of itself; None on a live host and for a tree without one."""
         if self.recorded and not self._recording_read:
             self._recording_read = True
             self._recording = parse_recording(self.text(FILE_NAME, RECORDING_BYTES))
@@ -174,7 +186,7 @@ class HostRoot:
         return TextReading(data.decode("utf-8", errors="replace").strip(" \t\r\n\f\v\0"))
 
     def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
-        """The contents, or None and the reason."""
+        """Return the contents, or None and the reason."""
         status = None
         try:
             if self.recorded:
@@ -183,7 +195,7 @@ class HostRoot:
                     status = os.fstat(looked)
                     if not stat.S_ISREG(status.st_mode):
                         return None, "not a regular file"
-                    # Opening what was looked at, by its descriptor, leaves no moment to swap it for a device.
+                    # Open the checked file by its descriptor, so that it cannot be swapped for a device in between.
                     file = os.open(f"/proc/self/fd/{looked}", _READ)
                 finally:
                     os.close(looked)
@@ -206,7 +218,7 @@ class HostRoot:
 
 
 def parse_integer(text: str | None) -> int | None:
-    """A whole decimal number with an optional sign, of at most 20 digits; None for anything else."""
+    """Return a whole decimal number with an optional sign, of at most 20 digits; None for anything else."""
     if text is None:
         return None
     digits = text[1:] if text[:1] in ("-", "+") else text
@@ -216,14 +228,14 @@ def parse_integer(text: str | None) -> int | None:
 
 
 def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) -> tuple[bytes | None, str]:
-    """Read an open file. ``known``: its status where it was looked at before and has a size that can be believed."""
+    """Read an open file. ``known``: its status, if it was checked before and its size can be trusted."""
     status = os.fstat(file) if known is None else known
     if not stat.S_ISREG(status.st_mode):
         return None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"
     too_large = f"larger than {limit} bytes"
     if whole and status.st_size > limit:
         return None, too_large
-    # procfs and sysfs hand out at most a page or so a read, whatever is asked for: read on until the end.
+    # procfs and sysfs return at most about a page for each read, so read on until the end.
     data = os.read(file, min(limit + 1, 65_536))
     if len(data) and (known is None or len(data) != known.st_size) and (whole or len(data) < limit):
         parts = [data]

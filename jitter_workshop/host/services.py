@@ -1,7 +1,7 @@
-"""Services that rewrite settings behind one's back, and services that take CPU time when nobody expects it.
+"""Find services that rewrite settings, and services that take CPU time unexpectedly.
 
-Found by their tasks' names (a name is what a task calls itself: a hint, not a proof) and, where systemd runs the host,
-by the units that are active: it keeps a link for each in /run/systemd/units, which needs no question to systemd.
+They are found by their tasks' names (a task chooses its own name: a hint, not a proof). Where systemd runs the host,
+they are also found by the active units: systemd keeps a link for each in /run/systemd/units, so it need not be asked.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ Kind = Literal["tuner", "load"]
 UNITS_DIR = "/run/systemd/units"
 _LINK = "invocation:"
 _COMM_LENGTH = 15
-"""The kernel cuts a task's name to this length (TASK_COMM_LEN − 1)."""
+"""Length to which the kernel cuts a task's name (TASK_COMM_LEN − 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownService:
-    """``name``: what people call it. ``tasks``: what its tasks call themselves. ``unit``: its systemd unit. ``kind``:
-    ``tuner`` changes settings that this tool changes too, ``load`` only takes time. ``does``: in a few words."""
+    """Describe a known service.
+
+    ``name``: its common name. ``tasks``: the names of its tasks. ``unit``: its systemd unit. ``kind``: ``tuner``
+    changes settings that this tool changes too, ``load`` only takes time. ``does``: its work in a few words.
+    """
 
     name: str
     kind: Kind
@@ -60,20 +63,20 @@ KNOWN: tuple[KnownService, ...] = (
     _known("containerd", "load", "runs containers", "containerd"),
     _known("crio", "load", "runs containers", "crio"),
     _known("libvirt", "load", "runs virtual machines", "libvirtd", "virtqemud", unit="libvirtd.service"),
-    _known("cron", "load", "starts jobs by the clock", "cron", "crond"),
+    _known("cron", "load", "starts jobs at set times", "cron", "crond"),
     _known("snapd", "load", "refreshes packages in the background", "snapd"),
     _known("packagekit", "load", "refreshes packages in the background", "packagekitd"),
     _known("unattended-upgrades", "load", "installs updates in the background", "unattended-upgr", "apt.systemd.dai"),
     _known("fwupd", "load", "looks for firmware updates", "fwupd"),
-    _known("auditd", "load", "writes down system calls", "auditd"),
-    _known("osqueryd", "load", "queries the whole host by the clock", "osqueryd"),
+    _known("auditd", "load", "logs system calls", "auditd"),
+    _known("osqueryd", "load", "queries the whole host periodically", "osqueryd"),
     _known("netdata", "load", "samples the whole host every second", "netdata"),
-    _known("collectd", "load", "samples the whole host by the clock", "collectd"),
-    _known("telegraf", "load", "samples the whole host by the clock", "telegraf"),
-    _known("pcp", "load", "samples the whole host by the clock", "pmlogger", "pmcd", unit="pmcd.service"),
+    _known("collectd", "load", "samples the whole host periodically", "collectd"),
+    _known("telegraf", "load", "samples the whole host periodically", "telegraf"),
+    _known("pcp", "load", "samples the whole host periodically", "pmlogger", "pmcd", unit="pmcd.service"),
     _known("node-exporter", "load", "reads the whole host when asked", "node_exporter", "prometheus-node"),
 )
-"""Each is found by a task's name, by its active unit, or both."""
+"""Each service is found by a task's name, by its active unit, or by both."""
 
 SERVICE_TASKS: frozenset[str] = frozenset(task for service in KNOWN for task in service.tasks)
 SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
@@ -81,8 +84,11 @@ SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """A known service that runs. ``pids``: of its tasks, () where only its unit is active (some do their work and
-    leave). ``unit_active``: None where systemd does not run this host."""
+    """Hold a known service that runs.
+
+    ``pids``: of its tasks, () where only its unit is active (some do their work and exit). ``unit_active``: None where
+    systemd does not run this host.
+    """
 
     service: KnownService
     pids: tuple[int, ...]
@@ -95,8 +101,11 @@ class RunningService:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """``running``: known services in the order of ``KNOWN``, tuners first. ``systemd``: whether it runs this host.
-    ``init``: the name of process 1, None where it cannot be read."""
+    """Hold the known services that run.
+
+    ``running``: in the order of ``KNOWN``, tuners first. ``systemd``: True if it runs this host. ``init``: the name of
+    process 1, None where it cannot be read.
+    """
 
     running: tuple[RunningService, ...]
     systemd: bool
@@ -111,12 +120,12 @@ class Services:
         return tuple(s for s in self.running if s.service.kind == "load")
 
     def find(self, name: str) -> RunningService | None:
-        """A running service by its name."""
+        """Return a running service by its name."""
         return next((s for s in self.running if s.name == name), None)
 
 
 def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Services:
-    """Which known services run. ``tasks``: all processes, which saves the pass over /proc (one file each)."""
+    """Return the known services that run. ``tasks``: all processes, which saves the pass over /proc (one file each)."""
     init = read_init(root)
     systemd = runs_systemd(root, init)
     pids: dict[str, list[int]] = {}
@@ -133,15 +142,15 @@ def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Servic
 
 
 def read_init(root: HostRoot) -> str | None:
-    """The name of process 1."""
+    """Return the name of process 1."""
     return printable(root.text("/proc/1/comm") or "", 40) or None
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:
-    """Whether process 1 is systemd: its name, and the folder that it makes at boot (sd_booted(3))."""
+    """Return True if process 1 is systemd, by its name and by the folder that it makes at boot (sd_booted(3))."""
     return init == "systemd" and root.is_dir("/run/systemd/system")
 
 
 def active_units(root: HostRoot) -> frozenset[str]:
-    """The units that systemd has active now, by its links; empty where they are not shown."""
+    """Return systemd's active units, by its links; empty where they are not shown."""
     return frozenset(name.removeprefix(_LINK) for name in root.list_dir(UNITS_DIR) if name.startswith(_LINK))

@@ -1,6 +1,6 @@
-"""Settings files that a shell reads: ``NAME="value"`` lines (os-release(5), /etc/default, /etc/sysconfig).
+"""Parse settings files that a shell reads: ``NAME="value"`` lines (os-release(5), /etc/default, /etc/sysconfig).
 
-Nothing is expanded: what asks for a shell (``$NAME``, backquotes) stays as it is written.
+Nothing is expanded: text that needs a shell (``$NAME``, backquotes) stays as written.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 def parse_assignments(text: str) -> dict[str, str]:
-    """The assignments of a settings file, the last one of a name counts; other lines are left out, nothing raises.
+    """Return the assignments of a settings file; the last one of a name counts.
 
-    Quotes are taken off; ``NAME+=value`` appends, as GRUB's settings use it.
+    Other lines are left out, and nothing raises. Quotes are removed. ``NAME+=value`` appends, as in GRUB's settings.
     """
     values: dict[str, str] = {}
     for line in text.split("\n"):
@@ -26,7 +26,7 @@ def parse_assignments(text: str) -> dict[str, str]:
 
 
 def unquote(text: str) -> str:
-    """One shell word without its quotes; a comment after it is dropped, an open quote ends at the line's end."""
+    """Return one shell word without its quotes; a comment after it is dropped, an open quote ends at the line's end."""
     out: list[str] = []
     quote = ""
     position = 0
@@ -34,7 +34,7 @@ def unquote(text: str) -> str:
         char = text[position]
         if char == "\\" and quote != "'" and position + 1 < len(text):
             following = text[position + 1]
-            # Inside double quotes a backslash is special before four characters only (POSIX shell).
+            # Inside double quotes a backslash is special only before four characters (POSIX shell).
             out.append(following if not quote or following in '$`"\\' else char + following)
             position += 2
             continue

@@ -1,4 +1,4 @@
-"""A host in a page, and in a line: what is stored with every run and shown on the home screen."""
+"""Summarise a host on a page and in a line; this is stored with every run and shown on the home screen."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ _SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Proc
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
-    """Read everything once. Each field that is None has its reason in ``notes``, as have the empty lists that a learner
-    would ask about. ``topology`` saves reading it again. Reads temperatures: not to be called during a block."""
+    """Read everything once.
+
+    Each field that is None has its reason in ``notes``; so have the empty lists that a learner would ask about.
+    ``topology`` saves reading it again. This reads temperatures, so do not call it during a block.
+    """
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)
     kernel = read_kernel(root, identity)
@@ -75,7 +78,7 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
 
 
 def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
-    """The host in one line, most important first; only what is known is said.
+    """Return the host in one line, most important first; unknown parts are left out.
 
     ``hot``: the CPUs that run the measured threads, () where they are not chosen yet.
     """
@@ -83,13 +86,13 @@ def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
 
 
 def short_cpu_name(model: str) -> str:
-    """A processor's name without trade marks, clock rate and sales talk: ``Intel Xeon Gold 6130``."""
+    """Return a processor's name without trade marks, clock rate and advertising: ``Intel Xeon Gold 6130``."""
     plain = " ".join(_TRADE_MARKS.sub(" ", model).split())
     return _SALES_TALK.sub("", plain) or plain
 
 
 def steal_words(percent: float) -> str:
-    """A share of stolen time; a clock that did count never reads as 0."""
+    """Return a share of stolen time in words; a share above 0 is never shown as 0."""
     return "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
 
 
@@ -129,7 +132,7 @@ def _cpus(summary: HostSummary, hot: tuple[int, ...]) -> str:
 
 
 def _ranges(cpus: tuple[int, ...]) -> str:
-    """CPU numbers as the kernel lists them."""
+    """Return CPU numbers as the kernel lists them."""
     return str(CpuSet.of(cpus))
 
 
@@ -149,12 +152,10 @@ def _notes(
     thermal: Thermal,
     limits: Limits,
 ) -> dict[str, str]:
-    """The reason for each field that is None or empty."""
+    """Return the reason for each field that is None or empty."""
     notes: dict[str, str] = {}
     if summary.hypervisor is None:
-        known = (
-            "no virtual machine" if hypervisor.guest is False else "cannot be told whether this is a virtual machine"
-        )
+        known = "no virtual machine" if hypervisor.guest is False else "unknown whether this is a virtual machine"
         notes["hypervisor"] = f"{known}: {hypervisor.source}"
     elif hypervisor.doubt:
         notes["hypervisor"] = hypervisor.doubt

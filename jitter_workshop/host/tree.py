@@ -1,8 +1,9 @@
-"""Finding files in a recorded tree without ever leaving it.
+"""Find files in a recorded tree without ever leaving it.
 
-A tree is somebody else's data. Links in it are followed inside it only: an absolute one starts again at its top, one
-that climbs out is refused. Where no link is on the way, which is the rule, one openat2(2) with RESOLVE_BENEATH and
-RESOLVE_NO_SYMLINKS does it; everything else, and kernels or containers without openat2, walk component by component.
+A tree is untrusted data. Links in it are followed only inside it: an absolute link starts again at the tree's top, and
+a link that leads out is refused. Most paths contain no link; then one openat2(2) with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS is enough. All other paths, and kernels or containers without openat2, are walked component by
+component.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TOP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
 
 _OPENAT2 = 437
 _OPENAT2_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64", "armv7l", "i686")
-"""Where the call has that number (it is 437 on every architecture younger than asm-generic's unified table)."""
+"""Architectures where the call has that number (437 on every architecture younger than asm-generic's unified table)."""
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 Opener = Callable[[int, str], int]
@@ -28,11 +29,11 @@ Opener = Callable[[int, str], int]
 
 
 class Refused(Exception):
-    """A path in a recorded tree that is not followed; the message is the reading's reason."""
+    """Signal that a path in a recorded tree is not followed; the message is the reading's reason."""
 
 
 class Tree:
-    """A recorded tree below ``top``, a real path."""
+    """Hold a recorded tree below ``top``, a real path."""
 
     def __init__(self, top: str) -> None:
         self._top = top
@@ -50,9 +51,10 @@ class Tree:
             os.close(descriptor)
 
     def look(self, path: str) -> int:
-        """An O_PATH descriptor of what ``path`` means inside the tree; it never is a link. The caller closes it.
+        """Return an O_PATH descriptor of the object that ``path`` names inside the tree; it is never a link.
 
-        Raises OSError, ValueError for what no path can be, and Refused."""
+        The caller closes it. Raise OSError, ValueError for an impossible path, and Refused.
+        """
         if self._opener is not None:
             try:
                 return self._opener(self._descriptor, path.lstrip("/") or ".")
@@ -60,7 +62,7 @@ class Tree:
                 if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETOOLONG):
                     raise
                 if error.errno not in (errno.ELOOP, errno.EXDEV, errno.EAGAIN):
-                    # ENOSYS from an old kernel, EPERM from a container's filter: do not ask again.
+                    # ENOSYS from an old kernel, EPERM from a container's filter: do not try again.
                     self._opener = None
         return self._walk(path)
 
@@ -103,11 +105,11 @@ class Tree:
 
 
 def _find_opener() -> Opener | None:
-    """openat2(2) by its number, for the C libraries have no function for it; None where it is not to be had."""
+    """Return openat2(2), called by its number because the C libraries have no function for it; None if unavailable."""
     if os.uname().machine not in _OPENAT2_MACHINES:
         return None
     try:
-        # Imported here: only a recorded tree needs it, and the live host's reader starts faster without.
+        # Imported here because only a recorded tree needs it; the live host's reader starts faster without it.
         import ctypes
 
         call = ctypes.CDLL(None, use_errno=True).syscall
@@ -120,7 +122,7 @@ def _find_opener() -> Opener | None:
     call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
     address, size = ctypes.addressof(how), ctypes.sizeof(how)
 
-    # ``how`` is bound to the function so that its memory lives as long.
+    # Binding ``how`` to the function keeps its memory alive as long as the function.
     def look(folder: int, path: str, how: object = how) -> int:
         name = os.fsencode(path)
         if b"\0" in name:

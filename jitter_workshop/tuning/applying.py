@@ -1,6 +1,6 @@
-"""Make the changes of a plan: announce all, then write and read back one after the other, then read all once more.
+"""Make the changes of a plan: announce all, write and read back each one, then read all once more.
 
-The steps need only a writer and a journal's keeper, so that they run the same on a host and on a made one.
+The steps need only a writer and a journal keeper, so they run the same on a real host and on a test tree.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _SHOWN = 80
 
 
 class Keeper(Protocol):
-    """The journal's keeper. ``intents`` have reached the disk when it returns; it raises OSError where they cannot, and
-    then nothing was announced. The others do not raise."""
+    """Record in the journal the fate of each change.
+
+    ``intents`` returns after the intents have reached the disk. It raises OSError where that fails; then no change was
+    announced. The other methods do not raise.
+    """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
     def written(self, n: int, read_back: str | None) -> None: ...
@@ -35,10 +38,13 @@ class Keeper(Protocol):
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
-    """The changes that were shown (their :func:`planning.digest` is among ``digests``), and the others as refused."""
+    """Split ``changes`` into those that were shown and the rest as refused.
+
+    A change was shown if its :func:`planning.digest` is among ``digests``.
+    """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
-    # A task that began after the plan was shown is left alone; that is no refusal of what was asked for.
+    # A task that began after the plan was shown is left alone; that does not count as a refusal.
     rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
     words = "it was not in the plan that was shown: the host has changed since; ask for the plan again"
     return shown, [Refused(change.tunable, change.path, words) for change in rest]
@@ -51,11 +57,11 @@ def apply_changes(
     keeper: Keeper,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ApplyResult:
-    """Make ``changes`` in their order, which is that of ``ordering``.
+    """Make ``changes`` in the given order, which must be that of ``ordering``.
 
-    All of them are announced in the journal before the first is written, because a write may change what another one
-    is to give back. A write that the host refuses is reported, and so are those that cannot be made without it; the
-    others are made. ``stopped`` is asked between any two. The result's ``journal_id`` is None: the caller knows it.
+    All changes are announced in the journal before the first write, because one write may alter a setting that another
+    change has to give back. A write that the host refuses is reported, and so is each change that depends on it; the
+    others are made. ``stopped`` is called before each write. The result's ``journal_id`` is None: the caller knows it.
     """
     way = _Way(root, writer, keeper, changes)
     ready = [change for change in changes if way.is_as_planned(change)]
@@ -77,7 +83,7 @@ def apply_changes(
     for change in way.made:
         way.make_again(change)
     applied = [way.settle(change) for change in way.made]
-    # What did not get into the boot loader's menu does not wait for the next boot either.
+    # A change whose follow-up command failed is not in the boot loader's menu, so it needs no reboot.
     out = {one.path for one in failed}
     waiting = [change for change in way.made if change.when == "boot" or kind_of(change.kind).effect_after_boot]
     needs_reboot = any(change.then not in out for change in waiting)
@@ -85,10 +91,10 @@ def apply_changes(
 
 
 class _Way:
-    """One apply on its way.
+    """Hold the state of one apply.
 
-    ``made``, ``refused``: what became of the changes so far. ``coming``: conditions that the plan makes; ``missing``:
-    those that no write will make any more (``ordering.cannot_without``).
+    ``made`` and ``refused`` are the outcomes so far. ``coming`` are the conditions that the plan makes. ``missing`` are
+    the conditions that no remaining write will make (``ordering.cannot_without``).
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, keeper: Keeper, changes: Sequence[Change]) -> None:
@@ -100,7 +106,7 @@ class _Way:
         self.switched = Switched(CpuSet())
 
     def is_as_planned(self, change: Change) -> bool:
-        """Look whether a setting still says what the plan was made for; report it where it does not."""
+        """Check that a setting still has the value that the plan was made for; report it if not."""
         kind = kind_of(change.kind)
         if kind.of_task and not kind.exists(self.root, change.path):
             return False  # the task has ended since: nothing is left to change
@@ -111,13 +117,13 @@ class _Way:
             self._report(change, f"it cannot be read, so it could not be given back: {found.reason}")
         elif not kind.same(found.text, change.before) and not kind.same(found.text, change.after):
             was = quoted(change.before)
-            self._report(change, f"it says {quoted(found.text)} by now, where the plan was made for {was}")
+            self._report(change, f"it says {quoted(found.text)} now, but the plan was made for {was}")
         else:
             return True
         return False
 
     def make(self, change: Change) -> None:
-        """Write one change and say in the journal what became of it."""
+        """Write one change and record the outcome in the journal."""
         kind = kind_of(change.kind)
         lost = cannot_without(change.path, change.kind, change.after) & self.missing
         if lost:
@@ -134,7 +140,7 @@ class _Way:
         if not kind.same(found.text, change.after):
             if not kind.same(found.text, change.before) and not self._displaced(kind, change, found.text):
                 was = quoted(change.before)
-                self.refuse(change, f"it says {quoted(found.text)} by now, where the plan was made for {was}")
+                self.refuse(change, f"it says {quoted(found.text)} now, but the plan was made for {was}")
                 return
             try:
                 kind.write(self.writer, change.path, change.after)
@@ -143,9 +149,10 @@ class _Way:
         self._take_stock(change, kind, found.text, why)
 
     def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
-        """Look what a write made of a setting that said ``found``; ``why``: the host's refusal, "" for none."""
+        """Record the outcome of a write to a setting that said ``found`` before. ``why`` is the host's refusal, "" for
+        none."""
         says = kind.read(self.root, change.path).text
-        # What is only noted may stay as another write of ours has made it.
+        # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
         ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
         if not why and ignored:
             why = f"the host took the write and still says {quoted(says or '')}"
@@ -162,11 +169,11 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
+        """Put a setting back to its value from before after a refusal. Return "" or text to add to the reason."""
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
         if says is not None and not kind.same(says, change.before):
-            with contextlib.suppress(OSError):  # what stands there then is read below and told
+            with contextlib.suppress(OSError):  # the value is read and reported below
                 kind.write(self.writer, change.path, change.before)
             says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
@@ -174,8 +181,11 @@ class _Way:
         return f"; it now says {quoted(says)}, and 'restore' tries again to give it back"
 
     def refuse(self, change: Change, why: str) -> None:
-        """Report a change that was announced and not made. It stays in the journal where the setting is not as it was
-        before: another write of the plan has changed it."""
+        """Report a change that was announced and not made.
+
+        If the setting differs from before, because another write of the plan changed it, the journal keeps it as
+        written.
+        """
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
@@ -186,16 +196,16 @@ class _Way:
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:
-        """Write once more what a later write of this plan has displaced."""
+        """Write a change once more if a later write of this plan has displaced it."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
             return
-        with contextlib.suppress(OSError):  # what it says then is told by ``settle``
+        with contextlib.suppress(OSError):  # ``settle`` reports what the setting says then
             kind.write(self.writer, change.path, change.after)
 
     def settle(self, change: Change) -> Applied:
-        """Tell what the host says of a change after all of them."""
+        """Return the change with the value that the host shows after all writes."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is not None and not kind.same(says, change.after):
@@ -211,7 +221,7 @@ class _Way:
 
 
 def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """The result with the number of shown writes that fell away because their tasks had ended."""
+    """Return the result with the number of shown writes that were dropped because their tasks had ended."""
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}
     lost = [c for c in shown if (c.path, c.after) not in made and c.path not in told and kind_of(c.kind).of_task]
@@ -220,7 +230,7 @@ def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) ->
 
 
 def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: Keeper) -> list[Refused]:
-    """Do once what follows the writes."""
+    """Run each follow-up command of the changes once; return those that failed."""
     refused = []
     for name in dict.fromkeys(change.then for change in made if change.then):
         try:
@@ -228,10 +238,10 @@ def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: 
             keeper.then(name)
         except OSError as error:
             first = next(change for change in made if change.then == name)
-            refused.append(Refused(first.tunable, name, f"written, but what must follow failed: {reason(error)}"))
+            refused.append(Refused(first.tunable, name, f"written, but its follow-up failed: {reason(error)}"))
     return refused
 
 
 def quoted(text: str) -> str:
-    """A value from the host in a sentence."""
+    """Return a value from the host, quoted for use in a sentence."""
     return f"'{printable(text, _SHOWN)}'"

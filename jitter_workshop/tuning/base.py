@@ -1,6 +1,6 @@
-"""What a tunable is: one class that says what stands on this host, what would be better, and what would be written.
+"""Define a tunable: a class that tells the value on this host, the better value, and the writes between them.
 
-A tunable is a class in a module of this package that the registry names; nothing else has to be told of it::
+A tunable is a class in a module of this package that the registry names. No other registration is needed::
 
     class Governor(Settings):
         id = "governor"
@@ -16,16 +16,16 @@ A tunable is a class in a module of this package that the registry names; nothin
         def settings(self, host, value):
             ...one Setting for each file that matters, or raise Unavailable("this guest has no cpufreq: …")
 
-:class:`Settings` derives status, plan, apply and restore from that list. What does not fit it overrides
+:class:`Settings` derives status, plan, apply and restore from that list. A tunable that does not fit overrides
 :meth:`Tunable.assess` and :meth:`Tunable.writes`. The rules:
 
-* ``assess`` and ``writes`` only read, below ``host.root``, and need no rights. What cannot be read without rights is
-  said to be so.
-* ``writes`` gives each write with the value that stands there now (``before``); undoing is writing it back. A tunable
-  never undoes anything itself.
-* Every path that a tunable may write matches one of its ``owns`` patterns (``fnmatch``): the agent refuses all others,
-  on the way back too.
-* Only the hot CPUs' files are read where only they matter: hosts have 512 CPUs and ``status`` has 0.15 s.
+* ``assess`` and ``writes`` only read, below ``host.root``, and need no rights. They report a file that cannot be read
+  without rights as such.
+* ``writes`` gives each write with the current value (``before``); undoing is writing it back. A tunable never undoes
+  anything itself.
+* Every path that a tunable may write matches one of its ``owns`` patterns (``fnmatch``). The agent refuses all other
+  paths, for apply and for restore.
+* Where only the hot CPUs' files matter, only those are read: hosts have 512 CPUs and ``status`` has 0.15 s.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ from jitter_workshop.tuning.context import Host
 
 
 class Unavailable(Exception):
-    """Not to be had on this host; the message is the reason. ``only_host``: the hypervisor's owner could.
-    ``info``: it is not missing, there is only nothing to do or to judge."""
+    """Signal that a tunable is not available on this host; the message is the reason.
+
+    ``only_host``: the owner of the hypervisor could make it available. ``info``: nothing is missing; there is only
+    nothing to do or to judge.
+    """
 
     def __init__(self, reason: str, *, only_host: bool = False, info: bool = False) -> None:
         super().__init__(reason)
@@ -54,9 +57,11 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write that a tunable asks for. ``before`` is what stands there now, ``after`` what shall. ``kind`` names how
-    it is read, compared and written (:mod:`jitter_workshop.tuning.setting_types.kinds`). ``why`` "" = the tunable's
-    own."""
+    """Hold one write that a tunable asks for.
+
+    ``before`` is the current value, ``after`` the wanted one. ``kind`` names how the setting is read, compared and
+    written (:mod:`jitter_workshop.tuning.setting_types.kinds`). ``why`` "" means the tunable's own ``why``.
+    """
 
     path: str
     before: str
@@ -70,10 +75,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One file (or call) that a tunable looks at: what it says and what it should say.
+    """Hold one file (or call) that a tunable looks at, with its current and its wanted value.
 
-    ``current`` None: it cannot be read, and ``reason`` says why; it is then left alone. ``refuses``: why this one
-    cannot be written though it can be read ("" = it can): it is reported and not counted against the host.
+    ``current`` is None if the setting cannot be read; ``reason`` then says why, and it is left alone. ``refuses`` says
+    why a readable setting cannot be written ("" = it can be written); such a setting is reported and not counted
+    against the host.
     """
 
     path: str
@@ -85,9 +91,11 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """The CPUs for everything that is not latency-critical, which are those that are neither hot nor siblings of hot
-    ones (see ``context.Host``). Raises Unavailable where none would be left: the last one is never taken offline,
-    isolated or left without interrupts."""
+    """Return the CPUs for everything that is not latency-critical: neither hot nor siblings of hot ones.
+
+    For the exceptions see ``context.Host``. Raise Unavailable where no CPU would be left: the last one is never taken
+    offline, isolated or left without interrupts.
+    """
     if not host.hot:
         raise Unavailable("no CPU is named hot", info=True)
     if not host.housekeeping:
@@ -96,17 +104,19 @@ def left_for_the_rest(host: Host) -> CpuSet:
 
 
 def only_on_x86(host: Host) -> None:
-    """Raise Unavailable on a processor that is known to be no x86 one, for what only those have. It comes before any
-    word on guests: there is nothing that the hypervisor's owner could do about it."""
+    """Raise Unavailable on a processor that is known not to be x86, for a feature that only x86 has.
+
+    Call it before any check for guests: the owner of the hypervisor could not help here.
+    """
     if host.other_than_x86:
         raise Unavailable(f"x86 only: this processor is {host.other_than_x86}")
 
 
 class Tunable:
-    """One thing about a host that matters for jitter. Subclasses are stateless; one instance serves all hosts.
+    """Describe one property of a host that matters for jitter.
 
-    ``why``: one or two sentences. ``danger``: what it costs or risks, "" for nothing. ``values``: what VALUE may be in
-    ``ID=VALUE``, in words, "" where there is none.
+    Subclasses are stateless; one instance serves all hosts. ``why``: one or two sentences. ``danger``: the cost or
+    risk, "" for none. ``values``: in words, the values allowed for VALUE in ``ID=VALUE``; "" where there is none.
     """
 
     id: ClassVar[str] = ""
@@ -120,33 +130,36 @@ class Tunable:
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     culprits: ClassVar[tuple[str, ...]] = ()
-    """Services that are known to rewrite it behind one's back, most likely first (names as ``host/services``)."""
+    """Services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
-        """What ``status`` says. Never raises for what a host looks like."""
+        """Return the entry for ``status``. Never raise because of the host's state."""
         raise NotImplementedError
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        """The writes that bring ``value`` (None = the good value for this host) about; those whose ``before`` and
-        ``after`` mean the same are dropped by the planner. Raises Unavailable with the reason, UsageError for a value
-        that makes no sense."""
+        """Return the writes that set ``value``; None means the good value for this host.
+
+        The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason, and
+        UsageError for an invalid value.
+        """
         raise Unavailable(self._only_reported())
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """The writes that bring it about in the next boot and in no other; raises as ``writes`` does."""
-        raise Unavailable("it is not for one boot alone")
+        """Return the writes that set it for the next boot only. Raise as ``writes`` does."""
+        raise Unavailable("it cannot be set for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        """Name the CPUs that are offline once ``writes`` are made; the rest of a plan is for those that remain."""
+        """Return the CPUs that are offline after ``writes``; the rest of a plan is made for the remaining CPUs."""
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Writes that are left out because the host is known to refuse them, with the reason; "" for none."""
+        """Return the writes left out because the host is known to refuse them, in words with the reason; "" for
+        none."""
         return ""
 
     @property
     def changes_host(self) -> bool:
-        """Whether it can be planned and applied at all."""
+        """Return True if the tunable can be planned and applied at all."""
         return bool(self.owns)
 
     def _only_reported(self) -> str:
@@ -154,7 +167,7 @@ class Tunable:
             return "only the owner of the hypervisor can change it"
         return "it is reported, not changed, by this tool"
 
-    # What a subclass answers with ---------------------------------------------------------------------------------
+    # Helpers for subclasses -------------------------------------------------------------------------------------
 
     def answer(
         self,
@@ -167,7 +180,8 @@ class Tunable:
         fix: str = "",
         only_host: bool = False,
     ) -> Assessment:
-        """An Assessment of this tunable; a thing to improve that this tool can change gets the verb as its fix."""
+        """Return an Assessment of this tunable; state ``improve`` gets the apply command as its fix if it can be
+        changed."""
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
         return Assessment(
@@ -175,7 +189,7 @@ class Tunable:
         )
 
     def off_x86(self, host: Host) -> Assessment | None:
-        """The Assessment of what only x86 processors have, on any other; None on theirs."""
+        """Return the Assessment of an x86-only tunable on another processor; None on x86."""
         try:
             only_on_x86(host)
         except Unavailable as refusal:
@@ -183,22 +197,24 @@ class Tunable:
         return None
 
     def missing(self, refusal: Unavailable, paths: Sequence[str] = ()) -> Assessment:
-        """The Assessment of what is not to be had here."""
+        """Return the Assessment of a tunable that is not available here."""
         return self.answer(
             "info" if refusal.info else "unavailable", None, refusal.reason, paths=paths, only_host=refusal.only_host
         )
 
 
 class Settings(Tunable):
-    """A tunable that is a list of settings, each with a wanted value: most of them are."""
+    """Define a tunable as a list of settings, each with a wanted value; most tunables are of this form."""
 
     good: ClassVar[str] = "as wanted"
-    """What is said when everything is as wanted."""
+    """The reason shown when every setting is as wanted."""
     shown_paths: ClassVar[int] = 4
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        """All settings that matter on this host. ``value`` None: the good value for this host. Raises Unavailable (with
-        the reason) where there are none, UsageError for a value that makes no sense."""
+        """Return all settings that matter on this host; ``value`` None means the good value for this host.
+
+        Raise Unavailable with the reason where there are none, and UsageError for an invalid value.
+        """
         raise NotImplementedError
 
     def assess(self, host: Host) -> Assessment:
@@ -227,8 +243,8 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """What is said of a single setting that is not as wanted."""
-        return f"{setting.current} where {setting.wanted} is better"
+        """Return the reason shown for a single setting that is not as wanted."""
+        return f"{setting.current}, but {setting.wanted} is better"
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         settings = self.settings(host, value)
@@ -244,8 +260,10 @@ class Settings(Tunable):
         return f"{len(kept)} of {len(settings)} stay as they are: {reasons}" if kept else ""
 
     def choose(self, value: str | None, allowed: Sequence[str]) -> str:
-        """``value`` or the default if ``allowed`` has it. Raises UsageError for a given value that is not allowed,
-        Unavailable where the default is not offered here."""
+        """Return ``value`` (or the default if None) if it is in ``allowed``.
+
+        Raise UsageError for a given value that is not allowed, and Unavailable where the default is not offered here.
+        """
         wanted = value if value is not None else self.default
         if wanted is None:
             raise UsageError(f"{self.id} needs a value", f"say {self.id}=VALUE; VALUE is {self.values}")
@@ -258,7 +276,7 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Distinct values in order of appearance, at most four."""
+    """Return the distinct values in order of appearance, at most four."""
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

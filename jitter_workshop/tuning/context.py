@@ -1,4 +1,4 @@
-"""What a tunable sees: one host below one root, the hot CPUs, and readings that several tunables share."""
+"""Read the parts of a host that tunables need: the hot CPUs, and readings that several tunables share."""
 
 from __future__ import annotations
 
@@ -38,19 +38,18 @@ _X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 
 
 class Host:
-    """One reading of a host: made for one ``status``, ``plan`` or ``apply`` and then thrown away, because everything
-    that is read once is kept.
+    """Hold one reading of a host, made for one ``status``, ``plan`` or ``apply``.
 
-    Every online CPU is one of three:
+    It is then thrown away, because each value is read once and kept. Every online CPU is one of three:
 
     * ``hot``: it runs a latency-critical thread;
     * a sibling (``siblings``): it is not hot, and shares a core with a hot one. A thread there takes execution units
-      and first-level cache from the hot CPU, so work is kept off it as off the hot one;
+      and first-level cache from the hot CPU, so work is kept off it as well as off the hot one;
     * ``housekeeping``: neither. Interrupts, workqueues, kernel threads and everything else belong there.
 
-    Where every other CPU is a sibling, the siblings are the housekeeping CPUs, because somebody has to do the work;
-    ``crowded`` says so. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all that work is kept
-    off: the online CPUs without ``housekeeping``.
+    Where every CPU that is not hot is a sibling, the siblings are the housekeeping CPUs, because some CPU has to do the
+    work; ``crowded`` is then True. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all CPUs
+    that work is kept off: the online CPUs without ``housekeeping``.
     """
 
     def __init__(self, root: HostRoot, hot: CpuSet, topology: Topology | None = None) -> None:
@@ -71,21 +70,21 @@ class Host:
 
     @cached_property
     def siblings(self) -> CpuSet:
-        """Online CPUs that share a core with a hot one and are not hot themselves."""
+        """Return the online CPUs that share a core with a hot one and are not hot themselves."""
         return self.topology.siblings_of(self.hot)
 
     @cached_property
     def housekeeping(self) -> CpuSet:
-        """The CPUs for everything that is not latency-critical; none where every CPU is hot."""
+        """Return the CPUs for everything that is not latency-critical; none where every CPU is hot."""
         return self.not_hot - self.siblings or self.not_hot
 
     @property
     def not_hot(self) -> CpuSet:
-        """Online CPUs that are not hot: housekeeping CPUs and siblings."""
+        """Return the online CPUs that are not hot: housekeeping CPUs and siblings."""
         return self.online - self.hot
 
     def without(self, leaving: CpuSet) -> Host:
-        """The same reading as if the CPUs ``leaving`` were offline."""
+        """Return the same reading as if the CPUs ``leaving`` were offline."""
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
         near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
@@ -94,27 +93,30 @@ class Host:
 
     @property
     def crowded(self) -> bool:
-        """Whether the housekeeping CPUs are siblings of hot ones, for want of others."""
+        """Return True if the housekeeping CPUs are siblings of hot ones, because there are no others."""
         return bool(self.housekeeping & self.siblings)
 
     @cached_property
     def kept_clear(self) -> CpuSet:
-        """The CPUs that work is kept off: the hot ones and, where others are left for it, their siblings."""
+        """Return the CPUs that work is kept off: the hot ones and, unless the host is ``crowded``, their siblings."""
         return self.hot | self.clear_siblings
 
     @property
     def clear_siblings(self) -> CpuSet:
-        """The siblings that work is kept off, which are all of them or, where the host is ``crowded``, none."""
+        """Return the siblings that work is kept off: all of them, or none where the host is ``crowded``."""
         return self.siblings - self.housekeeping
 
     @property
     def clear_words(self) -> str:
-        """What ``kept_clear`` is."""
+        """Return a name for the CPUs in ``kept_clear``."""
         return "hot CPUs or their siblings" if self.clear_siblings else "hot CPUs"
 
     def instead_of(self, cpus: CpuSet) -> CpuSet:
-        """The housekeeping CPUs for what may run on ``cpus`` now: those among them; else those of the same memory
-        nodes, so that what belongs to a node stays there; else all."""
+        """Return the housekeeping CPUs for a task or interrupt that may run on ``cpus`` now.
+
+        These are the housekeeping CPUs among ``cpus``; else those of the same memory nodes, so that it stays on its
+        node; else all housekeeping CPUs.
+        """
         among = cpus & self.housekeeping
         if among or len(self.nodes) < 2:
             return among or self.housekeeping
@@ -125,7 +127,7 @@ class Host:
 
     @cached_property
     def nodes(self) -> dict[int, CpuSet]:
-        """The online CPUs of each memory node that has any, by the node's number."""
+        """Return the online CPUs of each memory node that has any, by node number."""
         found: dict[int, list[int]] = {}
         for cpu in self.topology.cpus:
             if cpu.online:
@@ -142,7 +144,7 @@ class Host:
 
     @cached_property
     def guest(self) -> bool:
-        """Whether this is a virtual machine; unknown counts as no."""
+        """Return True if this is a virtual machine; unknown counts as no."""
         return bool(self.hypervisor.guest)
 
     @cached_property
@@ -151,7 +153,7 @@ class Host:
 
     @property
     def other_than_x86(self) -> str:
-        """The processor's architecture where it is known and is not x86; "" otherwise."""
+        """Return the processor's architecture if it is known and is not x86; "" otherwise."""
         if self.identity.flags is not None:
             return ""
         name = self.kernel.architecture
@@ -159,12 +161,12 @@ class Host:
 
     @cached_property
     def kernel_config(self) -> KernelConfig:
-        """What the running kernel was built with; unpacking it costs milliseconds."""
+        """Return the build configuration of the running kernel; unpacking it takes milliseconds."""
         return read_kernel_config(self.root, self.kernel.release)
 
     @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
-        """The frequency policies that a hot CPU belongs to; () where the host has none."""
+        """Return the frequency policies that a hot CPU belongs to; () where the host has none."""
         from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
 
         found = (read_policy(self.root, next(iter(cpus))) for cpus in policy_folders(self.root, self.hot).values())
@@ -172,53 +174,55 @@ class Host:
 
     @cached_property
     def services(self) -> Services:
-        """Known services that run: tuners that rewrite settings, and others that take time."""
+        """Return the known services that run: tuners that rewrite settings, and others that take time."""
         from jitter_workshop.host.services import read_services
 
         return read_services(self.root, self.processes)
 
     @cached_property
     def processes(self) -> tuple[Task, ...]:
-        """Every process and kernel thread; one pass over /proc for all who ask."""
+        """Return every process and kernel thread; one pass over /proc serves all callers."""
         from jitter_workshop.host.tasks.listing import each_process
 
         return tuple(each_process(self.root))
 
     @property
     def unseen(self) -> str:
-        """Why nothing can be said of what runs here, "" where it can."""
-        return "" if self.processes else "nothing that runs here can be seen: /proc shows no process"
+        """Return why the running tasks cannot be seen; "" where they can."""
+        return "" if self.processes else "the running tasks cannot be seen: /proc shows no process"
 
     @cached_property
     def isolation(self) -> Isolation:
-        """Which CPUs the kernel leaves alone now."""
+        """Return the CPUs that the kernel leaves alone now."""
         from jitter_workshop.host.cpu.isolation import read_isolation
 
         return read_isolation(self.root)
 
     @cached_property
     def boot_isolation(self) -> BootIsolation:
-        """Which CPUs the boot parameters ask it to leave alone."""
+        """Return the CPUs that the boot parameters ask the kernel to leave alone."""
         from jitter_workshop.host.cpu.isolation import read_boot_isolation
 
         return read_boot_isolation(self.root)
 
     @property
     def command_line(self) -> CommandLine:
-        """The running kernel's boot parameters."""
+        """Return the running kernel's boot parameters."""
         return self.boot_isolation.command_line
 
     @cached_property
     def one_boot(self) -> OneBoot:
-        """Whether the boot loader takes an entry for one boot."""
+        """Return how far the boot loader takes an entry for one boot."""
         from jitter_workshop.host.boot.next_boot import one_boot
 
         return one_boot(self.root)
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
-        """Our entry for one boot: GRUB's folder, the parameters that were added, and whether it is booted next; ("",
-        (), False) where there is none."""
+        """Return our entry for one boot: GRUB's folder, the added parameters, and whether it is booted next.
+
+        ("", (), False) where there is none.
+        """
         from jitter_workshop.host.boot import next_boot
         from jitter_workshop.host.boot.grubcfg import NotUnderstood
 
@@ -233,7 +237,7 @@ class Host:
 
     @cached_property
     def boot_loader(self) -> BootLoader:
-        """Who gives the kernel its parameters at the next boot."""
+        """Return the boot loader, which gives the kernel its parameters at the next boot."""
         from jitter_workshop.host.boot.bootloader import read_boot_loader
 
         return read_boot_loader(self.root)

@@ -1,20 +1,20 @@
-"""The journal of what was changed on a host: its form, and reading it, which needs no rights.
+"""Read the journal of the changes on a host, and define its format; reading needs no rights.
 
-One file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``, written by root's process alone and only
-ever appended to. Each line is one JSON object whose last field is the CRC-32 of all that stands before it:
+There is one file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``. Only root's process writes it, and
+only appends to it. Each line is one JSON object whose last field is the CRC-32 of everything before it in the line:
 
 ``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order), isolated (CPUs of other
-             programs' partitions then; not in journals of earlier versions)
-``intent``   a write that is about to happen, with what stood there before; all of an apply are synced to the disk
+             programs' partitions at that time; not in journals of earlier versions)
+``intent``   a write that is about to happen, with the value before it; all intents of an apply are synced to the disk
              before the first write
-``written``  the host says ``read_back``; again where another write, or the way back, changed it later
+``written``  the host says ``read_back``; repeated where another write, or a restore, changed it later
 ``refused``  the write did not happen, or was taken back at once
-``owed``     it was to be given back and could not be yet (``why``): every later restore tries again
-``before``   giving it back means another value: an earlier write to the same setting was given up
+``owed``     a restore could not give it back yet (``why``): every later restore tries again
+``before``   a new value to give back: an earlier write to the same setting was given up
 ``undone``   given back, void since a reboot, or gone with its task or device
-``then``     what follows a group of writes (``update-grub``) was done
+``then``     the command that follows a group of writes (``update-grub``) was run
 
-A torn last line is a write to the journal that did not end: what it would have announced never happened.
+A torn last line is a write to the journal that did not finish: the host write that it announces never happened.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ JOURNAL_DIR = f"{STATE_DIR}/journal"
 SUFFIX = ".jsonl"
 FORMAT = 1
 MAX_BYTES = 32 << 20
-"""Of one journal; 10,000 writes with masks of 512 CPUs are a quarter of it."""
+"""Size limit of one journal; 10,000 writes with masks of 512 CPUs take a quarter of it."""
 MAX_LINE = 1 << 18
 MAX_ENTRIES = 100_000
 MAX_JOURNALS = 100_000
@@ -45,10 +45,10 @@ _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 
 @dataclass(slots=True)
 class Entry:
-    """One write as the journal tells it.
+    """Hold one write as the journal records it.
 
-    ``read_back``: what the host said after it, None while unknown. ``owed``: why it could not be given back when that
-    was asked for, "" where it was not asked for.
+    ``read_back``: what the host said after it, None while unknown. ``owed``: why it could not be given back when a
+    restore tried; "" where no restore failed.
     """
 
     journal: str
@@ -68,14 +68,17 @@ class Entry:
 
     @property
     def active(self) -> bool:
-        """Whether it may still stand on the host."""
+        """Return True if the write may still stand on the host."""
         return self.state in ("intent", "written")
 
 
 @dataclass(slots=True)
 class Journal:
-    """One journal. ``whole``: how many of its bytes are whole lines (a torn tail is not). ``due``: what has to follow
-    writes that were made or undone, and did not yet. ``problems``: what could not be read, in words."""
+    """Hold one journal.
+
+    ``whole``: the number of its bytes that are whole lines (without a torn tail). ``due``: follow-up commands of writes
+    that were made or undone, not run yet. ``problems``: the parts that could not be read, in words.
+    """
 
     id: str
     boot_id: str | None = None
@@ -91,12 +94,12 @@ class Journal:
 
     @property
     def active(self) -> tuple[Entry, ...]:
-        """The entries that may still stand, in the order in which they were written."""
+        """Return the entries that may still stand, in the order in which they were written."""
         return tuple(entry for entry in self.entries.values() if entry.active)
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """One line of a journal."""
+    """Return one line of a journal."""
     import json
 
     body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))[:-1]
@@ -104,7 +107,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """The record of one line (with or without its newline). Raises ValueError for a damaged one."""
+    """Return the record of one line (with or without its newline). Raise ValueError for a damaged one."""
     import json
 
     line = line.rstrip(b"\n")
@@ -116,12 +119,12 @@ def decode(line: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(record, dict):
-        raise ValueError("it is no record")
+        raise ValueError("it is not a record")
     return record
 
 
 def parse(journal_id: str, data: bytes) -> Journal:
-    """A journal from its bytes. Never raises: what cannot be read is told in ``problems``."""
+    """Return a journal parsed from its bytes. Never raise: damage is reported in ``problems``."""
     journal = Journal(journal_id)
     for number, line in enumerate(data.split(b"\n"), start=1):
         if journal.whole + len(line) >= len(data):
@@ -139,13 +142,13 @@ def parse(journal_id: str, data: bytes) -> Journal:
 
 
 def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
-    """The ids among the names of a folder, oldest first: an id begins with a number that only grows."""
+    """Return the journal ids among the names in a folder, oldest first: an id begins with a number that only grows."""
     found = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
     return tuple(sorted(ident for ident in found if is_id(ident)))[-MAX_JOURNALS:]
 
 
 def is_id(text: str) -> bool:
-    """Whether ``text`` is a journal's id: ``000007-20261121T141842``."""
+    """Check that ``text`` is a journal's id, such as ``000007-20261121T141842``."""
     number, dash, stamp = text.partition("-")
     return (
         len(text) <= 40
@@ -159,7 +162,7 @@ def is_id(text: str) -> bool:
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
-    """All journals of a host that are not closed, oldest first. One that cannot be read has only ``problems``."""
+    """Return all journals of a host that are not closed, oldest first. An unreadable one has only ``problems``."""
     journals: list[Journal] = []
     for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
         data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
@@ -171,12 +174,12 @@ def read_journals(root: HostRoot) -> tuple[Journal, ...]:
 
 
 def current_boot(root: HostRoot) -> str | None:
-    """The running kernel's boot id (Documentation/admin-guide/sysctl/kernel.rst, ``random``)."""
+    """Return the running kernel's boot id (Documentation/admin-guide/sysctl/kernel.rst, ``random``)."""
     return root.text("/proc/sys/kernel/random/boot_id")
 
 
 def void(entry: Entry, boot_id: str | None) -> bool:
-    """Whether a reboot has undone this write: it was made under another boot id and does not outlive one."""
+    """Return True if a reboot has undone this write: it has another boot id and does not outlive a boot."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
@@ -188,8 +191,7 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """Settings of this tool that stand on the host and that nobody has asked back, in the order in which they were
-    written."""
+    """Return the settings of this tool that stand on the host, without owed ones, in the order of their writes."""
     journals = read_journals(root)
     if not journals:
         return ()
@@ -198,9 +200,12 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
 
 
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
-    """What is applied now, as ``{"id": …, "value": …}`` in order; value "" is the tunable's good value; ``"once": "1"``
-    where it is for one boot. A tunable that was applied twice stands where and with what it was applied last.
-    ``in_effect``: without what waits for a boot, or was for another one."""
+    """Return what is applied now, as ``{"id": …, "value": …}`` in order.
+
+    Value "" is the tunable's good value; ``"once": "1"`` marks one that is for one boot. A tunable that was applied
+    twice has the place and the value of the last time. ``in_effect`` leaves out what waits for a boot, or was for
+    another one.
+    """
     journals = read_journals(root)
     if not journals:
         return ()
@@ -222,7 +227,7 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 
 
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
-    """Whether a write takes effect with the next boot only, or was for another boot than this."""
+    """Return True if a write takes effect only with the next boot, or was for a boot other than this one."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     try:
@@ -233,18 +238,18 @@ def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
 
 
 def word_of(item: Mapping[str, str]) -> str:
-    """One of a Stack as ``parse_wanted`` reads it: ``ID``, ``ID=VALUE``, ``once:ID``."""
+    """Return one item of a Stack in the form that ``parse_wanted`` reads: ``ID``, ``ID=VALUE``, ``once:ID``."""
     name = f"{ONCE}{item['id']}" if item.get("once") else item["id"]
     return f"{name}={item['value']}" if item.get("value") else name
 
 
 def profile(stacked: Sequence[Mapping[str, str]]) -> str:
-    """A Stack as the lines of a profile, which ``apply --profile`` reads."""
+    """Return a Stack as the lines of a profile, which ``apply --profile`` reads."""
     return "".join(f"{word_of(item)}\n" for item in stacked)
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:
-    """Add one record. Raises ValueError, TypeError or KeyError for one that makes no sense."""
+    """Add one record. Raise ValueError, TypeError or KeyError for an invalid one."""
     what = record["record"]
     if what == "header":
         _header(journal, record)
@@ -273,7 +278,7 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
         name = _text(record, "name")
         journal.due = [due for due in journal.due if due != name]
     else:
-        raise ValueError("a kind of record that this version does not know")
+        raise ValueError("this version does not know this kind of record")
 
 
 def _header(journal: Journal, record: dict[str, Any]) -> None:
@@ -315,14 +320,14 @@ def _unknown(record: dict[str, Any]) -> Entry:
 def _integer(record: dict[str, Any], name: str) -> int:
     value = record[name]
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} is no number")
+        raise TypeError(f"{name} is not a number")
     return value
 
 
 def _text(record: dict[str, Any], name: str) -> str:
     value = record[name]
     if not isinstance(value, str):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not text")
     return value
 
 

@@ -1,14 +1,13 @@
-"""The order of writes, derived from what each write needs, makes, ends and overwrites.
+"""Order writes by what each write needs, makes, ends and overwrites.
 
-One table of facts serves every order there is: applying a plan, giving it back, the end of a lease, and the script of
-``plan --sh``. A write is a setting (its path) and the value that it gets; the facts of the way back are those of the
-value that stood there before.
+One table of facts serves every order: of an apply, of a restore, of the end of a lease, and of the script of ``plan
+--sh``. A write is a setting (its path) and its new value. The facts of a restore are those of the value from before.
 
 * A write *needs* a condition: it comes after the writes that make it and before those that end it.
-* A write *displaces* a group of settings: the kernel overwrites them on the side, so writes to these come after it.
-* A write that *vacates* a CPU comes before the CPU leaves, where nothing harder speaks against it.
+* A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to these come later.
+* A write that *vacates* a CPU comes before the CPU leaves, unless a stronger rule forbids that.
 
-What the facts leave open keeps the order in which it was given. Sources: Documentation/core-api/cpu_hotplug.rst,
+Where the facts leave a choice, the given order is kept. Sources: Documentation/core-api/cpu_hotplug.rst,
 Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst, kernel/cgroup/cpuset.c,
 kernel/irq/cpuhotplug.c, drivers/net/virtio_net.c, Documentation/admin-guide/pm/intel_pstate.rst.
 """
@@ -28,7 +27,7 @@ CYCLED = "hot CPUs were offline and are back"
 VACANT = "nothing is bound to the CPUs that leave"
 
 _THERE = "there: "
-"""What begins the conditions without which a write cannot be made at all (a group, a controller, an entry)."""
+"""Prefix of the conditions without which a write cannot be made at all (a group, a controller, an entry)."""
 
 _NONE: frozenset[str] = frozenset()
 _SWITCH = re.compile(r"/sys/devices/system/cpu/cpu\d+/online|/sys/devices/system/cpu/smt/control")
@@ -41,7 +40,7 @@ _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One setting, and the value that it is to get."""
+    """Hold one setting and its new value."""
 
     path: str
     kind: str
@@ -50,10 +49,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one write.
+    """Hold the facts about one write.
 
     ``group``: the settings that it belongs to. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: groups of
-    settings that the kernel overwrites with it. ``vacates``: whether it takes work off CPUs.
+    settings that the kernel overwrites with it. ``vacates``: True if it takes work off CPUs.
     """
 
     group: str = ""
@@ -65,13 +64,13 @@ class Facts:
 
 
 def _with(found: Facts, **new: Any) -> Facts:
-    """The same facts but for some. (``dataclasses.replace`` loads what no reading verb has the time for.)"""
+    """Return the same facts with some replaced. (``dataclasses.replace`` loads too much for the fast reading verbs.)"""
     fields = {name: getattr(found, name) for name in Facts.__slots__}
     return Facts(**fields | new)
 
 
 def facts(path: str, kind: str, value: str) -> Facts:
-    """The facts of writing ``value`` to a setting."""
+    """Return the facts of writing ``value`` to a setting."""
     if kind == "unit":
         return _condition(Facts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)
@@ -111,12 +110,12 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """The condition that a policy's driver takes an energy preference: not under the governor performance."""
+    """Return the condition that a policy's driver accepts an energy preference: its governor is not performance."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
 def _switch(kind: str, value: str) -> Facts:
-    """A CPU that leaves, returns, or does both."""
+    """Return the facts of a CPU that leaves, returns, or does both."""
     drivers = frozenset({"queues"})
     if kind == "cpu-cycle" and value not in ("0", "1"):
         return Facts("cpus", needs=frozenset({VACANT}), makes=frozenset({CYCLED}), displaces=drivers)
@@ -126,8 +125,11 @@ def _switch(kind: str, value: str) -> Facts:
 
 
 def _of_groups(path: str, kind: str, value: str) -> Facts:
-    """Control groups of both versions. A partition is made and ended with every CPU online: kernels before 6.2 set the
-    mask of each task outside it to what is online at that moment, and CPUs that return later are not in it."""
+    """Return the facts of a write to a control group of either version.
+
+    A partition is made and ended with every CPU online: kernels before 6.2 set the mask of each task outside it to the
+    CPUs online at that moment, so CPUs that return later would be missing from it.
+    """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
     if kind == "controllers":
@@ -137,7 +139,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
         found = _folder(path, value, "groups")
         return found if value != "absent" else _with(found, needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
     if kind == "cgroup-cpus":
-        # The group may be a partition already: then another list is another partition.
+        # The group may already be a partition; another list then means another partition.
         needs = frozenset({CPUS, f"{_THERE}controller in {top}"})
         list_ = Facts("groups", needs=needs, displaces=_BY_PARTITIONS)
         return _condition(list_, f"{_THERE}list of {folder}", bool(value.strip()))
@@ -155,12 +157,12 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
         on = value.strip() == "1"
         sets = _NONE if on else frozenset({f"{_THERE}/{own}" for own in _OWN_SETS})
         return _condition(Facts("balance", needs=sets), BALANCED, on)
-    # A version 1 set of somebody else's.
+    # A version 1 set of another program.
     return Facts("sets", needs=frozenset({CPUS}), displaces=frozenset({"masks"}), vacates=True)
 
 
 def _of_entry(path: str, kind: str, value: str) -> Facts:
-    """The parts of a menu entry for one boot."""
+    """Return the facts of one part of a menu entry for one boot."""
     folder = path.partition("(")[0].rpartition("/")[0]
     entry, words = f"{_THERE}entry in {folder}", f"{_THERE}parameters in {folder}"
     if kind == "grub-entry":
@@ -175,20 +177,22 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """The facts of a write that makes a condition, or ends it."""
+    """Return the facts of a write that makes a condition, or ends it."""
     if on:
         return _with(found, makes=found.makes | {condition})
     return _with(found, ends=found.ends | {condition})
 
 
 def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
-    """The conditions without which this write cannot be made at all."""
+    """Return the conditions without which this write cannot be made at all."""
     return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
 
 
 def ordered(targets: Sequence[Target], together: Sequence[str] = ()) -> list[int]:
-    """The positions of ``targets`` in the order in which they have to happen; ties keep the order given. ``together``:
-    a name for each of them; those with the same name stay together as far as that goes."""
+    """Return the positions of ``targets`` in the order in which they have to happen; ties keep the given order.
+
+    ``together`` gives a name for each target; targets with the same name stay together where possible.
+    """
     known = [facts(w.path, w.kind, w.value) for w in targets]
     for softly in (True, False):
         found = _sorted(together or [""] * len(targets), _edges(known, softly=softly))
@@ -198,8 +202,11 @@ def ordered(targets: Sequence[Target], together: Sequence[str] = ()) -> list[int
 
 
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
-    """Pairs (earlier, later) of positions and of the names of conditions and groups, which stand between writes: as
-    many pairs as facts, however many writes there are."""
+    """Return pairs (earlier, later) of positions, conditions and groups.
+
+    Conditions and groups stand between writes, so that there are only as many pairs as facts, however many writes there
+    are.
+    """
     pairs: list[tuple[object, object]] = []
     for n, found in enumerate(known):
         for condition in found.needs:
@@ -215,8 +222,10 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 
 
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
-    """A topological order (Kahn) of the positions of ``names``; None where the pairs are a circle. Of the positions
-    that are free it takes the lowest of the name that it took last, else the lowest."""
+    """Return a topological order (Kahn) of the positions of ``names``; None where the pairs form a cycle.
+
+    Among the free positions it takes the lowest with the same name as the last one taken, else the lowest.
+    """
     import heapq
 
     later: dict[object, list[object]] = {}
@@ -233,7 +242,7 @@ def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> lis
     found: list[int] = []
     last = ""
     while conditions or free:
-        # Conditions cost nothing: they are met as soon as they can be, so that all writes behind them compete.
+        # Conditions cost nothing: each is met as soon as possible, so that all writes behind them compete.
         if conditions:
             node = conditions.pop()
         else:

@@ -1,4 +1,4 @@
-"""From wanted tunables to the ordered list of writes; nothing is written here, and no rights are needed."""
+"""Turn wanted tunables into the ordered list of writes. This writes nothing to the host and needs no rights."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from jitter_workshop.tuning.tunables.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
-    """Every write that brings ``wanted`` about on this host, in the order in which it would happen (``ordering``).
+    """Return every write that sets ``wanted`` on this host, in the order in which it would happen (``ordering``).
 
-    A tunable that needs nothing, or that is not to be had here, is in ``skipped`` with its reason, and so are settings
-    that are known beforehand to stay as they are. What is planned beside CPUs that leave is planned for the CPUs that
-    remain. A setting that several tunables write is written once: the value is the last one's. Raises UsageError for
-    values that make no sense.
+    ``skipped`` lists, with reasons, tunables that need nothing or are not available here, and settings known beforehand
+    to stay as they are. If CPUs leave, the rest is planned for the remaining CPUs. A setting that several tunables
+    write is written once, with the last one's value. Raise UsageError for invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
@@ -37,7 +36,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
         seen = host if tunable.takes_offline(host, one.value) else remaining
         try:
             writes = tunable.writes_once(seen, one.value) if one.once else tunable.writes(seen, one.value)
-            stays = tunable.stays(seen, one.value)  # reads once more, and a file may be gone by then
+            stays = tunable.stays(seen, one.value)  # reads again, and a file may be gone by then
         except Unavailable as refusal:
             skipped.append(Skipped(tunable.id, refusal.reason))
             continue
@@ -66,7 +65,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
 
 
 def _remaining(host: Host, asked: Sequence[tuple[Tunable, Wanted]]) -> Host:
-    """The host with the CPUs that will be online once the plan is made."""
+    """Return the host with the CPUs that will be online after the plan."""
     leaving = CpuSet()
     for tunable, one in asked:
         with contextlib.suppress(Unavailable, UsageError):
@@ -75,7 +74,8 @@ def _remaining(host: Host, asked: Sequence[tuple[Tunable, Wanted]]) -> Host:
 
 
 def _merged(earlier: Write, later: Write) -> Write:
-    """One write for two to the same setting: the later value, unless it only notes what stands there."""
+    """Merge two writes to the same setting: the later value wins, unless the later write only notes the current
+    value."""
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)
     after = earlier.after if noted else later.after
@@ -92,21 +92,23 @@ def _merged(earlier: Write, later: Write) -> Write:
 
 
 def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
-    """All that ``status`` would improve at run time and this tool can change."""
+    """Return all tunables that ``status`` would improve at run time and that this tool can change."""
     return tuple(
         Wanted(t.id) for t in tunables() if t.when == "runtime" and t.changes_host and t.assess(host).state == "improve"
     )
 
 
 def digest(change: Change) -> str:
-    """What the agent is told of a change that was shown: it then makes no other. 24 hex digits of SHA-256 over what
-    would be written where, and over what; ``n`` and the words do not count."""
+    """Return the id by which the agent recognises a change that was shown; it makes no others.
+
+    It has 24 hex digits of SHA-256 over tunable, kind, path, old and new value; ``n`` and the wording do not count.
+    """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
     return hashlib.sha256(told.encode()).hexdigest()[:24]
 
 
 def owned(tunable: Tunable, path: str) -> bool:
-    """Whether this tunable may write this path at all. A ``*`` in a pattern stands for one part of a path."""
+    """Return True if this tunable may write this path. A ``*`` in a pattern stands for one part of a path."""
     parts = path.split("/")
     if ".." in parts or "." in parts:
         return False
@@ -118,14 +120,16 @@ def owned(tunable: Tunable, path: str) -> bool:
 
 
 def _check_owned(tunable: Tunable, write: Write) -> None:
-    """Raise UsageError where a tunable asks for a path that it does not own: a mistake in the tunable that must not
-    reach a host."""
+    """Raise UsageError where a tunable asks for a path that it does not own.
+
+    That is a bug in the tunable, and it must not reach a host.
+    """
     if not owned(tunable, write.path):
         raise UsageError(f"{tunable.id} would write {write.path}, which is not among its own files", "please report it")
 
 
 def _change(tunable: Tunable, write: Write, n: int) -> Change:
-    """The numbered Change of a Write."""
+    """Return the numbered Change of a Write."""
     return Change(
         n=n,
         tunable=tunable.id,

@@ -1,4 +1,4 @@
-"""Why a write was refused, in one sentence, from what the kernel answered."""
+"""Explain in one sentence why a write was refused, from the kernel's error number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WORDS = {
     errno.EACCES: "not permitted",
     errno.EPERM: "not permitted, even to root (a lockdown, a container, or a setting that is fixed at boot)",
     errno.EBUSY: "the kernel says that it is in use",
-    errno.EINVAL: "the kernel does not take this value here",
+    errno.EINVAL: "the kernel does not accept this value here",
     errno.EIO: "the kernel refuses: the device or interrupt cannot be moved or set (it may be managed by the kernel)",
     errno.EROFS: "it is mounted read-only",
     errno.ENODEV: "the device does not offer it",
@@ -21,7 +21,7 @@ _WORDS = {
     errno.ENOSPC: "no room is left",
     errno.EAGAIN: "the kernel could not do it just now",
     errno.ETIMEDOUT: "it took too long",
-    errno.EFBIG: "the kernel does not take this value here",
+    errno.EFBIG: "the kernel does not accept this value here",
     errno.EDOM: "the value is out of range",
     errno.ELOOP: "it is reached through a symbolic link",
     errno.ENOTEMPTY: "something is still inside",
@@ -29,12 +29,12 @@ _WORDS = {
 
 
 def reason(error: OSError) -> str:
-    """``error`` in words; the kernel's name for it where this tool has none."""
+    """Return ``error`` in words, or the kernel's name for it if there are no words for it here."""
     number = error.errno
     if number is None:
         return str(error)[:300] or "it failed"
     if error.strerror and error.strerror != os.strerror(number):
-        return error.strerror[:300]  # a kind of setting that says it better
+        return error.strerror[:300]  # the setting's kind has a more exact text
     name = errno.errorcode.get(number, str(number))
     words = _WORDS.get(number)
     return f"{words} ({name})" if words else f"the kernel says {name}"

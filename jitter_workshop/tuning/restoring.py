@@ -1,13 +1,14 @@
-"""Give back what the journals say was changed, in an order that the host keeps, and never over a stranger's value.
+"""Give back the settings that the journals record as changed, in a safe order, never over a value set by others.
 
-All writes of ours to one setting are one chain: what is given back is the value before the oldest of them. The order of
-the chains is that of ``ordering``. A setting is given back where it says what we wrote, what the host made of that, or
-what the kernel makes of it when CPUs or sets that we switched come or go (``switched``). Anything else was set by
-somebody else: it is left alone and told.
+All our writes to one setting form one chain. A chain gives back the value before its oldest write. The order of the
+chains is that of ``ordering``. A setting is given back if it has the value that we wrote, a value that the host made of
+that, or a value that the kernel makes of it when CPUs or sets that we switched come or go (``switched``). Any other
+value was set by somebody else: it is left alone and reported.
 
-What the host clamps or refuses is tried again when the rest is given back. What still cannot be given back is owed: it
-stays in the journal with its reason, and every later restore tries again. The journal calls a setting undone only when
-all of them were read once more and what follows them (``update-grub``) has run: until then a kill leaves all to do.
+A value that the host clamps or refuses is tried again when the rest is given back. A setting that still cannot be given
+back is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks settings
+as undone only after all of them were read once more and the follow-up commands (``update-grub``) have run. After a kill
+before that point, the next restore does everything again.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ from jitter_workshop.tuning.writer import HostWriter
 _OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
 
 _ROUNDS = 4
-"""How often everything is looked at. One round suffices unless a host changes settings on the side."""
+"""Number of passes over all settings. One pass suffices unless a host changes settings as a side effect."""
 
 
 class Recorder(Protocol):
-    """A journal open for adding to. ``intents`` and ``handed`` have reached the disk when they return and raise OSError
-    where they cannot. The others do not raise: a setting that was given back and could not be written down is found in
-    place the next time."""
+    """Append to an open journal.
+
+    ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails. The
+    others do not raise: if the record of a restored setting is lost, the next restore finds the setting in place.
+    """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
     def handed(self, n: int, before: str) -> None: ...
@@ -64,13 +67,15 @@ def restore(
     forget: bool = False,
     among: Collection[str] | None = None,
 ) -> RestoreResult:
-    """Undo the active entries of ``journals`` (oldest first, as they were read): all of them, or those of the tunables
-    in ``only`` and those that are owed. ``boot_id``: the running kernel's. ``culprit``: the service that probably
-    changed a tunable's setting, or None. ``forget``: what somebody else has changed is told and struck off, instead of
-    being looked at again the next time. ``among``: only writes of these journals (ids), None for all; the others are
-    needed all the same, because their writes have to go on standing.
+    """Undo the active entries of ``journals`` (oldest first, as they were read).
 
-    The journals' entries are brought up to date. May be repeated, also after it was killed anywhere.
+    ``only`` limits this to the entries of these tunables and those that are owed; empty means all. ``boot_id`` is the
+    running kernel's. ``culprit`` names the service that probably changed a tunable's setting, or None. With ``forget``,
+    settings that somebody else has changed are reported and struck off, instead of being looked at again next time.
+    ``among`` limits the writes to these journals (ids), None for all; the other journals are still needed, because
+    their writes have to remain in effect.
+
+    The journals' entries are updated. The call may be repeated, even after it was killed at any point.
     """
     ids = {journal.id for journal, _ in journals}
     way = _Way(root, writer, journals, boot_id, culprit, forget, set(only), ids if among is None else ids & set(among))
@@ -81,13 +86,13 @@ def restore(
 
 @dataclass(slots=True)
 class _Chain:
-    """Our writes to one setting, oldest first, and the value that it is to have after them.
+    """Hold our writes to one setting, oldest first, and the value that it must have after the restore.
 
-    ``holds``: the setting is to stand: it is written again where giving back another one displaces it. ``foreign``:
-    somebody else has changed it since. ``every``: the CPUs of an affinity that is to be opened to all of them, and
-    ``opens``: those of them that are enough once it was written. ``sure``: nothing of a write that was cut short is
-    left. ``readable``: it can be dealt with at all. ``first``: its value at the start. ``done``: how it was settled, ""
-    while it is not, and then ``why`` not.
+    ``holds``: the setting is to stay in effect; it is written again if giving back another one displaces it.
+    ``foreign``: somebody else has changed it since. ``every``: the CPUs of an affinity that is to be opened to all of
+    them; ``opens``: those of them that are enough after the write. ``sure``: no rest of an interrupted write is left.
+    ``readable``: the setting can be handled. ``first``: its value at the start. ``done``: how it was settled, "" while
+    it is not; then ``why`` gives the reason.
     """
 
     kind: Kind
@@ -110,20 +115,20 @@ class _Chain:
         return self.entries[-1][0]
 
     def settled(self, found: str) -> bool:
-        """Whether ``found`` is what the setting is to say."""
+        """Return True if ``found`` is the value that the setting must have."""
         if self.opens:
             return not (self.opens if self.written else self.every) - _mask(found)
         wanted = (self.target, self.newest.read_back) if self.holds else (self.target,)
         return any(value is not None and self.kind.same(found, value) for value in wanted)
 
     def known(self) -> set[str]:
-        """Every value that our own writes gave it."""
+        """Return every value that our own writes gave it."""
         return _values(entry for entry, _ in self.entries) | {self.target}
 
 
 @dataclass(slots=True)
 class _Way:
-    """One restore on its way."""
+    """Hold the state of one restore."""
 
     root: HostRoot
     writer: HostWriter
@@ -144,14 +149,14 @@ class _Way:
     wishes: bool = False
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
-    # What is to be given back -----------------------------------------------------------------------------------
+    # Choose the settings to give back ------------------------------------------------------------------------------
 
     def _asked(self, entry: Entry) -> bool:
-        """Whether an entry is to be given back: it is asked for, or owed."""
+        """Return True if an entry is to be given back: it is asked for, or owed."""
         return bool(entry.owed) or (entry.journal in self.among and (not self.only or entry.tunable in self.only))
 
     def choose(self) -> None:
-        """Make the chains of what is to be given back."""
+        """Build the chains of the settings to give back."""
         history: list[Entry] = []
         for journal, recorder in self.journals:
             for entry in journal.entries.values():
@@ -195,16 +200,21 @@ class _Way:
 
     @contextlib.contextmanager
     def _guarded(self, entry: Entry) -> Iterator[None]:
-        """Turn whatever a damaged entry brings about into a setting that is left alone: it must not keep the others
-        from being given back."""
+        """Turn any failure by a damaged entry into a setting that is left alone.
+
+        A damaged entry must not stop the others from being given back.
+        """
         try:
             yield
         except Exception as error:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
     def _choose_of(self, entries: list[tuple[Entry, Recorder]]) -> None:
-        """The chain of one setting: the newest writes that are asked back. One that is asked back below another that
-        stays is handed down: giving that one back then means the older value."""
+        """Build the chain of one setting from its newest writes that are to be given back.
+
+        An older write that is to be given back, below one that stays, hands its value from before up to the one that
+        stays.
+        """
         asked = [self._asked(entry) for entry, _ in entries]
         kinds = [kind_of(entry.kind) for entry, _ in entries]
         kind = next((k for k in kinds if k.always), kinds[-1])
@@ -229,10 +239,10 @@ class _Way:
         self.chains.append(_Chain(kind, mine[0][0].path, mine[0][0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
-        """Take an older value for the target where the setting says it already.
+        """Use an older value as the target if the setting already has it.
 
-        A restore that was cut short may have given back several writes to a setting, and written it down for the
-        earlier ones only. Such writes lie directly below the chain: each left what the next one found.
+        An interrupted restore may have given back several writes to a setting, and recorded this for the earlier ones
+        only. Such writes lie directly below the chain: each left the value that the next one found.
         """
         target, oldest = chain.target, chain.entries[0][0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -246,7 +256,7 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
-        """How many of the oldest entries lie below a value of somebody else's that a later one was written over."""
+        """Return how many of the oldest entries lie below a value of somebody else that a later entry overwrote."""
         for position in range(len(entries) - 1, 0, -1):
             newer = entries[position][0]
             ours = _values(entry for entry, _ in entries[:position])
@@ -270,8 +280,11 @@ class _Way:
         self.struck.append((entry, recorder, "handed"))
 
     def _open_masks(self) -> None:
-        """Open masks that were noted while a set of ours stood, where the kernel had taken nothing but the set's CPUs
-        from a task that might use all: such a task has a right to all of them once the set is gone."""
+        """Open masks that were noted while a set of ours stood and that lack only the set's CPUs.
+
+        The kernel took these CPUs from a task that could use all CPUs. Such a task has a right to all of them once the
+        set is gone.
+        """
         sets = [entry for entries in self.by_path.values() for entry, _ in entries if _makes_a_set(entry)]
         if not sets:
             return
@@ -295,8 +308,10 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Masks that were noted while another program's partition kept tasks off its CPUs, and that the kernel gave:
-        once that partition is gone, its CPUs belong to them."""
+        """Open masks that the kernel had narrowed because of another program's partition when they were noted.
+
+        Once that partition is gone, its CPUs belong to these masks again.
+        """
         if not self.switched.gone:
             return
         isolated = {journal.id: CpuSet.of(journal.isolated) for journal, _ in self.journals}
@@ -310,23 +325,25 @@ class _Way:
             mask = _mask(chain.target)
             if chain.holds or not then or not chain.path.startswith("sched_setaffinity("):
                 continue
-            # A set of ours took CPUs from this mask only if it stood before.
+            # A set of ours took CPUs from this mask only if the set existed before the mask was noted.
             taken = (CpuSet(), *(self.switched.taken if noted > began else ()))
             found = [w for w in whole if any(w - cpus - then == mask for cpus in taken)]
             more = CpuSet.of(cpu for cpus in found for cpu in cpus) & then & self.switched.gone
             chain.target = str(mask | more)
 
     def _correct(self, entry: Entry, recorder: Recorder, before: str) -> None:
-        """Let giving back an entry that stays mean another value."""
-        with contextlib.suppress(OSError):  # without a place to write it down, it is as it was noted
+        """Change the value that giving back an entry means, for an entry that stays."""
+        with contextlib.suppress(OSError):  # if this cannot be recorded, the noted value stays
             recorder.handed(entry.n, before)
             entry.before = before
 
     def _note_lost(self) -> None:
-        """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``), so
-        that they are given back: masks that a task got since the set was made, and masks with CPUs that are offline.
-        Likewise those that another program's partition has taken CPUs from which this restore brings back, and the
-        threads of a governor that has begun since."""
+        """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``).
+
+        They are then given back: masks that a task got since the set was made, and masks with CPUs that are offline.
+        The same holds for masks from which another program's partition has taken CPUs that this restore brings back,
+        and for the threads of a governor that has started since.
+        """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
         ends = [chain for chain in self.chains if not chain.holds and _ends_a_set(chain)]
@@ -350,12 +367,12 @@ class _Way:
         for path in self._governors() if ends else ():
             if path not in known:
                 n += 1
-                why = "Ending the set opens this thread; the governor is set anew."
+                why = "Ending the set opens the affinity of this thread; the governor is set anew."
                 kind = "governor-thread"
                 changes.append(Change(n, entry.tunable, path, BOUND, BOUND, "runtime", "low", why, kind=kind))
         if not changes:
             return
-        with contextlib.suppress(OSError):  # without a place to write it down, the rest is given back all the same
+        with contextlib.suppress(OSError):  # if this cannot be recorded, the rest is still given back
             recorder.intents(changes)
         for c in changes:
             added = Entry(
@@ -365,8 +382,10 @@ class _Way:
             self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)], readable=True))
 
     def _governors(self) -> list[str]:
-        """The threads of the governor schedutil that are bound once all is given back, and that kernels before 6.2 open
-        when a partition ends."""
+        """Return the threads of the governor schedutil that are bound after the restore.
+
+        Kernels before 6.2 open their affinity when a partition ends.
+        """
         if self.wishes:
             return []
         targets = {chain.path: chain.target for chain in self.chains if not chain.foreign}
@@ -377,7 +396,7 @@ class _Way:
         return found
 
     def _returning(self) -> CpuSet:
-        """The CPUs that this restore brings back online."""
+        """Return the CPUs that this restore brings back online."""
         found: list[int] = []
         for chain in self.chains:
             if chain.foreign:
@@ -389,10 +408,10 @@ class _Way:
                 found += [int(number)] if number.isdecimal() and len(number) <= 6 else []
         return CpuSet.of(cpu for cpu in found if cpu in self.switched.possible)
 
-    # Giving it back ---------------------------------------------------------------------------------------------
+    # Give them back --------------------------------------------------------------------------------------------------
 
     def give_back(self) -> None:
-        """Settle the chains in their order, and look at all of them again until nothing moves any more."""
+        """Settle the chains in their order, and repeat until nothing changes any more."""
         displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
         self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
         targets = [Target(c.path, c.kind.name, c.target) for c in self.chains]
@@ -402,7 +421,7 @@ class _Way:
                 break
 
     def _moved(self, chain: _Chain) -> bool:
-        """Settle one setting; whether anything moved."""
+        """Settle one setting. Return True if anything changed."""
         try:
             return self._settle(chain)
         except Exception as error:
@@ -413,9 +432,9 @@ class _Way:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
-        """Whether a setting says what we made of it, or what the kernel made of that."""
+        """Return True if a setting has a value that we made, or that the kernel made of it."""
         kind = chain.kind
-        # Writes below that were given up meant the same value.
+        # Older writes that were given up meant the same value.
         given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
         known = chain.known() | _values(given_up)
         by_smt = f"{CPU_DIR}/smt/control" in self.by_path and chain.path.endswith("/online")
@@ -432,7 +451,7 @@ class _Way:
         )
 
     def _settle(self, chain: _Chain) -> bool:
-        """Bring one setting to its target; whether anything moved."""
+        """Bring one setting to its target. Return True if anything changed."""
         kind, was = chain.kind, (chain.done, chain.why)
         if chain.foreign or (chain.done and kind.self_moving):
             return False
@@ -455,7 +474,7 @@ class _Way:
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
-        """What a setting says, where it has to be written; None where it is settled, or cannot be."""
+        """Return the value of a setting that has to be written; None where it is settled or cannot be written."""
         kind = chain.kind
         if not kind.exists(self.root, chain.path):
             away = _cpu_offline(self.root, chain.path)
@@ -479,8 +498,11 @@ class _Way:
         return reading.text
 
     def _wish_back(self, chain: _Chain) -> None:
-        """Ask once more for a mask that the kernel gave back by itself: from 6.2 on it remembers the last wish, which
-        is ours, and returns to it when a set or a CPU comes or goes."""
+        """Ask once more for a mask that the kernel gave back by itself.
+
+        From 6.2 on the kernel remembers the last requested mask, which is ours, and returns to it when a set or a CPU
+        comes or goes.
+        """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry, _ in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
             return
@@ -488,11 +510,11 @@ class _Way:
             return
         chain.written = True
         chain.opens = chain.opens or _mask(chain.target) - (CpuSet() if self.ending else self.switched.isolated)
-        with contextlib.suppress(OSError):  # what it says already is what it is to say
+        with contextlib.suppress(OSError):  # the setting already has the wanted value
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """See that nothing of a write that was cut short is left of a setting that is as before, and that it lasts."""
+        """Remove the rests of an interrupted write from a setting that is as before, and make its value last."""
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry, _ in chain.entries)):
             return True
@@ -500,16 +522,18 @@ class _Way:
             kind.make_sure(self.writer, chain.path, chain.target)
         except OSError as error:
             if kind.survives_boot:
-                chain.done, chain.why = "", f"it is as before, which cannot be made to last: {reason(error)}"
+                chain.done, chain.why = "", f"it is as before, but cannot be made to last: {reason(error)}"
                 return False
         chain.sure = True
         return True
 
-    # What is said of it, and written down -----------------------------------------------------------------------
+    # Report and record ------------------------------------------------------------------------------------------------
 
     def finish(self, *, partly: bool) -> RestoreResult:
-        """Run what follows, write down what became of everything, and tell it. ``partly``: not everything was asked
-        back."""
+        """Run the follow-up commands, record the outcome of every chain, and report it.
+
+        ``partly``: not every write was to be given back.
+        """
         needs_reboot = False
         for chain in self.chains:
             if chain.foreign:
@@ -522,7 +546,7 @@ class _Way:
         return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
 
     def _tell_done(self, chain: _Chain) -> bool:
-        """Note a setting that is given back; whether that takes effect with the next boot only."""
+        """Record a setting that is given back. Return True if that takes effect only with the next boot."""
         told: set[str] = set()
         for entry, recorder in reversed(chain.entries):
             if chain.done == "restored" and entry.tunable not in told:
@@ -538,7 +562,7 @@ class _Way:
         )
 
     def _tell_owed(self, chain: _Chain) -> None:
-        """Note a setting that could not be given back yet."""
+        """Record a setting that could not be given back yet."""
         says = chain.kind.read(self.root, chain.path).text
         entry, recorder = chain.entries[-1]
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
@@ -564,7 +588,7 @@ class _Way:
                 self.struck.append((entry, recorder, "forgotten"))
 
     def _leave_to_others(self, entry: Entry, recorder: Recorder, found: str | None, before: str | None = None) -> None:
-        """Leave a setting as somebody else set it, and say so."""
+        """Leave a setting as somebody else set it, and report that."""
         who = self.culprit(entry.tunable)
         by = f", probably {who}, which runs here" if who else ""
         was = f"somebody changed it since{by}; it was {quoted(entry.before if before is None else before)} before"
@@ -574,11 +598,11 @@ class _Way:
             self.struck.append((entry, recorder, "forgotten"))
 
     def _follow(self, partly: bool) -> None:
-        """Run what follows once, for all journals together that it is due in, and only then write down what was given
-        back: where that fails, or the power goes before it, the entries stay and the next restore tries again.
+        """Run each follow-up command once for all journals that need it, and only then record the settings as undone.
 
-        A follower is due for each setting that was given back, and for one that was found as before: a cut that undid
-        the write need not have undone what followed it.
+        If a command fails, or the power fails before it, the entries stay and the next restore tries again. A command
+        is due for each setting that was given back, and for each one found as before: a power cut that undid the write
+        may not have undone the effect of the command.
         """
         due: dict[str, list[tuple[Journal, Recorder]]] = {}
         for journal, recorder in self.journals:
@@ -595,7 +619,7 @@ class _Way:
                 run_then(name, self.root, self.writer)
             except OSError as error:
                 failed.add(name)
-                self.left.append(LeftAlone(whose, name, "done", None, f"what must follow failed: {reason(error)}"))
+                self.left.append(LeftAlone(whose, name, "done", None, f"the follow-up failed: {reason(error)}"))
                 continue
             if name not in written:
                 self.restored.append(Restored(whose, name, "due", "done"))
@@ -611,12 +635,12 @@ class _Way:
 
 
 def _mistake(error: Exception) -> str:
-    """Say that an entry brought about what nothing here expects."""
+    """Return the reason for an entry that caused an unexpected error."""
     return f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
 
 
 def _mask(text: str) -> CpuSet:
-    """The CPUs of a list; none for any other text."""
+    """Return the CPUs of a list; none for any other text."""
     try:
         return CpuSet.parse_list(text)
     except ValueError:
@@ -624,33 +648,33 @@ def _mask(text: str) -> CpuSet:
 
 
 def _makes_a_set(entry: Entry) -> bool:
-    """Whether this write made a set of isolated CPUs."""
+    """Return True if this write made a set of isolated CPUs."""
     if entry.kind == "cpuset":
         return entry.after != "absent"
     return entry.kind == "partition" and entry.after == "isolated"
 
 
 def _ends_a_set(chain: _Chain) -> bool:
-    """Whether giving this back ends a set of isolated CPUs."""
+    """Return True if giving this back ends a set of isolated CPUs."""
     if chain.kind.name == "cpuset":
         return chain.target == "absent"
     return chain.kind.name == "partition" and chain.target != "isolated"
 
 
 def _brings_cpus(chain: _Chain) -> bool:
-    """Whether giving this back brings CPUs online."""
+    """Return True if giving this back brings CPUs online."""
     facts_ = facts(chain.path, chain.kind.name, chain.target)
     return facts_.group == "cpus" and CPUS in facts_.makes
 
 
 def _values(entries: Iterable[Entry]) -> set[str]:
-    """Every value that these writes found, wrote and made."""
+    """Return every value that these writes found, wrote and made."""
     found = {value for e in entries for value in (e.before, e.after, e.read_back)}
     return {value for value in found if value is not None}
 
 
 def _checked(entry: Entry) -> Kind:
-    """The kind of an entry that this version may write. Raises ValueError with the reason for any other."""
+    """Return the kind of an entry that this version may write. Raise ValueError with the reason for any other."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:
         raise ValueError("this version does not know the tunable; restore it with the version that applied it")
@@ -660,7 +684,7 @@ def _checked(entry: Entry) -> Kind:
 
 
 def _cpu_offline(root: HostRoot, path: str) -> str:
-    """Say that the CPU of a path is offline, so that what the path names is only away; "" for any other path."""
+    """Return that the CPU of a path is offline, so that the setting is only away; "" for any other path."""
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
     parts = (part.removeprefix("machinecheck").removeprefix("cpu") for part in path.split("/")[:-1])
     number = next((part for part in parts if part.isdecimal()), "") if path.startswith(_OF_CPUS) else ""

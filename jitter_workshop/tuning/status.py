@@ -1,4 +1,4 @@
-"""What ``status`` says of a host: every tunable assessed once, and what somebody changed since we set it."""
+"""Assess every tunable of a host once, and find settings that were changed since we set them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 from jitter_workshop.tuning.tunables.registry import find, tunables
 
 _SHOWN = 60
-"""Characters of a drifted value that its reason quotes."""
+"""Number of characters of a drifted value that its reason quotes."""
 
 
 class Standing(Wrote, Protocol):
-    """A write of ours that should still stand (an active entry of the journal, or a Change)."""
+    """Describe a write of ours that should still stand (an active entry of the journal, or a Change)."""
 
     @property
     def tunable(self) -> str: ...
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Standing] = ()) -> tuple[Assessment, ...]:
-    """Each tunable's Assessment (``chosen`` or all of them), in the order of the registry. ``standing``: what we set
-    on this host and have not given back: where it no longer stands, the Assessment says that it drifted."""
+    """Return each tunable's Assessment (of ``chosen``, or of all), in the order of the registry.
+
+    ``standing`` are the writes that we made on this host and have not given back. If one no longer stands, the
+    Assessment says that it drifted.
+    """
     writes = list(standing)
     set_by_us: dict[str, list[Standing]] = {}
-    # Of several writes to a setting, whichever tunables' they are, the last one counts.
+    # Of several writes to a setting, even by different tunables, the last one counts.
     for entry in {entry.path: entry for entry in writes}.values():
         set_by_us.setdefault(entry.tunable, []).append(entry)
     switched = read_switched(host.root, [w for w in writes if _known(w)]) if writes else None
@@ -41,7 +44,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
             assessment = tunable.assess(host)
             drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()), switched)
         except Exception as error:
-            # One check that fails must not hide all the others; what is said here is a mistake to be reported.
+            # One check that fails must not hide the others; such a failure is a bug to report.
             found.append(tunable.missing(Unavailable(f"a mistake in this program: {type(error).__name__}: {error}")))
             continue
         found.append(assessment if drift is None else drifted(assessment, drift))
@@ -49,7 +52,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
 
 
 def _known(write: Standing) -> bool:
-    """Whether a write names a setting that this version has."""
+    """Return True if a write names a setting that this version has."""
     try:
         return owned(find(write.tunable), write.path)
     except WorkshopError:
@@ -59,10 +62,10 @@ def _known(write: Standing) -> bool:
 def find_drift(
     host: Host, tunable: Tunable, standing: Iterable[Standing], switched: Switched | None = None
 ) -> Drift | None:
-    """The first setting of ours that says something else now; None where all stand.
+    """Return the first setting of ours that has another value now; None where all stand.
 
-    What has gone (a task that ended, a device that left) has not drifted, nor what the kernel made of a setting when we
-    switched CPUs or sets (``switched``), nor what was only noted.
+    These have not drifted: a setting that is gone (a task that ended, a device that left), a value that the kernel made
+    when we switched CPUs or sets (``switched``), and a setting that was only noted.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:
@@ -82,7 +85,7 @@ def find_drift(
 
 
 def likely_culprit(host: Host, tunable: Tunable) -> str | None:
-    """A service that runs here and is known to rewrite this setting, most likely first; None where none does."""
+    """Return a service that runs here and is known to rewrite this setting, most likely first; None where none does."""
     if not tunable.culprits:
         return None
     running = {service.name for service in host.services.running}
@@ -90,16 +93,16 @@ def likely_culprit(host: Host, tunable: Tunable) -> str | None:
 
 
 def drifted(assessment: Assessment, drift: Drift) -> Assessment:
-    """``assessment`` of a setting that we had set and that says something else now: something to improve, again."""
+    """Return ``assessment`` changed to ``improve`` for a setting of ours that has another value now."""
     from dataclasses import replace
 
     reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
-    reason += f"; probably by {drift.culprit}, which runs here" if drift.culprit else "; nobody known for it runs here"
+    reason += f"; probably by {drift.culprit}, which runs here" if drift.culprit else "; no known cause runs here"
     if assessment.state == "improve":
         reason += f" ({assessment.reason})"
     fix = assessment.fix or f"jitter-workshop apply {assessment.id}"
     if assessment.state == "ok":
-        # The hot CPUs are as they have to be, so a plan would write nothing: what drifted is on the side.
+        # The hot CPUs are as wanted, so a plan would write nothing: the drift is elsewhere.
         fix = f"give it back and apply it again: jitter-workshop restore {assessment.id}"
     if drift.culprit and drift.culprit != assessment.id:
         fix += f", once {drift.culprit} leaves it alone"
@@ -107,7 +110,7 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
 
 
 def summary(assessments: Iterable[Assessment]) -> dict[str, int]:
-    """How many are ok, improve, unavailable and info (DESIGN §9)."""
+    """Return how many are ok, improve, unavailable and info (DESIGN §9)."""
     counts = dict.fromkeys(("ok", "improve", "unavailable", "info"), 0)
     for assessment in assessments:
         counts[assessment.state] += 1

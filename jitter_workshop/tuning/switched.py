@@ -1,8 +1,8 @@
-"""What the kernel may have made of a setting when CPUs or sets that we ourselves switched came or went.
+"""Work out which values the kernel may have given a setting when CPUs or sets that we switched came or went.
 
-A CPU that leaves, and a set that is made or dissolved, change other settings on the side (see ``ordering``). Such a
-change is ours to give back: it is not said to be somebody else's. :class:`Switched` holds every state through which the
-host went since our first write, as the journals tell it; the kinds ask it whether a value comes from one of them.
+A CPU that leaves, and a set that is made or dissolved, change other settings as a side effect (see ``ordering``). We
+have to give back such a change; it does not count as somebody else's. :class:`Switched` holds every state of the host
+since our first write, as the journals tell it. The kinds ask it if a value comes from one of these states.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _OWN_LISTS = (
 )
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _MANY = 16
-"""CPUs of which every order of leaving is looked at; of more, only all at once."""
+"""Up to this number of CPUs, every order of leaving is considered; for more, only all at once."""
 
 
 class Wrote(Protocol):
-    """A write that may stand on the host."""
+    """Describe a write that may stand on the host."""
 
     @property
     def path(self) -> str: ...
@@ -41,13 +41,15 @@ class Wrote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """``online``: the CPUs that were online together at some moment since our first write, one set a moment;
-    ``lasting``: the same without the moments within a CPU's cycle.
-    ``taken``: the lists of CPUs that our sets had; ``rest``: those of the version 1 set for everything else;
-    ``isolated``: all CPUs that no other task might use. ``others``: the CPUs of other programs' partitions now:
-    the kernel keeps tasks off them as well.
-    ``gone``: those of partitions that others had when we wrote, and have no more.
-    ``cpus``, ``sets``: whether we switched any. ``possible``: all there may be."""
+    """Hold the CPUs and sets that we switched, and the states of the host that followed.
+
+    ``online``: the CPUs that were online together at some moment since our first write, one set for each moment.
+    ``lasting``: the same without the moments within a CPU's cycle. ``taken``: the lists of CPUs that our sets had.
+    ``rest``: those of the version 1 set for everything else. ``isolated``: all CPUs that no other task could use.
+    ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off them as well. ``gone``: the CPUs
+    of partitions that others had when we wrote, and no longer have. ``cpus``, ``sets``: True if we switched any.
+    ``possible``: all CPUs there may be.
+    """
 
     possible: CpuSet
     online: tuple[CpuSet, ...] = ()
@@ -64,28 +66,36 @@ class Switched:
         return self.cpus or self.sets
 
     def opened(self) -> set[CpuSet]:
-        """Every affinity that the kernel may have given a task that might use every CPU, but for the short moments
-        within a CPU's cycle."""
+        """Return every affinity that the kernel may have given a task which could use every CPU.
+
+        The short moments within a CPU's cycle are left out.
+        """
         whole = {*self.lasting, self.possible}
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken} | set(self.rest)
 
     def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Every affinity that the kernel may have given a task outside our sets which might use every CPU. ``nodes``:
-        those of the memory nodes, for a thread that the kernel binds to one."""
+        """Return every affinity that the kernel may have given a task outside our sets which could use every CPU.
+
+        ``nodes``: the CPUs of the memory nodes, for a thread that the kernel binds to one.
+        """
         whole = {*self.online, self.possible, *nodes}
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)} | set(self.rest)
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Every affinity that the kernel may have given a task of which ``known`` were affinities. ``nodes``: as in
-        :meth:`outside`."""
+        """Return every affinity that the kernel may have given a task that had the affinities ``known``.
+
+        ``nodes``: as in :meth:`outside`.
+        """
         whole = {*self.online, self.possible, *nodes}
         every = {*self.outside(nodes), *self.taken, *(cpus & taken for cpus in whole for taken in self.taken)}
         return {found for cpus in every for found in (cpus, *(cpus & one for one in known)) if found}
 
 
 def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | None = None) -> Switched:
-    """What ``entries`` (in the order in which they were written) did to CPUs and sets. ``isolated``: the CPUs that
-    others' partitions had when these were written."""
+    """Return what ``entries`` (in the order of their writes) did to CPUs and sets.
+
+    ``isolated``: the CPUs of others' partitions at the time of these writes.
+    """
     writes = list(entries)
     toggled = _toggled(root, writes)
     held = [cpus for write in writes if (cpus := _held(write)) is not None]
@@ -96,7 +106,7 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | N
     if not toggled and not held and not gone:
         return Switched(possible)
     online = root.cpu_list(f"{CPU_DIR}/online") or possible
-    # A version 1 set loses a CPU for good also where somebody else has switched it.
+    # A version 1 set loses a CPU for good, even where somebody else has switched that CPU.
     now_rest = root.cpu_list(_OWN_REST) or CpuSet()
     mine = {CpuSet(), *held, *now, now_rest}
     taken = tuple({cpus | more for cpus in mine for more in (CpuSet(), others, gone, others | gone)} - {CpuSet()})
@@ -111,7 +121,7 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | N
 
 
 def isolated_by_others(root: HostRoot) -> CpuSet:
-    """The CPUs of isolated version 2 partitions that are not ours."""
+    """Return the CPUs of isolated version 2 partitions that are not ours."""
     from jitter_workshop.host.tasks.cpusets import find_cpusets, read_groups
 
     sets = find_cpusets(root)
@@ -122,18 +132,18 @@ def isolated_by_others(root: HostRoot) -> CpuSet:
 
 
 def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
-    """The CPUs of each memory node."""
+    """Return the CPUs of each memory node."""
     found = (root.cpu_list(f"{folder}/cpulist") for _, folder in root.numbered(_NODES, "node"))
     return tuple(cpus for cpus in found if cpus)
 
 
 def _own_lists(root: HostRoot) -> list[CpuSet]:
-    """The lists of our own isolated sets as they are now: somebody else may have written another."""
+    """Return the current lists of our own isolated sets; somebody else may have rewritten them."""
     return [cpus for path in _OWN_LISTS if (cpus := root.cpu_list(path))]
 
 
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
-    """CPUs that our writes took offline (for good or for a moment), in their order."""
+    """Return the CPUs that our writes took offline (for good or for a moment), in their order."""
     possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
     found: dict[int, None] = {}
     for write in writes:
@@ -147,7 +157,7 @@ def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
 
 
 def _second_threads(root: HostRoot) -> CpuSet:
-    """The CPUs that switching SMT takes: those that are offline, and all threads of a core but its first."""
+    """Return the CPUs that switching SMT off takes: the offline ones, and every thread of a core except its first."""
     online = root.cpu_list(f"{CPU_DIR}/online") or CpuSet()
     found = list((root.cpu_list(f"{CPU_DIR}/present") or online) - online)
     for cpu in online:
@@ -157,7 +167,7 @@ def _second_threads(root: HostRoot) -> CpuSet:
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """The CPUs of a set of ours that this write made, or of a partition; None for any other write."""
+    """Return the CPUs of a set or partition that this write made; None for any other write."""
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)
@@ -171,7 +181,7 @@ def _held(write: Wrote) -> CpuSet | None:
 
 
 def _moments(online: CpuSet, toggled: Sequence[int]) -> Iterable[CpuSet]:
-    """The sets of CPUs that were online while these left or returned one after the other, in either order."""
+    """Return the sets of CPUs that were online while these left or returned one after the other, in either order."""
     every = online | CpuSet.of(toggled)
     found = {online, every, every - CpuSet.of(toggled)}
     if len(toggled) <= _MANY:

@@ -1,7 +1,7 @@
-"""All writing to a host goes through one object, as all reading goes through ``HostRoot``.
+"""Write to a host through one object, as all reading goes through ``HostRoot``.
 
-It has no judgement of its own: the agent's policy decides what may be written, the journal is written before. ``root``
-is ``/``; tests give a made tree.
+It decides nothing itself: the agent's policy decides which writes are allowed, and the journal is written before.
+``root`` is ``/``; tests give a test tree.
 """
 
 from __future__ import annotations
@@ -19,34 +19,36 @@ _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY |
 
 
 class HostWriter:
-    """Writes below ``root``. Every method raises OSError as the kernel gives it; nothing is retried."""
+    """Write below ``root``. Every method raises OSError as the kernel gives it; nothing is retried."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._top = os.path.realpath(root)
 
     @property
     def real(self) -> bool:
-        """Whether this is the machine that the process runs on: system calls and programs only make sense there."""
+        """Return True if this is the running machine: system calls and programs only make sense there."""
         return self._top == "/"
 
     @property
     def reader(self) -> HostRoot:
-        """What is written to, for reading: some writes have to look first (is this still the same task?)."""
+        """Return a reader of the same tree: some writes have to look first (is this still the same task?)."""
         return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:
-        """Write ``text`` to a file that exists, in one call (the kernel takes a setting as one write)."""
+        """Write ``text`` to an existing file in one call (the kernel takes a setting as one write)."""
         file = os.open(self._place(path), _WRITE)
         try:
             data = text.encode()
             if os.write(file, data or b"\n") < len(data):
-                raise OSError(f"only a part of the value was taken by {path}")
+                raise OSError(f"{path} took only a part of the value")
         finally:
             os.close(file)
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Write over the beginning of a file that exists, in its own blocks, and sync: it keeps its size, its owner,
-        its mode and its place on the disk, which a boot loader may write to directly."""
+        """Overwrite the beginning of an existing file in its own blocks, and sync.
+
+        The file keeps its size, owner, mode and place on the disk, to which a boot loader may write directly.
+        """
         file = os.open(self._place(path), _WRITE & ~os.O_TRUNC)
         try:
             if os.pwrite(file, data, 0) < len(data):
@@ -56,9 +58,11 @@ class HostWriter:
             os.close(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
-        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644. What
-        an earlier one that was cut short left beside it is removed first: after a reboot numbers of processes are
-        used again."""
+        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644.
+
+        Leftovers of an earlier call that was cut short are removed first: after a reboot, process numbers are used
+        again.
+        """
         target = self._place(path)
         folder, name = os.path.split(target)
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -87,8 +91,10 @@ class HostWriter:
             os.close(place)
 
     def remove_unfinished(self, path: str) -> None:
-        """Remove what a ``replace_file`` of this path that was killed has left beside it, and sync the folder: that the
-        file stands there, or does not, lasts when it returns."""
+        """Remove the leftovers of a killed ``replace_file`` of this path, and sync the folder.
+
+        After it returns, the presence or absence of the file is durable.
+        """
         folder, name = os.path.split(self._place(path))
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -98,12 +104,12 @@ class HostWriter:
             os.close(place)
 
     def sync_file(self, path: str) -> None:
-        """Sync a file and the folder that it stands in. A file that is not there, or cannot be synced, needs none."""
+        """Sync a file and its folder. A file that does not exist, or cannot be synced, is skipped."""
         self._sync(self._top.rstrip("/") + path)
         self.sync_folder(path.rpartition("/")[0] or "/")
 
     def sync_folder(self, path: str, *, files: bool = False) -> None:
-        """Sync a folder, with ``files`` each file in it first. Links are followed: nothing is written."""
+        """Sync a folder; with ``files``, sync each file in it first. Links are followed, because nothing is written."""
         folder = self._top.rstrip("/") + path
         if files:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -112,7 +118,7 @@ class HostWriter:
         self._sync(folder)
 
     def _sync(self, place: str, *, folders: bool = True) -> None:
-        """Raises OSError where the disk fails."""
+        """Sync a file or a folder. Raise OSError where the disk fails."""
         try:
             file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
@@ -124,7 +130,7 @@ class HostWriter:
             if stat.S_ISREG(mode) or (folders and stat.S_ISDIR(mode)):
                 os.fsync(file)
         except OSError as error:
-            # A file system that is read-only, or keeps nothing, has nothing to sync.
+            # A read-only file system, or one that stores nothing, has nothing to sync.
             if error.errno not in (errno.EINVAL, errno.EROFS, errno.ENOTSUP):
                 raise
         finally:
@@ -139,13 +145,15 @@ class HostWriter:
         os.rmdir(self._place(path))  # noqa: PTH106 - a place below the root
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
-        """``sched_setaffinity(2)`` of a task of this machine."""
+        """Call ``sched_setaffinity(2)`` for a task of this machine."""
         self._only_here("sched_setaffinity")
         os.sched_setaffinity(tid, cpus)
 
     def run(self, program: str, arguments: tuple[str, ...]) -> None:
-        """Run one of the system's own programs (an absolute path) with nothing of the caller's environment. Raises
-        OSError with the last line that it said where it fails or takes more than two minutes."""
+        """Run one of the system's own programs (an absolute path) without the caller's environment.
+
+        Raise OSError with the last line of its output where it fails, or if it takes more than two minutes.
+        """
         self._only_here(program)
         import subprocess
 
@@ -168,12 +176,13 @@ class HostWriter:
 
     def _only_here(self, what: str) -> None:
         if not self.real:
-            raise OSError(f"{what} is not to be had on a made host")
+            raise OSError(f"{what} works only on the running machine")
 
     def _place(self, path: str) -> str:
-        """The place of a host's path below the root. Raises OSError where a folder on the way leads elsewhere."""
+        """Return the place of a host's path below the root. Raise OSError where a folder of the path is a link
+        elsewhere."""
         if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
-            raise OSError(f"not a path that is written to: {path!r}")
+            raise OSError(f"this path is never written: {path!r}")
         place = self._top.rstrip("/") + path
         folder = os.path.dirname(place)  # noqa: PTH120 - a string, not a Path
         real = os.path.realpath(folder)

@@ -221,7 +221,7 @@ def damage_archive_link(place: Path) -> None:
 
 
 DAMAGES = [
-    (damage_archive, "it is no whole tar archive"),
+    (damage_archive, "it is not a complete tar archive"),
     (damage_empty, "no CPU of it can be read"),
     (damage_link, "lies outside the course's folder"),
     (damage_archive_link, "lies outside the course's folder"),

@@ -49,7 +49,7 @@ def test_each_mistake_is_named_with_what_to_do(text: str, sentence: str, tmp_pat
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is no text in UTF-8"):
+    with pytest.raises(UsageError, match="is not UTF-8 text"):
         classadmin.wish(tmp_path / "class.toml")
 
 

@@ -140,7 +140,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     assert plan.changes == ()
     assert plan.text.startswith("A recorded host: nothing is written. Nothing could be, either: ")
     for word in ("nohz_full=2-3", "rcu_nocbs=2-3"):
-        assert f"ask whoever starts this machine to add '{word}'" in plan.text
+        assert f"ask the administrator who starts this machine to add '{word}'" in plan.text
     tick, idle_states = (" ".join(talk(workshop, f"{number}|3|q").split()) for number in (10, 9))
     none = "No run of it on another machine comes with the course."
     assert none in tick

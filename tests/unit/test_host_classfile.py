@@ -68,7 +68,7 @@ def test_what_is_not_said() -> None:
         (b'name = "x"\nhot_cpus = "1"\nmay_apply = ["*"]', "may_apply is a table"),
         (b'name = "x"\nhot_cpus = "1"\n[may_apply]\nstudents = "*"', "may_apply.students is a list"),
         (b"name = x", "cannot be read"),
-        (b"\xff\xfe", "is no text in UTF-8"),
+        (b"\xff\xfe", "is not UTF-8 text"),
         (b"#" * 70_000, "larger than"),
     ],
 )

@@ -71,7 +71,7 @@ GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
         ({"boot/loader/loader.conf": "", "etc/kernel/cmdline": "quiet"}, "by-hand", "systemd-boot", "", "/etc/kernel/"),
         ({"boot/firmware/cmdline.txt": "quiet"}, "by-hand", "the Raspberry Pi's firmware", "", "cmdline.txt"),
         ({"run/ostree-booted": ""}, "by-hand", "OSTree", "", "rpm-ostree kargs"),
-        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "", "was made from one: whoever starts it"),
+        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "", "was made from one"),
         (DEBIAN, "none", "", "", "no boot loader's files are here"),
         ({}, "none", "", "", "no boot loader's files are here"),
     ],

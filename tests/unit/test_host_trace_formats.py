@@ -68,7 +68,7 @@ def test_what_is_missing_or_of_another_form_is_refused() -> None:
         with pytest.raises(ValueError, match="is no number"):
             Layout(event, (text,))
     odd = parse_event(EVENT.replace("size:8;\tsigned:1", "size:3;\tsigned:1"))
-    with pytest.raises(ValueError, match="no number that is known"):
+    with pytest.raises(ValueError, match="no number of a known size"):
         Layout(odd, ("delta",))
     overlapping = parse_event(EVENT.replace("offset:24", "offset:20"))
     with pytest.raises(ValueError, match="overlap"):

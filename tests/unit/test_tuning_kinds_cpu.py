@@ -103,7 +103,7 @@ def test_a_state_that_says_no_number_has_a_reason(tmp_path: Path) -> None:
 def test_nothing_is_held_on_a_made_host(tmp_path: Path) -> None:
     path, kind = "/dev/cpu_dma_latency", kind_of("held")
     root = HostRoot(write(tmp_path, {path[1:]: ""}))
-    with pytest.raises(OSError, match="made host"):
+    with pytest.raises(OSError, match="recorded host"):
         kind.write(HostWriter(tmp_path), path, "10")
     with pytest.raises(OSError, match="not a latency"):
         kind.write(HostWriter(tmp_path), path, "ten")

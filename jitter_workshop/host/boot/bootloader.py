@@ -1,7 +1,7 @@
-"""Who gives the kernel its parameters here, and how a parameter can be added so that it can be taken away again.
+"""Find the boot loader, and the way to add a kernel parameter so that it can be removed again.
 
-GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), the Boot Loader Specification
-(/boot/loader/entries), os-release(5). Nothing is run: only files tell.
+Sources: GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), the Boot Loader Specification
+(/boot/loader/entries), os-release(5). No program is run: only files are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _LOADER_DIRS = ("/boot", "/efi", "/boot/efi")
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """``id``: ``debian``, ``fedora``, …; ``like``: what it descends from, nearest first; ``name``: for people."""
+    """Hold a distribution: ``id`` is ``debian``, ``fedora``, …
+
+    ``like``: the distributions that it derives from, nearest first. ``name``: the name for display.
+    """
 
     id: str
     like: tuple[str, ...]
@@ -36,9 +39,12 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class BootLoader:
-    """``means``: how this tool adds parameters: ``grub-dropin`` (a file in GRUB_DROPINS, then ``command``), ``grubby``
-    (``command``), ``by-hand`` (``reason`` says where the line goes), ``none`` (nothing here can; ``reason`` says who).
-    ``name``: the loader's, for people. ``settings``: the file that holds the line now, "" where none is known."""
+    """Hold the boot loader of a host.
+
+    ``means``: how this tool adds parameters. ``grub-dropin``: a file in GRUB_DROPINS, then ``command``. ``grubby``:
+    ``command``. ``by-hand``: ``reason`` says where the line goes. ``none``: not possible here; ``reason`` says who can.
+    ``name``: the loader's, for display. ``settings``: the file that holds the line now, "" where none is known.
+    """
 
     means: Means
     name: str
@@ -49,7 +55,7 @@ class BootLoader:
 
 
 def read_distribution(root: HostRoot) -> Distribution:
-    """The first os-release file that is there; ``unknown`` where there is none."""
+    """Return the distribution of the first os-release file that exists; ``unknown`` where there is none."""
     for path in _OS_RELEASE:
         text = root.text(path)
         if text is None:
@@ -62,11 +68,13 @@ def read_distribution(root: HostRoot) -> Distribution:
 
 
 def read_boot_loader(root: HostRoot) -> BootLoader:
-    """Find out by the files that a loader leaves. What needs root to be listed (/boot on some hosts) counts as not
-    there, and the answer is then the careful one: by hand."""
+    """Find the boot loader by its files.
+
+    A folder that only root can list (/boot on some hosts) counts as missing; the answer is then the safe one: by hand.
+    """
     distribution = read_distribution(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        reason = "this is a container, or was made from one: whoever starts it gives the kernel its line"
+        reason = "this is a container, or was made from one: the kernel's line is set where it is started"
         return BootLoader("none", "", distribution, reason=reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader(
@@ -76,7 +84,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
 
 
 def present(root: HostRoot, path: str) -> bool:
-    """Whether a file is there and may be read (an empty one too)."""
+    """Return True if a file exists and may be read (an empty one too)."""
     return root.head(path, 1) is not None
 
 
@@ -119,5 +127,5 @@ def _other(root: HostRoot, distribution: Distribution) -> BootLoader:
         "none",
         "",
         distribution,
-        reason="no boot loader's files are here: whoever starts this machine gives the kernel its line",
+        reason="no boot loader's files are here: the kernel's line is set where this machine is started",
     )

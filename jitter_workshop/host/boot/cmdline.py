@@ -1,4 +1,4 @@
-"""The kernel's boot parameters (Documentation/admin-guide/kernel-parameters.rst): parsed as the kernel parses them."""
+"""Parse the kernel's boot parameters as the kernel does (Documentation/admin-guide/kernel-parameters.rst)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,35 @@ _SPACE = " \t\n\r\v\f"
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The parameters in the order in which they were given, as (name, value); a value is None where there was no ``=``.
-    What follows `` -- `` is meant for init and not kept. ``text`` is the line as the kernel shows it, None where it
-    cannot be read, for the ``reason`` given. Untrusted where shown."""
+    """Hold the parameters in their given order, as (name, value); a value is None where there was no ``=``.
+
+    Text after `` -- `` is for init and is dropped. ``text`` is the line as the kernel shows it, None where it cannot be
+    read; ``reason`` then says why. Untrusted where shown.
+    """
 
     parameters: tuple[tuple[str, str | None], ...]
     text: str | None
     reason: str = ""
 
     def has(self, name: str) -> bool:
-        """Whether the parameter is there, with or without a value."""
+        """Return True if the parameter is present, with or without a value."""
         return bool(self.values(name))
 
     def value(self, name: str) -> str | None:
-        """The parameter's last value, which is the one that counts for most; None where it has none."""
+        """Return the parameter's last value, which is the effective one for most parameters; None where it has none."""
         found = self.values(name)
         return found[-1] if found else None
 
     def values(self, name: str) -> tuple[str | None, ...]:
-        """Every value that was given. Hyphens and underscores in names are the same to the kernel."""
+        """Return every given value. The kernel treats hyphens and underscores in names alike."""
         wanted = name.replace("-", "_")
         return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
 
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
-        """The CPU list that is the parameter's last value; None where there is none or it is not a list. ``last``: the
-        largest possible CPU, for ``N`` and ``all``."""
+        """Return the CPU list in the parameter's last value; None where there is none or it is not a list.
+
+        ``last``: the largest possible CPU, for ``N`` and ``all``.
+        """
         value = self.value(name)
         if value is None:
             return None
@@ -49,8 +53,11 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """``isolcpus=``: its flags (``domain`` where none was given), those that the kernel does not know and skips, and
-    the CPUs; None where they are not a list or a flag is malformed, for which the kernel drops the parameter."""
+    """Hold ``isolcpus=``: its flags, the flags that the kernel does not know and skips, and the CPUs.
+
+    The flags are ``domain`` where none was given. The CPUs are None where they are not a list or a flag is malformed;
+    the kernel then drops the parameter.
+    """
 
     flags: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -58,7 +65,7 @@ class Isolcpus:
 
 
 def read_command_line(root: HostRoot) -> CommandLine:
-    """The running kernel's parameters."""
+    """Return the running kernel's parameters."""
     reading = root.reading(PATH)
     if reading.text is None:
         return CommandLine((), None, f"{PATH}: {reading.reason}")
@@ -66,8 +73,10 @@ def read_command_line(root: HostRoot) -> CommandLine:
 
 
 def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
-    """Split a line as the kernel does: at white space outside double quotes, which cannot be escaped and do not belong
-    to the value. A lone ``--`` ends the kernel's part."""
+    """Split a line as the kernel does: at white space outside double quotes.
+
+    Quotes cannot be escaped and are not part of the value. A lone ``--`` ends the kernel's part.
+    """
     found: list[tuple[str, str | None]] = []
     for word in split_words(text):
         if word == "--":
@@ -76,7 +85,7 @@ def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
         word = word[1:] if quoted else word
         name, equals, value = word.partition("=")
         if not name:
-            # "=x" is a name to the kernel too, one that no parameter has.
+            # To the kernel, "=x" is also a name, but no parameter has it.
             name, equals, value = word, "", ""
         if equals and value.startswith('"'):
             value = value[1:].removesuffix('"')
@@ -89,7 +98,7 @@ def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a line, quotes kept as they stand."""
+    """Return the words of a line, with their quotes."""
     words: list[str] = []
     word: list[str] = []
     quoted = False
@@ -108,11 +117,11 @@ def split_words(text: str) -> list[str]:
 
 
 def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
-    """Parse ``[flag,…]LIST``: flags are ``nohz``, ``domain`` and ``managed_irq``."""
+    """Parse ``[flag,…]LIST``; the flags are ``nohz``, ``domain`` and ``managed_irq``."""
     flags: list[str] = []
     unknown: list[str] = []
     rest = value
-    # A word is a flag to the kernel, ``all`` and ``N`` at the beginning too.
+    # The kernel takes a word for a flag, even ``all`` and ``N`` at the beginning.
     while rest[:1].isascii() and rest[:1].isalpha():
         flag, comma, rest = rest.partition(",")
         if flag in ("nohz", "domain", "managed_irq") and comma:

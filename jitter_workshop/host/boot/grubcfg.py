@@ -1,7 +1,7 @@
-"""GRUB's menu as grub-mkconfig writes it (GNU GRUB manual, "Shell-like scripting" and "Simple configuration handling"):
-which entry is booted by default, and its text.
+"""Parse GRUB's menu as grub-mkconfig writes it: find the default entry and its text.
 
-Nothing is run and nothing is guessed: what is not understood raises :class:`NotUnderstood` with the reason.
+Sources: GNU GRUB manual, "Shell-like scripting" and "Simple configuration handling". No code is run, and nothing is
+guessed: an unknown construct raises :class:`NotUnderstood` with the reason.
 """
 
 from __future__ import annotations
@@ -20,27 +20,30 @@ _BETWEEN = ("then", "else", "elif", "do")
 _WITH_BLOCK = ("menuentry", "submenu", "function")
 _LINUX = ("linux", "linux16", "linuxefi")
 _FUNCTIONS = ("load_video", "gfxmode", "recordfail", "savedefault")
-"""What the menus of distributions define themselves and their entries call."""
+"""Functions that the distributions' menus define and their entries call."""
 
 _IN_ENTRY = (
     *("[", "test", "true", "insmod", "set", "unset", "export", "echo", *_FUNCTIONS, *_LINUX),
     *("search", "search_fs_uuid", "search_label", "cryptomount", "initrd", "initrd16", "initrdefi", "devicetree"),
 )
-"""What an entry that starts Linux may do, as grub-mkconfig and the distributions' additions to it write such entries:
-nothing of it makes an entry the lasting default or starts anything else."""
+"""Commands allowed in an entry that starts Linux, as grub-mkconfig and the distributions' additions write such entries.
+None of them makes an entry the permanent default or starts anything else."""
 
 _ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
 _CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
 
 
 class NotUnderstood(Exception):
-    """A menu that this tool leaves alone; the message is the reason."""
+    """Signal a menu that this tool leaves alone; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: its words as they are written, where they begin and end, and what stands between its braces (the
-    commands, and from where to where). ``conditional``: it may be left out when GRUB reads the menu."""
+    """Hold one command.
+
+    It has its words as written, their start and end, and the contents of its braces (the commands, with start and end).
+    ``conditional``: GRUB may skip it when it reads the menu.
+    """
 
     words: tuple[str, ...]
     start: int
@@ -52,8 +55,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """An entry that starts a Linux kernel. ``body``: the text between its braces, without ``savedefault``; a parameter
-    is added at ``at``. ``arguments``: the words behind ``linux`` as they are written: the kernel, its parameters."""
+    """Hold an entry that starts a Linux kernel.
+
+    ``body``: the text between its braces, without ``savedefault``; a parameter is added at ``at``. ``arguments``: the
+    words after ``linux`` as written: the kernel, then its parameters.
+    """
 
     title: str
     body: str
@@ -62,20 +68,25 @@ class MenuEntry:
 
     @property
     def summary(self) -> str:
-        """``'Debian GNU/Linux': /boot/vmlinuz-6.1.0-1-amd64 root=… ro quiet``."""
+        """Return a line such as ``'Debian GNU/Linux': /boot/vmlinuz-6.1.0-1-amd64 root=… ro quiet``."""
         return f"'{self.title}': {' '.join(self.arguments)}"
 
 
 def default_entry(text: str, saved: str) -> MenuEntry:
-    """The entry that GRUB boots by itself. ``saved``: ``saved_entry`` of its environment. Raises NotUnderstood."""
+    """Return the entry that GRUB boots by default.
+
+    ``saved``: ``saved_entry`` of GRUB's environment. Raise NotUnderstood.
+    """
     commands = parse(text)
     _no_others(commands)
     return entry_of(text, _find(commands, _default(commands, saved)))
 
 
 def takes_next_entry(commands: Sequence[Command]) -> bool:
-    """Whether the menu loads the environment block, boots ``next_entry`` where there is one, and forgets it before it
-    does (00_header of grub-mkconfig, since GRUB 2.00; GRUB_DEFAULT=saved is not needed for it)."""
+    """Return True if the menu boots ``next_entry`` of the environment block once, and clears it before that.
+
+    00_header of grub-mkconfig does so since GRUB 2.00; GRUB_DEFAULT=saved is not needed for it.
+    """
     words = [command.words for command in commands]
     steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
     starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
@@ -83,12 +94,12 @@ def takes_next_entry(commands: Sequence[Command]) -> bool:
 
 
 def reads_custom(commands: Sequence[Command]) -> bool:
-    """Whether the menu reads ``custom.cfg`` beside it (41_custom of grub-mkconfig)."""
+    """Return True if the menu reads ``custom.cfg`` beside it (41_custom of grub-mkconfig)."""
     return any(c.words[0] == "source" and c.words[1:2] and c.words[1] in _CUSTOM for c in commands)
 
 
 def parse(text: str) -> tuple[Command, ...]:
-    """The commands of a menu or of a part of one, those inside an ``if`` among them. Raises NotUnderstood."""
+    """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood."""
     tokens = list(_tokens(text))
     commands, position = _block(tokens, 0, nested=False, conditional=False)
     assert position == len(tokens)
@@ -96,22 +107,22 @@ def parse(text: str) -> tuple[Command, ...]:
 
 
 def entry_of(text: str, command: Command) -> MenuEntry:
-    """A ``menuentry`` of a parsed text. Raises NotUnderstood where it does anything but start one Linux kernel."""
+    """Return a ``menuentry`` of a parsed text. Raise NotUnderstood if it does more than start one Linux kernel."""
     block, (start, end) = command.block or (), command.inside
     title = literal(command.words[1]) or ""
     for other in (c.words[0] for c in block if c.words[0] not in _IN_ENTRY):
         raise NotUnderstood(
-            f"the default entry '{printable(title, 60)}' does more than to start Linux: {printable(other, 60)}"
+            f"the default entry '{printable(title, 60)}' does more than start Linux: {printable(other, 60)}"
         )
     kernels = [c for c in block if c.words[0] in _LINUX]
     if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
         raise NotUnderstood(f"the default entry '{printable(title, 60)}' does not start one Linux kernel")
     kernel = kernels[0]
     if "--" in kernel.words:
-        raise NotUnderstood("the default entry's kernel line has parameters for init behind a --")
+        raise NotUnderstood("the default entry's kernel line has parameters for init after a --")
     body, at, last = "", 0, start
     for cut in [c for c in block if c.words[0] == "savedefault"]:
-        # Who picks our entry by hand shall not make it the default.
+        # A user who picks our entry by hand must not make it the default.
         if cut.conditional or not _alone(text, cut):
             raise NotUnderstood(f"the default entry '{printable(title, 60)}' makes itself the default in its own way")
         body += text[last : cut.start]
@@ -122,14 +133,14 @@ def entry_of(text: str, command: Command) -> MenuEntry:
 
 
 def _alone(text: str, command: Command) -> bool:
-    """Whether a command of one word stands on a line of its own, so that what is left without it can be read."""
+    """Return True if a command of one word stands on a line of its own, so that the rest can be read without it."""
     before = text[: command.start].rpartition("\n")[2]
     after = text[command.end :].partition("\n")[0]
     return len(command.words) == 1 and not before.strip(_BLANK) and not after.strip(_BLANK)
 
 
 def literal(word: str) -> str | None:
-    """What a word means where it expands nothing; None where it does."""
+    """Return the literal meaning of a word; None where it contains an expansion."""
     out: list[str] = []
     quote = ""
     position = 0
@@ -157,11 +168,11 @@ def literal(word: str) -> str | None:
     return "".join(out)
 
 
-# -- which one --------------------------------------------------------------------------------------------------------
+# -- the default entry ------------------------------------------------------------------------------------------------
 
 
 def _no_others(commands: Sequence[Command]) -> None:
-    """Raises NotUnderstood where entries come from elsewhere, or only some may boot or change them."""
+    """Raise NotUnderstood where entries come from another file, or only some users may boot or change them."""
     for command in commands:
         first = command.words[0]
         if first == "blscfg":
@@ -176,7 +187,7 @@ def _no_others(commands: Sequence[Command]) -> None:
 
 
 def _default(commands: Sequence[Command], saved: str) -> str:
-    """What the menu sets as its default where nothing was chosen for this boot."""
+    """Return the default that the menu sets when none was chosen for this boot."""
     found: list[str] = []
     for command in commands:
         if command.words[0].startswith("default="):
@@ -195,7 +206,7 @@ def _default(commands: Sequence[Command], saved: str) -> str:
 
 
 def _find(commands: Sequence[Command], default: str) -> Command:
-    """The entry that ``1>2``, an id or a title names. ``>`` leads into a submenu, ``>>`` is the character itself."""
+    """Return the entry that ``1>2``, an id or a title names. ``>`` leads into a submenu, ``>>`` is a literal ``>``."""
     parts = [part.replace("\0", ">") for part in default.replace(">>", "\0").split(">")]
     for position, part in enumerate(parts):
         found = _one([c for c in commands if c.words[0] in ("menuentry", "submenu")], part)
@@ -210,21 +221,21 @@ def _find(commands: Sequence[Command], default: str) -> Command:
 
 
 def _one(entries: Sequence[Command], name: str) -> Command:
-    """The entry of a menu with this number, id or title."""
+    """Return the entry of a menu with this number, id or title."""
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
     if number is None and name[:1].isdigit():
         raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit")
     for position, entry in enumerate(entries):
         titles = _names(entry)
         if entry.conditional:
-            raise NotUnderstood("an entry before GRUB's default is there only sometimes")
+            raise NotUnderstood("an entry before GRUB's default is there only under a condition")
         if position == number or (number is None and name in titles):
             return entry
     raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")
 
 
 def _names(entry: Command) -> tuple[str, ...]:
-    """An entry's title and id."""
+    """Return an entry's title and id."""
     words = entry.words
     title = literal(words[1]) if len(words) > 1 else None
     if title is None or words[1][0] in "-$":
@@ -239,16 +250,16 @@ def _names(entry: Command) -> tuple[str, ...]:
     return tuple(found)
 
 
-# -- as GRUB reads it -------------------------------------------------------------------------------------------------
+# -- tokens and blocks ------------------------------------------------------------------------------------------------
 
 Token = tuple[str, str, int, int]
-"""Kind (``word``, ``end`` of a command, ``{``, ``}``, ``other``), text, from where to where."""
+"""Kind (``word``, ``end`` of a command, ``{``, ``}``, ``other``), text, start and end."""
 
 
 def _block(
     tokens: Sequence[Token], position: int, *, nested: bool, conditional: bool
 ) -> tuple[tuple[Command, ...], int]:
-    """The commands up to the end of a block, and the position of the token behind it."""
+    """Return the commands up to the end of a block, and the position of the token after it."""
     commands: list[Command] = []
     words: list[Token] = []
     depth = 0
@@ -310,14 +321,14 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _word(text: str, position: int) -> int:
-    """Where the word ends that begins here. Raises NotUnderstood for an open quote and a line that is continued."""
+    """Return the end of the word that begins here. Raise NotUnderstood for an open quote and a continued line."""
     while position < len(text):
         char = text[position]
         if char in _BLANK or char in "\n;{}|&<>":
             break
         if char == "\\":
             if text[position + 1 : position + 2] in ("", "\n"):
-                raise NotUnderstood("GRUB's menu has a line that goes on in the next one")
+                raise NotUnderstood("GRUB's menu has a line that continues in the next one")
             position += 2
         elif char == "'":
             position = _closed(text, char, position + 1)
@@ -334,7 +345,7 @@ def _word(text: str, position: int) -> int:
 
 
 def _closed(text: str, quote: str, position: int) -> int:
-    """Behind the next ``quote``."""
+    """Return the position after the next ``quote``."""
     found = text.find(quote, position)
     if found < 0:
         raise NotUnderstood("GRUB's menu has a quote that is not closed")

@@ -1,16 +1,19 @@
-"""GRUB's environment block (GNU GRUB manual, "Environment block"): 1,024 bytes in which GRUB keeps a little from one
-boot to the next. It can write into the file's own blocks only, so the file keeps its size and its place."""
+"""Read and change GRUB's environment block (GNU GRUB manual, "Environment block").
+
+GRUB keeps a few variables in these 1,024 bytes from one boot to the next. It can write only into the file's own blocks,
+so the file keeps its size and its place.
+"""
 
 from __future__ import annotations
 
 SIZE = 1024
 SECTOR = 512
-"""What a disk writes altogether or not at all; many have larger ones, none a smaller."""
+"""Size of a sector, which a disk writes whole or not at all; many disks have larger ones, none a smaller."""
 _HEADER = b"# GRUB Environment Block\n"
 
 
 def variables(block: bytes) -> dict[str, str]:
-    """Name → value. Raises ValueError with the reason where it is no block as ``grub-editenv`` makes it."""
+    """Return name → value. Raise ValueError with the reason if it is not a block as ``grub-editenv`` makes it."""
     found = {}
     for line in _lines(block):
         name, equals, value = line.partition(b"=")
@@ -20,8 +23,10 @@ def variables(block: bytes) -> dict[str, str]:
 
 
 def with_variable(block: bytes, name: str, value: str) -> bytes:
-    """The block with one variable set, or without it where ``value`` is "". Raises ValueError as ``variables`` does,
-    and where it does not fit."""
+    """Return the block with one variable set, or without it where ``value`` is "".
+
+    Raise ValueError as ``variables`` does, and where the value does not fit.
+    """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:
         raise ValueError("a value that GRUB would have to escape")
@@ -35,13 +40,13 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Whether a power cut while ``new`` is written over ``old`` could leave one sector of each: both have changed."""
+    """Return True if a power cut while ``new`` overwrites ``old`` could mix them: both sectors change."""
     return sum(old[at : at + SECTOR] != new[at : at + SECTOR] for at in range(0, SIZE, SECTOR)) > 1
 
 
 def _lines(block: bytes) -> list[bytes]:
     if len(block) != SIZE or not block.startswith(_HEADER):
-        raise ValueError("it is no environment block of 1,024 bytes")
+        raise ValueError("it is not an environment block of 1,024 bytes")
     if b"\\" in block or b"\0" in block:
         raise ValueError("it holds an escaped value")
     text = block.rstrip(b"#")

@@ -1,9 +1,9 @@
-"""A menu entry for one boot: whether GRUB here can have one, and the file in which ours stands.
+"""Check whether GRUB here can boot an entry once, and read the file that holds our entry.
 
-GRUB boots ``next_entry`` of its environment block once and forgets it before it starts the kernel, so the boot after
-that is the normal one whatever becomes of this one. It can forget only where it can write: on a plain disk and a file
+GRUB boots ``next_entry`` of its environment block once and clears it before it starts the kernel. So the boot after
+that is the normal one, even if this boot fails. GRUB can clear it only where it can write: on a plain disk and a file
 system without checksums (GNU GRUB manual, "Environment block"). Our entry stands in ``custom.cfg`` beside the menu,
-which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files tell.
+which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Our entry as it stands in ``custom.cfg``: the copied entry's ``summary``, and what was ``added`` to it."""
+    """Hold our entry as in ``custom.cfg``: the copied entry's ``summary``, and the parameters ``added`` to it."""
 
     copy: MenuEntry
     summary: str
@@ -38,8 +38,11 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class OneBoot:
-    """``reason``: why there can be no entry for one boot, "" where there can. ``folder``: GRUB's. ``entry``: its
-    default entry. ``next_entry``: what is chosen for the next boot already. ``shut``: only root can tell."""
+    """Hold the result of checking GRUB for an entry for one boot.
+
+    ``reason``: why there can be none, "" where there can. ``folder``: GRUB's. ``entry``: its default entry.
+    ``next_entry``: the entry chosen for the next boot already. ``shut``: only root can find out.
+    """
 
     folder: str = ""
     entry: MenuEntry | None = None
@@ -49,8 +52,10 @@ class OneBoot:
 
 
 def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
-    """Our entry in this folder's ``custom.cfg``; None where there is no such file. Raises NotUnderstood where the file
-    holds anything else, or cannot be read."""
+    """Return our entry in this folder's ``custom.cfg``; None where there is no such file.
+
+    Raise NotUnderstood where the file holds anything else, or cannot be read.
+    """
     path = f"{folder}/{CUSTOM}"
     reading = root.reading(path, 65_536)
     if reading.text is None:
@@ -59,12 +64,12 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
         raise NotUnderstood(f"{path} cannot be read: {reading.reason}")
     found = _parse_own(reading.text)
     if found is None:
-        raise NotUnderstood(f"{path} is somebody else's, or was changed by hand")
+        raise NotUnderstood(f"{path} is not this tool's, or was changed by hand")
     return found
 
 
 def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
-    """The text of ``custom.cfg``: ``copy`` with ``added`` behind its own parameters."""
+    """Return the text of ``custom.cfg``: ``copy`` with ``added`` after its own parameters."""
     more = "".join(f" {word}" for word in added)
     what = f": {' '.join(added)}" if added else ""
     return (
@@ -75,13 +80,13 @@ def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
 
 
 def one_boot(root: HostRoot) -> OneBoot:
-    """What GRUB here offers for one boot; reads its menu, its environment block and what is mounted."""
+    """Check if GRUB here can boot an entry once; read its menu, its environment block and the mounts."""
     folder = next((f for f in FOLDERS if root.head(f"{f}/grub.cfg", 1) is not None), "")
     if not folder:
         shut = next((f for f in FOLDERS if root.reading(f"{f}/grub.cfg").reason == "not permitted"), "")
         if shut:
             return OneBoot(reason=f"only root can read {shut}/grub.cfg", shut=True)
-        return OneBoot(reason="GRUB's menu (grub.cfg) is not here")
+        return OneBoot(reason="GRUB's menu (grub.cfg) was not found")
     try:
         return _offered(root, folder)
     except NotUnderstood as refusal:
@@ -89,8 +94,10 @@ def one_boot(root: HostRoot) -> OneBoot:
 
 
 def next_entry(root: HostRoot, folder: str) -> str:
-    """What GRUB will boot next, once; "" for its default. Raises NotUnderstood where its environment block cannot be
-    read."""
+    """Return the entry that GRUB will boot next, once; "" for its default.
+
+    Raise NotUnderstood where its environment block cannot be read.
+    """
     return _environment(root, folder).get("next_entry", "")
 
 
@@ -136,16 +143,16 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
-    """Raises NotUnderstood where GRUB could not write to its environment block: it would boot our entry for ever."""
+    """Raise NotUnderstood where GRUB could not write to its environment block: it would boot our entry forever."""
     mount = _mount_of(root, folder)
     if mount is None:
-        raise NotUnderstood(f"it cannot be told on what disk {folder} lies")
+        raise NotUnderstood(f"it is unknown on which disk {folder} lies")
     number, options, kind = mount
     if "ro" in options.split(","):
         raise NotUnderstood(f"{folder} is mounted read-only")
     if "data=journal" in options.split(","):
-        # What GRUB writes into the block, the journal would write over again after a power cut.
-        raise NotUnderstood(f"GRUB cannot forget an entry where {folder} keeps its data in the journal")
+        # After a power cut, replaying the journal would overwrite GRUB's own write to the block.
+        raise NotUnderstood(f"GRUB cannot forget an entry where the file system of {folder} journals its data")
     if kind not in _WRITABLE:
         raise NotUnderstood(f"GRUB cannot forget an entry on {printable(kind, 20)}, on which {folder} lies")
     told = (root.text(f"/sys/dev/block/{number}/uevent") or "").split("\n")
@@ -155,7 +162,7 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
-    """Device number, options and file system of what is mounted at a folder or nearest above it (man 5 proc)."""
+    """Return device number, options and file system of the mount at a folder or nearest above it (man 5 proc)."""
     best: tuple[int, tuple[str, str, str]] | None = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")
@@ -163,7 +170,7 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
         if not dash or len(words) < 6 or len(about) < 3:
             continue
         point = words[4].rstrip("/")
-        # The later of two mounts at one place lies above.
+        # Of two mounts at one place, the later one hides the earlier one.
         if (f"{folder}/".startswith(f"{point}/")) and (best is None or len(point) >= best[0]):
             options = f"{words[5]},{about[2]}"
             best = len(point), (words[2], options, about[0])
@@ -171,7 +178,7 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
 
 
 def _parse_own(text: str) -> OwnEntry | None:
-    """Our entry of a file that is exactly as ``render`` writes it; None for any other."""
+    """Return our entry from a file that is exactly as ``render`` writes it; None for any other."""
     lines = text.split("\n", 3)
     if len(lines) < 4 or lines[0] != _HEAD or not lines[1].startswith(_COPY):
         return None

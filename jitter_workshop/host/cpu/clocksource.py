@@ -1,4 +1,5 @@
-"""The kernel's clock (Documentation/timers/timekeeping.rst) and whether the TSC can stamp a measurement."""
+"""Read the kernel's clock source (Documentation/timers/timekeeping.rst) and check if the TSC can stamp a
+measurement."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 
 @dataclass(frozen=True, slots=True)
 class Clocksource:
-    """``current`` keeps the time now (None where not shown). The flags are None on processors without them.
-    ``tsc_option``: the last ``tsc=`` boot parameter (``reliable``, ``nowatchdog``, …), None where there is none."""
+    """Hold the clock source; ``current`` keeps the time now (None where not shown).
+
+    The flags are None on processors without them. ``tsc_option``: the last ``tsc=`` boot parameter (``reliable``,
+    ``nowatchdog``, …), None where there is none.
+    """
 
     current: str | None
     available: tuple[str, ...]
@@ -24,8 +28,11 @@ class Clocksource:
 
     @property
     def tsc_trusted(self) -> bool:
-        """Whether the kernel itself keeps time by the TSC, which it gives up as soon as its watchdog finds fault, and
-        no flag says that the TSC changes its rate or stops in idle states."""
+        """Return True if the kernel keeps time by the TSC, and no flag says that it changes its rate or stops when
+        idle.
+
+        The kernel leaves the TSC as soon as its watchdog finds a fault.
+        """
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 

@@ -1,5 +1,7 @@
-"""Frequency policies: who decides how fast which CPUs run (Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst,
-amd-pstate.rst, intel_epb.rst)."""
+"""Read the frequency policies, which decide how fast the CPUs run.
+
+Sources: Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, amd-pstate.rst, intel_epb.rst.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,12 @@ DRIVER_PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """One policy and the CPUs that share it. Frequencies in Hz; ``min_hz``/``max_hz`` are the limits set now,
-    ``hardware_*`` what the hardware can. ``epp``: energy-performance preference. ``boost``: whether turbo is allowed;
-    ``own_boost``: whether this policy has a boost file of its own. Each is None where this driver does not show it.
-    ``cpus``: online ones; ``related``: with the offline ones. ``folder``: the policy's own, whose files are written.
+    """Hold one policy and the CPUs that share it.
+
+    Frequencies are in Hz. ``min_hz``/``max_hz``: the limits set now. ``hardware_*``: the limits of the hardware.
+    ``epp``: energy-performance preference. ``boost``: True if turbo is allowed. ``own_boost``: True if this policy has
+    its own boost file. Each is None where this driver does not show it. ``cpus``: the online ones; ``related``: with
+    the offline ones. ``folder``: the policy's own, whose files are written.
     """
 
     id: int
@@ -50,9 +54,12 @@ class FrequencyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyDriver:
-    """What holds for all policies. ``intel_status``: active, passive or off; ``amd_status``: active, passive, guided
-    or disable. ``no_turbo`` is intel_pstate's own switch, ``boost`` the general one. None where the host has no such
-    driver; ``reasons`` says which file was missed."""
+    """Hold the settings common to all policies.
+
+    ``intel_status``: active, passive or off. ``amd_status``: active, passive, guided or disable. ``no_turbo`` is
+    intel_pstate's own switch, ``boost`` the general one. None where the host has no such driver; ``reasons`` names the
+    missing file.
+    """
 
     intel_status: str | None
     no_turbo: bool | None
@@ -65,7 +72,7 @@ class FrequencyDriver:
 
 
 def read_cpufreq(root: HostRoot, *, current: bool = True) -> tuple[FrequencyPolicy, ...]:
-    """All policies in number order, () where the host has no cpufreq (most virtual machines).
+    """Return all policies in number order, () where the host has no cpufreq (most virtual machines).
 
     ``current=False`` leaves ``current_hz`` unread: on some kernels reading it interrupts the CPU.
     """
@@ -76,13 +83,14 @@ def read_cpufreq(root: HostRoot, *, current: bool = True) -> tuple[FrequencyPoli
 
 
 def read_governors(root: HostRoot) -> tuple[str, ...]:
-    """The governors of all policies, each once and sorted, with one file a policy; () where the host has none."""
+    """Return the governors of all policies, each once and sorted, reading one file a policy; () where there is none."""
     found = (_word(root, f"{folder}/scaling_governor") for _, folder in root.numbered(POLICY_DIR, "policy"))
     return tuple(sorted({governor for governor in found if governor is not None}))
 
 
 def read_policy(root: HostRoot, cpu: int, *, current: bool = False) -> FrequencyPolicy | None:
-    """The policy of one CPU, reading no other policy's files where it can be told from its name; None without any."""
+    """Return the policy of one CPU; None if it has none. Other policies' files are read only if its name does not
+    match."""
     folder = policy_folder(root, cpu)
     if folder is None:
         return None
@@ -90,8 +98,10 @@ def read_policy(root: HostRoot, cpu: int, *, current: bool = False) -> Frequency
 
 
 def policy_folder(root: HostRoot, cpu: int) -> str | None:
-    """The folder of the policy that governs ``cpu``. A policy is named after the first of its CPUs to come online;
-    the others are found by the lists of CPUs."""
+    """Return the folder of the policy that governs ``cpu``.
+
+    A policy is named after the first of its CPUs to come online; for the others the policies' CPU lists are read.
+    """
     own = f"{POLICY_DIR}/policy{cpu}"
     if cpu in read_related(root, own):
         return own
@@ -99,11 +109,11 @@ def policy_folder(root: HostRoot, cpu: int) -> str | None:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """The policies that govern ``cpus``, in number order, each with those of ``cpus`` that it governs."""
+    """Return the policies that govern ``cpus``, in number order, each with its part of ``cpus``."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))
-    # A CPU's own number first: with one policy a CPU, which is the rule, the others are then never looked at.
+    # Try a CPU's own number first: usually there is one policy a CPU, and the others are then never read.
     for number in (*(n for n in cpus if n in numbers), *(n for n in numbers if n not in cpus)):
         if number in cpus and number not in left:
             continue
@@ -117,13 +127,13 @@ def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
 
 
 def read_related(root: HostRoot, folder: str) -> CpuSet:
-    """All CPUs of a policy, offline ones too."""
+    """Return all CPUs of a policy, including offline ones."""
     related = root_cpus(root, f"{folder}/related_cpus")
     return related if len(related) else root_cpus(root, f"{folder}/affected_cpus")
 
 
 def read_frequency_driver(root: HostRoot) -> FrequencyDriver:
-    """The switches of the driver as a whole."""
+    """Return the switches of the driver as a whole."""
     fields = Fields(root, DRIVER_PATHS)
     return FrequencyDriver(
         intel_status=fields.word("intel_status", 40),
@@ -138,12 +148,12 @@ def read_frequency_driver(root: HostRoot) -> FrequencyDriver:
 
 
 def epb_path(cpu: int) -> str:
-    """The energy-performance bias of one CPU: 0 is performance, 15 is saving power (intel_epb.rst)."""
+    """Return the path of one CPU's energy-performance bias: 0 is performance, 15 is saving power (intel_epb.rst)."""
     return f"{CPU_DIR}/cpu{cpu}/power/energy_perf_bias"
 
 
 def read_epb(root: HostRoot, cpu: int) -> int | None:
-    """The bias of one CPU, 0 to 15; None where this processor has none."""
+    """Return the bias of one CPU, 0 to 15; None where this processor has none."""
     value = root.integer(epb_path(cpu))
     return value if value is not None and 0 <= value <= 15 else None
 
@@ -173,7 +183,7 @@ def _policy(root: HostRoot, number: int, folder: str, current: bool, general_boo
 
 
 def root_cpus(root: HostRoot, path: str) -> CpuSet:
-    """cpufreq writes CPU numbers with blanks between them, unlike the rest of the kernel."""
+    """Return CPUs from a list of cpufreq, which puts blanks between the numbers, unlike the rest of the kernel."""
     try:
         return CpuSet.parse_words(root.text(path) or "")
     except ValueError:
@@ -194,7 +204,7 @@ def _hz(root: HostRoot, path: str) -> int | None:
 
 
 def _word(root: HostRoot, path: str) -> str | None:
-    """A name, or None; a driver without a value says ``<unknown>`` or ``<unsupported>``."""
+    """Return a name, or None; a driver without a value says ``<unknown>`` or ``<unsupported>``."""
     text = printable(root.text(path) or "", 40)
     return text if text and not text.startswith("<") else None
 

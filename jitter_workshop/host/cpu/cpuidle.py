@@ -1,6 +1,9 @@
-"""Idle states (Documentation/admin-guide/pm/cpuidle.rst): how deep a CPU sleeps and how long it takes to wake; the
-latency limit of one CPU (Documentation/ABI/testing/sysfs-devices-power); a guest's own polling before it halts
-(Documentation/virt/guest-halt-polling.rst)."""
+"""Read idle states, the latency limit of one CPU, and a guest's own polling before it halts.
+
+An idle state tells how deep a CPU sleeps and how long it takes to wake. Sources:
+Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power,
+Documentation/virt/guest-halt-polling.rst.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ HALTPOLL_PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class IdleState:
-    """One state of the CPU that was looked at. ``exit_latency_us``: worst time to leave it. ``disabled``: by a user."""
+    """Hold one state of one CPU. ``exit_latency_us``: worst time to leave it. ``disabled``: by a user."""
 
     index: int
     name: str
@@ -37,8 +40,11 @@ class IdleState:
 
 @dataclass(frozen=True, slots=True)
 class IdleUse:
-    """How often a CPU asked for a state since boot, how long it was in it, and how often it woke too early (``above``)
-    or could have slept deeper (``below``). Each None where not shown."""
+    """Hold the counters of one idle state of a CPU since boot.
+
+    They tell how often the CPU asked for it, how long it was in it, and how often it woke too early (``above``) or
+    could have slept deeper (``below``). Each is None where not shown.
+    """
 
     index: int
     usage: int | None
@@ -49,8 +55,11 @@ class IdleUse:
 
 @dataclass(frozen=True, slots=True)
 class CpuIdle:
-    """``driver`` and ``governor`` are None where the kernel has no cpuidle or uses none. ``states``: of ``cpu``, the
-    first CPU that has any."""
+    """Hold the idle driver and governor, and the states of one CPU.
+
+    ``driver`` and ``governor`` are None where the kernel has no cpuidle or uses none. ``states``: of ``cpu``, the first
+    CPU that has any.
+    """
 
     driver: str | None
     governor: str | None
@@ -61,8 +70,11 @@ class CpuIdle:
 
 @dataclass(frozen=True, slots=True)
 class ResumeLatency:
-    """The longest wake-up time that one CPU's users accept. ``text``: as the file says it. ``limit_us``: 0 where no
-    latency at all is accepted (the file says ``n/a``), None where there is no limit (it says 0) or no file."""
+    """Hold the longest wake-up time that one CPU's users accept.
+
+    ``text``: as in the file. ``limit_us``: 0 where no latency at all is accepted (the file says ``n/a``), None where
+    there is no limit (it says 0) or no file.
+    """
 
     text: str | None
     limit_us: int | None
@@ -71,7 +83,7 @@ class ResumeLatency:
 
 @dataclass(frozen=True, slots=True)
 class Haltpoll:
-    """The parameters of the haltpoll governor in a guest; None where it is not there (``reasons``)."""
+    """Hold the parameters of the haltpoll governor in a guest; None where it is missing (``reasons``)."""
 
     guest_halt_poll_ns: int | None
     guest_halt_poll_grow: int | None
@@ -82,7 +94,7 @@ class Haltpoll:
 
 
 def read_cpuidle(root: HostRoot) -> CpuIdle:
-    """Read driver, governor and the idle states of one CPU (the others have the same ones, hybrid CPUs excepted)."""
+    """Read driver, governor and the idle states of one CPU (the others have the same, except on hybrid CPUs)."""
     governor = root.text(f"{IDLE_DIR}/current_governor") or root.text(f"{IDLE_DIR}/current_governor_ro")
     driver = _name(root.text(f"{IDLE_DIR}/current_driver"))
     available = tuple(printable(w, 40) for w in (root.text(f"{IDLE_DIR}/available_governors") or "").split()[:16])
@@ -94,12 +106,12 @@ def read_cpuidle(root: HostRoot) -> CpuIdle:
 
 
 def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
-    """The folders of a CPU's idle states, shallowest first, as (index, path)."""
+    """Return the folders of a CPU's idle states, shallowest first, as (index, path)."""
     return root.numbered(f"{CPU_DIR}/cpu{cpu}/cpuidle", "state")
 
 
 def read_idle_states(root: HostRoot, cpu: int) -> tuple[IdleState, ...]:
-    """The idle states of one CPU, shallowest first; () where it has none or is offline."""
+    """Return the idle states of one CPU, shallowest first; () where it has none or is offline."""
     states: list[IdleState] = []
     for index, folder in state_folders(root, cpu):
         states.append(
@@ -116,17 +128,17 @@ def read_idle_states(root: HostRoot, cpu: int) -> tuple[IdleState, ...]:
 
 
 def read_disabled(root: HostRoot, cpu: int) -> dict[int, bool | None]:
-    """Which of a CPU's idle states a user disabled, by index: one file a state."""
+    """Return, by index, which of a CPU's idle states a user disabled; it reads one file a state."""
     return {index: parse_disable(root.integer(f"{folder}/disable")) for index, folder in state_folders(root, cpu)}
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Bit 0 is the user's; bit 1 says that the driver itself left the state off."""
+    """Return bit 0, which is the user's; bit 1 says that the driver itself left the state off."""
     return None if value is None else value & 1 == 1
 
 
 def read_idle_use(root: HostRoot, cpu: int) -> tuple[IdleUse, ...]:
-    """The counters of one CPU's idle states."""
+    """Return the counters of one CPU's idle states."""
     return tuple(
         IdleUse(index, *(root.integer(f"{folder}/{name}") for name in ("usage", "time", "above", "below")))
         for index, folder in state_folders(root, cpu)
@@ -134,12 +146,13 @@ def read_idle_use(root: HostRoot, cpu: int) -> tuple[IdleUse, ...]:
 
 
 def resume_latency_path(cpu: int) -> str:
-    """The file that limits how long one CPU may take to wake."""
+    """Return the file that limits how long one CPU may take to wake."""
     return f"{CPU_DIR}/cpu{cpu}/power/pm_qos_resume_latency_us"
 
 
 def read_resume_latency(root: HostRoot, cpu: int) -> ResumeLatency:
-    """The limit of one CPU: ``n/a`` asks for no latency at all (it polls), ``0`` for nothing, a number is in µs."""
+    """Return the limit of one CPU: ``n/a`` accepts no latency (the CPU polls), ``0`` means no limit, a number is in
+    µs."""
     reading = root.reading(resume_latency_path(cpu))
     if reading.text is None:
         return ResumeLatency(None, None, reading.reason)
@@ -151,7 +164,7 @@ def read_resume_latency(root: HostRoot, cpu: int) -> ResumeLatency:
 
 
 def read_haltpoll(root: HostRoot) -> Haltpoll:
-    """How long this guest polls before it halts."""
+    """Return how long this guest polls before it halts."""
     fields = Fields(root, HALTPOLL_PATHS)
     return Haltpoll(
         guest_halt_poll_ns=fields.integer("guest_halt_poll_ns", 0),

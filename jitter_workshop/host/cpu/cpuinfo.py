@@ -1,7 +1,7 @@
-"""The processor's name and flags from /proc/cpuinfo (proc(5)).
+"""Read the processor's name and flags from /proc/cpuinfo (proc(5)).
 
-Only its beginning is read: CPUs of one host share what is looked at here, and some kernels interrupt each CPU to print
-its entry.
+Only its beginning is read: these values are the same for all CPUs of a host, and some kernels interrupt each CPU to
+print its entry.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _ARM_PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class CpuIdentity:
-    """``flags``: of an x86 processor, None on other architectures or where the file is not shown."""
+    """Hold the processor's identity. ``flags``: of an x86 processor, None on others or where the file is not shown."""
 
     model: str | None
     flags: frozenset[str] | None
     architecture: str | None
 
     def has(self, flag: str) -> bool | None:
-        """Whether the flag is set; None where there are no x86 flags."""
+        """Return True if the flag is set; None where there are no x86 flags."""
         return None if self.flags is None else flag in self.flags
 
 
 def read_cpu_identity(root: HostRoot) -> CpuIdentity:
-    """What the first CPU says of itself; a device tree's model stands in where the CPU has no name."""
+    """Return the identity of the first CPU; the device tree's model is used where the CPU has no name."""
     identity = parse_cpuinfo(root.head("/proc/cpuinfo", _HEAD_BYTES))
     if identity.model is None:
         model = printable(root.text("/proc/device-tree/model") or "", 80) or None
@@ -48,7 +48,7 @@ def read_cpu_identity(root: HostRoot) -> CpuIdentity:
 
 
 def parse_cpuinfo(text: str | None) -> CpuIdentity:
-    """Parse the first entry; the first of equal keys counts."""
+    """Parse the first entry; of equal keys the first counts."""
     values: dict[str, str] = {}
     for line in (text or "").split("\n"):
         key, colon, value = line.partition(":")

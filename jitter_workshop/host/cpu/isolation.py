@@ -1,5 +1,8 @@
-"""CPUs that the scheduler, the tick or RCU leave alone (Documentation/admin-guide/kernel-parameters.txt: isolcpus,
-nohz_full, rcu_nocbs; cgroup-v2.rst: cpuset.cpus.partition)."""
+"""Read the CPUs that the scheduler, the tick or RCU leave alone.
+
+Sources: Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full, rcu_nocbs); cgroup-v2.rst
+(cpuset.cpus.partition).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,11 @@ PARTITIONS = ("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup/unified/cpu
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """``boot``: by isolcpus. ``partitions``: at run time, by isolated cgroup partitions or the cpusets of version 1.
-    ``nohz_full``: tickless when busy. Each is None where the kernel does not show it."""
+    """Hold the CPUs that the kernel isolates now.
+
+    ``boot``: by isolcpus. ``partitions``: at run time, by isolated cgroup partitions or the cpusets of version 1.
+    ``nohz_full``: tickless when busy. Each is None where the kernel does not show it.
+    """
 
     boot: CpuSet | None
     partitions: CpuSet | None
@@ -26,14 +32,16 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet:
-        """All CPUs that the load balancer leaves alone, as far as shown."""
+        """Return all CPUs that the load balancer leaves alone, as far as shown."""
         return (self.boot or CpuSet()) | (self.partitions or CpuSet())
 
 
 @dataclass(frozen=True, slots=True)
 class BootIsolation:
-    """What the boot parameters ask for; whether the kernel could do it is seen in ``Isolation``. CPU sets are None
-    where the parameter was not given or is not a list. ``rcu_nocbs`` without a list means all CPUs."""
+    """Hold the isolation that the boot parameters ask for; ``Isolation`` shows if the kernel could do it.
+
+    CPU sets are None where the parameter was not given or is not a list. ``rcu_nocbs`` without a list means all CPUs.
+    """
 
     isolcpus: Isolcpus | None
     nohz_full: CpuSet | None
@@ -76,6 +84,6 @@ def read_boot_isolation(root: HostRoot) -> BootIsolation:
 
 
 def last_cpu(root: HostRoot) -> int | None:
-    """The largest possible CPU number, which is what ``N`` stands for in a list; None where it is not shown."""
+    """Return the largest possible CPU number, for which ``N`` stands in a list; None where it is not shown."""
     possible = root.cpu_list(f"{CPU_DIR}/possible")
     return possible.cpus[-1] if possible else None

@@ -1,4 +1,4 @@
-"""Memory nodes (Documentation/ABI/stable/sysfs-devices-node)."""
+"""Read the memory nodes (Documentation/ABI/stable/sysfs-devices-node)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ NODE_DIR = "/sys/devices/system/node"
 
 @dataclass(frozen=True, slots=True)
 class MemoryNode:
-    """One node. ``cpus``: empty for a node that is memory only. ``distances``: to each node in number order, 10 = the
-    node itself. Sizes are None where the kernel does not say."""
+    """Hold one node.
+
+    ``cpus``: empty for a node that is memory only. ``distances``: to each node in number order; 10 is the node itself.
+    Sizes are None where the kernel does not show them.
+    """
 
     id: int
     cpus: CpuSet
@@ -22,7 +25,7 @@ class MemoryNode:
 
 
 def read_memory_nodes(root: HostRoot) -> tuple[MemoryNode, ...]:
-    """All nodes that are online, () where the kernel was built without NUMA."""
+    """Return all online nodes, () where the kernel was built without NUMA."""
     found: list[MemoryNode] = []
     for number, folder in root.numbered(NODE_DIR, "node"):
         sizes = parse_node_meminfo(root.text(f"{folder}/meminfo"))
@@ -39,7 +42,7 @@ def read_memory_nodes(root: HostRoot) -> tuple[MemoryNode, ...]:
 
 
 def parse_node_meminfo(text: str | None) -> dict[str, int]:
-    """``Node 0 MemTotal:  16318480 kB`` lines as name → bytes; other lines are left out."""
+    """Parse ``Node 0 MemTotal:  16318480 kB`` lines into name → bytes; other lines are left out."""
     found: dict[str, int] = {}
     for line in (text or "").split("\n"):
         words = line.split()
@@ -51,6 +54,6 @@ def parse_node_meminfo(text: str | None) -> dict[str, int]:
 
 
 def parse_distances(text: str | None) -> tuple[int, ...]:
-    """``10 21`` as numbers; () for anything else."""
+    """Return ``10 21`` as numbers; () for anything else."""
     numbers = [parse_integer(word) for word in (text or "").split()]
     return tuple(n for n in numbers if n is not None) if all(n is not None and n > 0 for n in numbers) else ()

@@ -1,4 +1,4 @@
-"""Shares of cache and memory bandwidth (Documentation/filesystems/resctrl.rst)."""
+"""Read shares of cache and memory bandwidth (Documentation/filesystems/resctrl.rst)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _OWN_FOLDERS = ("info", "mon_data", "mon_groups")
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
-    """One group: its name ("" for the default group), its CPUs, its mode (shareable, exclusive, pseudo-locked) and its
-    schemata, one line a resource. Untrusted where shown."""
+    """Hold one group.
+
+    It has its name ("" for the default group), its CPUs, its mode (shareable, exclusive, pseudo-locked) and its
+    schemata, one line a resource. Untrusted where shown.
+    """
 
     name: str
     cpus: CpuSet | None
@@ -24,7 +27,10 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Resctrl:
-    """``mounted``: whether the filesystem is there. ``resources``: what can be shared out (L3, L2, MB, …)."""
+    """Hold the resource groups.
+
+    ``mounted``: True if the filesystem is mounted. ``resources``: the resources that can be shared out (L3, L2, MB, …).
+    """
 
     mounted: bool
     resources: tuple[str, ...]

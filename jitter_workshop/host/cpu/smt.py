@@ -1,4 +1,4 @@
-"""Threads of one core (Documentation/ABI/testing/sysfs-devices-system-cpu: smt/control, smt/active)."""
+"""Read the state of SMT (Documentation/ABI/testing/sysfs-devices-system-cpu: smt/control, smt/active)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ WRITABLE = ("on", "off")
 
 @dataclass(frozen=True, slots=True)
 class Smt:
-    """``control``: on, off, forceoff, notsupported, notimplemented, or the number of threads a core. ``active``:
-    whether any core runs more than one thread now. None where not shown (``reason``)."""
+    """Hold the state of SMT.
+
+    ``control``: on, off, forceoff, notsupported, notimplemented, or the number of threads a core. ``active``: True if
+    any core runs more than one thread now. None where not shown (``reason``).
+    """
 
     control: str | None
     active: bool | None
@@ -24,7 +27,7 @@ class Smt:
 
     @property
     def can_change(self) -> bool:
-        """Whether the kernel takes a new state without a reboot."""
+        """Return True if the kernel accepts a new state without a reboot."""
         return self.control in WRITABLE or (self.control or "").isdigit()
 
 

@@ -1,4 +1,4 @@
-"""/proc/stat: where each CPU's time went since boot, steal included (proc(5), Documentation/filesystems/proc.rst)."""
+"""Read /proc/stat: each CPU's time since boot by use, steal included (proc(5), Documentation/filesystems/proc.rst)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELDS = 10
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Ticks of one CPU since boot, in the kernel's order; fields that an old kernel lacks are 0."""
+    """Hold the ticks of one CPU since boot, in the kernel's order; fields that an old kernel lacks are 0."""
 
     user: int = 0
     nice: int = 0
@@ -29,17 +29,17 @@ class CpuTimes:
 
     @property
     def total(self) -> int:
-        """All time once: guest time is part of user time already."""
+        """Return all time, counted once: user time already includes guest time."""
         return self.user + self.nice + self.system + self.idle + self.iowait + self.irq + self.softirq + self.steal
 
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """/proc/stat in figures. ``per_cpu``: online CPUs only. ``all_cpus``: the kernel's own sum.
+    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only. ``all_cpus``: the kernel's own sum.
 
-    ``steal_available``: every kernel prints a steal column, but where the hypervisor gives no steal clock it is 0 for
-    ever. So True where any steal was ever counted, False where the host is known not to be a guest, and None (cannot be
-    told) in a guest that shows 0 everywhere.
+    ``steal_available``: every kernel prints a steal column, but where the hypervisor gives no steal clock it stays 0.
+    So it is True where any steal was ever counted, False where the host is known not to be a guest, and None (unknown)
+    in a guest that shows 0 everywhere.
     """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
@@ -52,12 +52,14 @@ class CpuStat:
 
     @property
     def tick_ns(self) -> int:
-        """The resolution of every time here, 10 ms on nearly every kernel (USER_HZ)."""
+        """Return the resolution of every time here, 10 ms on nearly every kernel (USER_HZ)."""
         return 1_000_000_000 // self.ticks_per_second
 
     def steal_ns(self, cpus: Iterable[int] | None = None) -> int | None:
-        """Steal of ``cpus`` (None = all online ones) since boot in ns, a multiple of ``tick_ns``; None where there is
-        no steal clock, or where it cannot be told, or where one of the CPUs is not shown."""
+        """Return the steal of ``cpus`` (None = all online ones) since boot in ns, a multiple of ``tick_ns``.
+
+        Return None where there is no steal clock, or this is unknown, or one of the CPUs is not shown.
+        """
         if self.steal_available is not True:
             return None
         chosen = self.per_cpu if cpus is None else cpus
@@ -68,7 +70,8 @@ class CpuStat:
 
     @property
     def steal_percent(self) -> float | None:
-        """Share of all CPU time since boot that the hypervisor gave to others; None where there is no steal clock."""
+        """Return the share of all CPU time since boot that the hypervisor gave to others; None without a steal
+        clock."""
         total = sum(t.total for t in self.per_cpu.values())
         if self.steal_available is not True or not total:
             return None
@@ -76,7 +79,7 @@ class CpuStat:
 
 
 def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
-    """Read /proc/stat. ``guest``: what ``hypervisor.read_hypervisor`` found, for ``steal_available``."""
+    """Read /proc/stat. ``guest``: the result of ``hypervisor.read_hypervisor``, for ``steal_available``."""
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuStat(reason=f"/proc/stat: {reading.reason}")
@@ -84,8 +87,11 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
-    """Steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``; None where there is no steal
-    clock, or where it cannot be told. Hypervisors may correct the counter downwards: that counts as nothing stolen."""
+    """Return the steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``.
+
+    Return None where there is no steal clock, or this is unknown. Hypervisors may correct the counter downwards; that
+    counts as nothing stolen.
+    """
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
         return None
@@ -94,7 +100,7 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 
 
 def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
-    """Parse /proc/stat; lines that are garbled are left out, nothing raises."""
+    """Parse /proc/stat; damaged lines are left out, nothing raises."""
     per_cpu: dict[int, CpuTimes] = {}
     all_cpus: CpuTimes | None = None
     singles: dict[str, int] = {}

@@ -1,6 +1,7 @@
-"""CPUs, cores, packages, nodes and caches (Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu).
+"""Read CPUs, cores, packages, nodes and caches.
 
-An offline CPU shows neither its core nor its package: both are -1 then.
+Sources: Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu. An offline CPU shows neither its core nor
+its package: both are then -1.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def read_topology(root: HostRoot) -> Topology:
-    """All CPUs that are present, offline ones too. ``allowed``: on ``/`` the affinity mask of this process within its
-    cgroup's cpuset, in a recorded tree all online CPUs. A tree that shows nothing gives an empty topology.
+    """Return all CPUs that are present, including offline ones.
 
-    What a group of CPUs shares (a core, a package, a cache) is read once, below the first of them.
+    ``allowed``: on ``/`` the affinity mask of this process within its cgroup's cpuset, in a recorded tree all online
+    CPUs. A tree that shows nothing gives an empty topology. Properties that a group of CPUs shares (a core, a package,
+    a cache) are read once, from the first CPU of the group.
     """
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
@@ -61,18 +63,20 @@ def read_topology(root: HostRoot) -> Topology:
 
 
 def read_clusters(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
-    """The groups of cores that share what lies between a core and its package (an L2 cache, a tag), in the order of
-    their first CPU; () where the kernel shows none."""
+    """Return the groups of cores that share a level between core and package (an L2 cache, a tag).
+
+    They are in the order of their first CPU; () where the kernel shows none.
+    """
     return _groups(root, online, ("cluster_cpus_list",))
 
 
 def read_dies(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
-    """The dies of all packages, in the order of their first CPU; () where the kernel shows none."""
+    """Return the dies of all packages, in the order of their first CPU; () where the kernel shows none."""
     return _groups(root, online, ("die_cpus_list",))
 
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
-    """The online CPUs: the kernel's list, else each CPU's own file (CPU 0 often has none and is online)."""
+    """Return the online CPUs: the kernel's list, else each CPU's own file (CPU 0 often has none and is online)."""
     listed = root.cpu_list(f"{CPU_DIR}/online")
     if listed is not None and len(listed):
         return listed
@@ -80,7 +84,8 @@ def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
 
 
 def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
-    """The online CPUs that this process may run on; all of them in a recorded tree, whose reader runs elsewhere."""
+    """Return the online CPUs that this process may run on; in a recorded tree all of them, as its reader runs
+    elsewhere."""
     if root.recorded:
         return online
     try:
@@ -89,18 +94,18 @@ def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
         return online
     group = read_cgroup(root).cpuset
     within = mask if group is None else mask & group
-    # The kernel keeps the mask inside the cpuset; an empty cut means that the cgroup read was not this process's.
+    # The kernel keeps the mask inside the cpuset; an empty result means that the cgroup was not this process's.
     return within if len(within) else mask
 
 
 def parse_size(text: str | None) -> int | None:
-    """A cache size as sysfs writes it, ``32K`` or ``2M``, in bytes."""
+    """Return a cache size in bytes from ``32K`` or ``2M``, as sysfs writes it."""
     match = _SIZE.fullmatch(text or "")
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
 def topology_path(cpu: int, name: str) -> str:
-    """A file of one CPU's ``topology`` folder."""
+    """Return the path of a file in one CPU's ``topology`` folder."""
     return f"{CPU_DIR}/cpu{cpu}/topology/{name}"
 
 
@@ -109,8 +114,11 @@ def _groups(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> tuple[Cpu
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
-    """For each online CPU the group that it shares something with, as the first of them lists it under the first of
-    ``names`` that is there; CPUs that list no such group are left out."""
+    """Return for each online CPU the group that it shares a resource with.
+
+    The group is the list of its first CPU in the first of ``names`` that exists. CPUs without such a group are left
+    out.
+    """
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
     for cpu in online:
@@ -125,7 +133,7 @@ def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int,
 
 
 def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
-    """One CPU's list; None where it is missing, damaged or leaves the CPU itself out."""
+    """Return one CPU's list; None where it is missing, damaged or leaves the CPU itself out."""
     for name in names:
         group = root.cpu_list(topology_path(cpu, name))
         if group is not None:
@@ -136,7 +144,7 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """A number that all CPUs of a group carry: those of one core, or of the larger group that ``lists`` name."""
+    """Return an id shared by all CPUs of a group: of one core, or of the larger group that ``lists`` name."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -152,7 +160,7 @@ def _ids(
 
 
 def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, CpuSet]) -> dict[int, int | None]:
-    """``cpu_capacity`` of every CPU; nothing is read where the first one has no such file."""
+    """Return ``cpu_capacity`` of every CPU; nothing is read where the first one has no such file."""
     found: dict[int, int | None] = {}
     for number, folder in folders.items():
         if number in found:
@@ -174,7 +182,7 @@ def _nodes(root: HostRoot) -> dict[int, int]:
 
 
 def _core_types(root: HostRoot, capacities: dict[int, int | None], online: frozenset[int]) -> dict[int, str]:
-    """Kinds of core where they differ: Intel's hybrid CPUs name them by their PMUs, others by capacity."""
+    """Return the kinds of core where they differ: Intel's hybrid CPUs name them by their PMUs, others by capacity."""
     performance = root.cpu_list("/sys/devices/cpu_core/cpus") or CpuSet()
     efficiency = root.cpu_list("/sys/devices/cpu_atom/cpus") or CpuSet()
     efficiency |= root.cpu_list("/sys/devices/cpu_lowpower/cpus") or CpuSet()
@@ -188,8 +196,11 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 
 
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """All caches. A CPU whose core was read is skipped where it shares all of that core's caches; a cache that another
-    CPU with the same number of caches listed in the same place is not read again."""
+    """Return all caches.
+
+    A CPU is skipped if its core was read and it shares all of that core's caches. A cache that another CPU with the
+    same number of caches listed in the same place is not read again.
+    """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}
     placed: dict[tuple[int, ...], dict[tuple[int, int], Cache]] = {}

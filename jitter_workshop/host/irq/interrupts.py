@@ -1,6 +1,6 @@
-"""/proc/interrupts and /proc/softirqs: who interrupted which CPU how often (proc(5)).
+"""Read /proc/interrupts and /proc/softirqs: how often each source interrupted each CPU (proc(5)).
 
-The header names the CPUs: interrupts list the online ones, softirqs all possible ones, so columns are never counted.
+The header names the CPUs: interrupts list the online ones, softirqs all possible ones. So columns are never counted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pi
 
 @dataclass(frozen=True, slots=True)
 class CounterTable(Mapping[str, Counter]):
-    """Rows by key (``LOC``, ``36``, ``NET_RX``); a mapping. ``totals``: rows that the kernel does not split by CPU
-    (``ERR``, ``MIS``). ``reason`` says why there are no rows."""
+    """Map keys (``LOC``, ``36``, ``NET_RX``) to rows.
+
+    ``totals``: rows that the kernel does not split by CPU (``ERR``, ``MIS``). ``reason`` says why there are no rows.
+    """
 
     rows: dict[str, Counter] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)
@@ -36,8 +38,10 @@ class CounterTable(Mapping[str, Counter]):
         return len(self.rows)
 
     def minus(self, earlier: CounterTable) -> CounterTable:
-        """What was counted since ``earlier``: the rows that grew, with all their CPUs. A row or a CPU that was not
-        there before counts from 0; the kernel's 32-bit counters may wrap in between."""
+        """Return the counts since ``earlier``: the rows that grew, with all their CPUs.
+
+        A row or a CPU that is new counts from 0. The kernel's 32-bit counters may wrap in between.
+        """
         grown: dict[str, Counter] = {}
         for key, row in self.rows.items():
             before = earlier.rows[key].per_cpu if key in earlier.rows else {}
@@ -49,8 +53,11 @@ class CounterTable(Mapping[str, Counter]):
 
 
 def growth(before: int, after: int) -> int:
-    """How much a 32-bit counter grew. A smaller number is a wrap when ``before`` was in the upper half of the range and
-    ``after`` in the lower one, else a counter that began anew."""
+    """Return how much a 32-bit counter grew.
+
+    A smaller number is a wrap if ``before`` was in the upper half of the range and ``after`` in the lower half.
+    Otherwise the counter started again from 0.
+    """
     if after >= before:
         return after - before
     if before < _WRAP and before >= _WRAP // 2 > after:
@@ -59,17 +66,17 @@ def growth(before: int, after: int) -> int:
 
 
 def read_interrupts(root: HostRoot) -> CounterTable:
-    """The table of /proc/interrupts; empty with a reason where it cannot be read."""
+    """Return the table of /proc/interrupts; empty with a reason where it cannot be read."""
     return _read(root, "/proc/interrupts")
 
 
 def read_interrupts_text(root: HostRoot) -> TextReading:
-    """/proc/interrupts as it stands, for ``parse_counters`` and ``parse_irq_names``."""
+    """Return the text of /proc/interrupts, for ``parse_counters`` and ``parse_irq_names``."""
     return root.reading("/proc/interrupts", _LARGE_TABLE_BYTES)
 
 
 def read_softirqs(root: HostRoot) -> CounterTable:
-    """The table of /proc/softirqs; empty with a reason where it cannot be read."""
+    """Return the table of /proc/softirqs; empty with a reason where it cannot be read."""
     return _read(root, "/proc/softirqs")
 
 
@@ -82,7 +89,7 @@ def _read(root: HostRoot, path: str) -> CounterTable:
 
 
 def parse_counters(text: str) -> CounterTable:
-    """Parse either table. Rows that are cut off or garbled are left out; nothing raises."""
+    """Parse either table. Damaged rows are left out; nothing raises."""
     header, _, body = text.lstrip("\n").partition("\n")
     cpus = _header_cpus(header)
     rows: dict[str, Counter] = {}
@@ -105,7 +112,7 @@ def parse_counters(text: str) -> CounterTable:
 
 
 def _header_cpus(header: str) -> tuple[str, ...]:
-    """The CPU numbers of ``CPU0 CPU2 …`` as text, () where the line is no header."""
+    """Return the CPU numbers of ``CPU0 CPU2 …`` as text, () where the line is not a header."""
     cpus: list[str] = []
     for word in header.split():
         number = word.removeprefix("CPU")
@@ -116,7 +123,7 @@ def _header_cpus(header: str) -> tuple[str, ...]:
 
 
 def parse_irq_names(text: str) -> dict[int, str]:
-    """The devices that use each numbered interrupt, "" for a line that nobody uses. Rows that are cut off are left out.
+    """Return the devices that use each numbered interrupt, "" for an unused one. Incomplete rows are left out.
 
     The counts are skipped, not parsed: with 512 CPUs and 2,000 interrupts they are a million numbers.
     """
@@ -130,7 +137,7 @@ def parse_irq_names(text: str) -> dict[int, str]:
         key = key.strip()
         if not colon or not _is_count(key) or len(key) > 9:
             continue
-        # A count takes a blank and ten columns (its 32 bits fit), so the counts end here unless a row is malformed.
+        # A count takes a blank and ten columns (it has 32 bits), so the counts end here unless a row is malformed.
         width = 11 * columns
         if len(rest) > width and rest[width - 1].isdigit() and rest[width] == " ":
             names[int(key)] = _devices(rest[width:])
@@ -151,14 +158,14 @@ def _is_count(word: str) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """A named row's description, or the devices of a numbered one, else its chip and trigger."""
+    """Return a named row's description, or the devices of a numbered one, else its chip and trigger."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key
 
 
 def _devices(described: str) -> str:
-    """The devices, two spaces after chip and trigger; "" where nobody uses the interrupt."""
+    """Return the devices, two spaces after chip and trigger; "" where the interrupt is not in use."""
     parts = re.split(r"\s{2,}", described.strip())
     if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
         return printable(parts[-1])

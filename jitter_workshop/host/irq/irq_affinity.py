@@ -1,6 +1,7 @@
-"""Where each interrupt may arrive and where it does (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
+"""Read where each interrupt may arrive and where it does (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
 
-One small file an interrupt is read, a second one only where the effective affinity is asked for: hosts have thousands.
+It reads one small file for each interrupt, and a second only if the effective affinity is requested: hosts have
+thousands of interrupts.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"
 
 @dataclass(frozen=True, slots=True)
 class Irq:
-    """One interrupt. ``name``: the devices that use it, "" where nobody does. ``affinity``: CPUs that it may use.
-    ``effective``: CPUs that it does use, None unless asked for. ``counts``: arrivals since boot by CPU, {} unless
-    asked for. ``reason``: why ``affinity`` is None."""
+    """Hold one interrupt.
+
+    ``name``: the devices that use it, "" for none. ``affinity``: CPUs that it may use. ``effective``: CPUs that it does
+    use, None unless requested. ``counts``: arrivals since boot by CPU, {} unless requested. ``reason``: why
+    ``affinity`` is None.
+    """
 
     number: int
     name: str
@@ -29,18 +33,20 @@ class Irq:
 
     @property
     def path(self) -> str:
-        """The file that sets the affinity, as a list."""
+        """Return the file that sets the affinity, as a list."""
         return affinity_path(self.number)
 
 
 def affinity_path(number: int) -> str:
-    """The file that holds (and sets) an interrupt's affinity as a CPU list."""
+    """Return the file that holds (and sets) an interrupt's affinity as a CPU list."""
     return f"{IRQ_DIR}/{number}/smp_affinity_list"
 
 
 def read_irqs(root: HostRoot, *, effective: bool = False, counts: bool = False) -> tuple[Irq, ...]:
-    """All interrupts in number order, () where the kernel shows none. ``effective`` costs a second file for each,
-    ``counts`` a parse of the whole table."""
+    """Return all interrupts in number order, () where the kernel shows none.
+
+    ``effective`` costs a second file for each, ``counts`` a parse of the whole table.
+    """
     text = read_interrupts_text(root).text or ""
     names = parse_irq_names(text)
     rows = parse_counters(text).rows if counts else {}
@@ -63,19 +69,21 @@ def read_irqs(root: HostRoot, *, effective: bool = False, counts: bool = False) 
 
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
-    """False where the kernel says beforehand that it refuses a new affinity (managed interrupts, and some of the
-    chipset's own): it then shows the file as read-only, as 6.18 does. None where it says nothing: older kernels let one
-    try and answer with EIO."""
+    """Return False where the kernel shows that it refuses a new affinity; None where it shows nothing.
+
+    It refuses for managed interrupts, and for some of the chipset's own. Newer kernels such as 6.18 then show the file
+    as read-only; older kernels accept the attempt and answer with EIO.
+    """
     return False if root.writable(affinity_path(number)) is False else None
 
 
 def read_effective(root: HostRoot, number: int) -> CpuSet | None:
-    """The CPUs at which an interrupt arrives now; None where the kernel does not say (before 4.13)."""
+    """Return the CPUs at which an interrupt arrives now; None where the kernel does not show them (before 4.13)."""
     return _cpus(root, f"{IRQ_DIR}/{number}/effective_affinity_list", {})[0]
 
 
 def read_default_affinity(root: HostRoot) -> CpuSet | None:
-    """The affinity that new interrupts get; None where it is not shown."""
+    """Return the affinity that new interrupts get; None where it is not shown."""
     text = root.text(DEFAULT_AFFINITY)
     try:
         return None if text is None else CpuSet.parse_mask(text)
@@ -84,7 +92,7 @@ def read_default_affinity(root: HostRoot) -> CpuSet | None:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """A CPU list and why there is none. Most interrupts of a host share a few lists: each is parsed once."""
+    """Return a CPU list and the reason for none. Most interrupts of a host share a few lists: each is parsed once."""
     reading = root.reading(path)
     if reading.text is None:
         return None, reading.reason

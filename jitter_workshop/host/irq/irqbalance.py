@@ -1,6 +1,6 @@
-"""What irqbalance was told to leave alone (its manual page, irqbalance(1), and the distributions' settings files).
+"""Read which CPUs irqbalance has to leave alone (irqbalance(1), and the distributions' settings files).
 
-Without a setting of its own it bans isolated and tickless CPUs; its command line and its socket are not read.
+Without a setting of its own it bans isolated and tickless CPUs. Its command line and its socket are not read.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 SETTINGS = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
-"""Debian's, Fedora's and SUSE's, Arch's."""
+"""The files of Debian, of Fedora and SUSE, and of Arch."""
 
 
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
-    """``path``: the settings file, None where there is none. ``banned``: the CPUs that it bans, None where it names
-    none. ``reason``: why a line that is there could not be understood."""
+    """Hold irqbalance's settings.
+
+    ``path``: the settings file, None where there is none. ``banned``: the banned CPUs, None where the file names none.
+    ``reason``: why a line in the file could not be understood.
+    """
 
     path: str | None
     banned: CpuSet | None
     reason: str = ""
 
     def bans(self, default: CpuSet) -> CpuSet:
-        """The CPUs that irqbalance leaves alone. ``default``: isolated and tickless CPUs, which count without a
+        """Return the CPUs that irqbalance leaves alone. ``default``: isolated and tickless CPUs, used without a
         setting."""
         return default if self.banned is None else self.banned
 
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
-    """The first settings file that is there; the list wins over the older mask, as in irqbalance itself."""
+    """Read the first settings file that exists; the list wins over the older mask, as in irqbalance itself."""
     for path in SETTINGS:
         text = root.text(path)
         if text is None:

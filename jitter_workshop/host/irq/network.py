@@ -1,5 +1,7 @@
-"""Network cards: who handles their packets on which CPU, and how eagerly (Documentation/networking/scaling.rst,
-napi.rst, admin-guide/sysctl/net.rst, ABI/testing/sysfs-class-net). Addresses are never read.
+"""Read network cards: the CPUs that handle their packets, and how eagerly cards interrupt.
+
+Sources: Documentation/networking/scaling.rst, napi.rst, admin-guide/sysctl/net.rst, ABI/testing/sysfs-class-net.
+Addresses are never read.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ _SYSCTL = "/proc/sys/net/core"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One receive or transmit queue. ``path``: the file that steers it, ``rps_cpus`` (which CPUs share the work of
-    receiving) or ``xps_cpus`` (which CPUs send here). ``cpus``: empty = no steering; None with the reason where it
-    cannot be read (a card with one transmit queue shows none)."""
+    """Hold one receive or transmit queue.
+
+    ``path``: the file that steers it, ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that
+    send here). ``cpus``: empty = no steering; None with the reason where it cannot be read (a card with one transmit
+    queue shows none).
+    """
 
     name: str
     path: str
@@ -26,10 +31,13 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """``device``: a card, not a bridge, tunnel or loopback. ``driver`` and ``node`` (None = no particular one) are the
-    card's. ``defer_hard_irqs``: how many empty polls before the interrupt is armed again, after
-    ``gro_flush_timeout_ns``. ``threaded``: polled by a kernel thread. None = not shown. ``queues``: () unless asked
-    for."""
+    """Hold one network interface.
+
+    ``device``: a card, not a bridge, tunnel or loopback. ``driver`` and ``node`` (None = no particular one) are the
+    card's. ``defer_hard_irqs``: the number of empty polls before the interrupt is armed again, after
+    ``gro_flush_timeout_ns``. ``threaded``: polled by a kernel thread. None = not shown. ``queues``: () unless
+    requested.
+    """
 
     name: str
     device: bool
@@ -44,8 +52,11 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """Settings of the whole host: how long a socket polls its card instead of sleeping (0 = never), how much one
-    softirq handles at most. None = not shown."""
+    """Hold network settings of the whole host.
+
+    They tell how long a socket polls its card instead of sleeping (0 = never), and how much one softirq handles at
+    most. None = not shown.
+    """
 
     busy_poll_us: int | None
     busy_read_us: int | None
@@ -55,7 +66,7 @@ class NetworkSettings:
 
 
 def read_network_settings(root: HostRoot) -> NetworkSettings:
-    """Read the sysctls; they belong to this process's network namespace, where the kernel has one each."""
+    """Read the sysctls; they belong to this process's network namespace, where the kernel keeps one for each."""
     return NetworkSettings(
         busy_poll_us=root.integer(f"{_SYSCTL}/busy_poll"),
         busy_read_us=root.integer(f"{_SYSCTL}/busy_read"),
@@ -66,7 +77,7 @@ def read_network_settings(root: HostRoot) -> NetworkSettings:
 
 
 def read_interfaces(root: HostRoot, *, queues: bool = True, virtual: bool = False) -> tuple[Interface, ...]:
-    """The cards by name; with ``virtual`` also what is no card (a host of containers has thousands of those).
+    """Return the cards by name; with ``virtual``, other interfaces too (a host of containers has thousands of those).
 
     ``queues=False`` leaves the queues unread: a card may have one a CPU.
     """
@@ -80,7 +91,7 @@ def read_interfaces(root: HostRoot, *, queues: bool = True, virtual: bool = Fals
 
 
 def read_queues(root: HostRoot, folder: str) -> tuple[Queue, ...]:
-    """The queues of an interface's folder, receiving ones first."""
+    """Return the queues of an interface's folder, receiving ones first."""
     found: list[Queue] = []
     sets: dict[str, CpuSet | None] = {}
     for prefix, file in (("rx-", "rps_cpus"), ("tx-", "xps_cpus")):
@@ -94,7 +105,7 @@ def read_queues(root: HostRoot, folder: str) -> tuple[Queue, ...]:
 
 
 def parse_driver(text: str | None) -> str | None:
-    """``DRIVER=`` of a device's ``uevent`` file."""
+    """Return ``DRIVER=`` of a device's ``uevent`` file."""
     for line in (text or "").split("\n"):
         if line.startswith("DRIVER="):
             return printable(line.removeprefix("DRIVER="), 40) or None
@@ -119,7 +130,7 @@ def _interface(root: HostRoot, name: str, folder: str, device: bool, queues: boo
 
 
 def _mask(text: str, known: dict[str, CpuSet | None]) -> CpuSet | None:
-    """A mask; the queues of a card share a few, each is parsed once."""
+    """Parse a mask; the queues of a card share a few masks, and each is parsed once."""
     if text not in known:
         try:
             known[text] = CpuSet.parse_mask(text)

@@ -1,11 +1,11 @@
-"""Whether this is a virtual machine, and whose.
+"""Find out if this is a virtual machine, and which hypervisor runs it.
 
 x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The name comes from /sys/hypervisor,
 from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
 
-QEMU runs guests under KVM and emulates processors without it (TCG), and its boards look the same in both. What only KVM
-gives tells: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product's name that QEMU puts
-into the DMI strings of an arm64 board. Without any of these it cannot be told, and that is said.
+QEMU runs guests under KVM and emulates processors without it (TCG), and its boards look the same in both cases. Only
+these show KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product name that QEMU
+puts into the DMI strings of an arm64 board. Without any of these it is unknown, and ``doubt`` says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLOCKS = {
 }
 _PTP = "/sys/class/ptp"
 _STEAL = 8
-"""Which word of the first line of /proc/stat is stolen time; the first is ``cpu``."""
+"""Column of stolen time in the first line of /proc/stat; the first word is ``cpu``."""
 
 QEMU = "QEMU"
 _DMI_WORDS = (
@@ -40,14 +40,17 @@ _DMI_WORDS = (
     ("openstack", "KVM"),
     ("qemu", QEMU),
 )
-"""Words in vendor or product strings, the most telling first."""
+"""Words in vendor or product strings, the most specific first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """``guest`` None: cannot be told. ``name``: None on bare metal, ``unknown hypervisor`` in a guest that does not
-    say. ``product``: the DMI product or the machine's maker where shown. ``source``: what told it. ``doubt``: what
-    cannot be told of it, "" for nothing."""
+    """Hold the hypervisor.
+
+    ``guest`` None: unknown. ``name``: None on bare metal, ``unknown hypervisor`` in a guest that does not show it.
+    ``product``: the DMI product or the machine's maker where shown. ``source``: the evidence. ``doubt``: the part that
+    is unknown, "" for none.
+    """
 
     guest: bool | None
     name: str | None
@@ -87,7 +90,7 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
         return "Hyper-V", f"{_DMI}/product_name"
     strings = f"{vendor}\n{product}".lower()
     for word, name in _DMI_WORDS:
-        # The same cloud rents out whole machines too, and says so in the product's name.
+        # The same cloud also rents out whole machines, and shows that in the product's name.
         if word in strings and "metal" not in product.lower():
             return _proven(root, name, f"{_DMI}/sys_vendor, product_name")
     if "xen" in (root.text("/proc/device-tree/hypervisor/compatible") or ""):
@@ -98,7 +101,7 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """The name and what told it; KVM in the place of QEMU where something is here that only KVM gives."""
+    """Return the name and its evidence; KVM in place of QEMU where a feature is present that only KVM gives."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:
@@ -111,12 +114,12 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
 
 
 def _doubt(cpu: CpuIdentity) -> str:
-    """What is not known of a guest of QEMU's."""
+    """Return the doubt that remains about a guest of QEMU."""
     if cpu.model is not None and "TCG" in cpu.model:
-        return "QEMU emulates its CPUs: times that are measured here mean nothing"
-    return "emulated by QEMU, or a guest of QEMU and KVM: it cannot be told apart here"
+        return "QEMU emulates its CPUs: times measured here mean nothing"
+    return "emulated by QEMU, or a guest of QEMU and KVM: the two cannot be told apart here"
 
 
 def _acpi_maker(root: HostRoot) -> str | None:
-    """Firecracker has no DMI but signs its ACPI tables (which root alone can read)."""
+    """Return the maker in the ACPI tables: Firecracker has no DMI but signs them (only root can read them)."""
     return "Firecracker" if "FIRECK" in (root.head("/sys/firmware/acpi/tables/FACP", 64) or "")[:24] else None

@@ -1,5 +1,7 @@
-"""Memory management that runs on other people's time (Documentation/admin-guide/mm/transhuge.rst, ksm.rst,
-Documentation/admin-guide/sysctl/vm.rst and kernel.rst)."""
+"""Read settings of memory management that costs running threads time.
+
+Sources: Documentation/admin-guide/mm/transhuge.rst, ksm.rst, Documentation/admin-guide/sysctl/vm.rst and kernel.rst.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One swap area: its file or device (untrusted where shown), and its sizes."""
+    """Hold one swap area: its file or device (untrusted where shown), and its sizes."""
 
     name: str
     kind: str
@@ -42,9 +44,12 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """``thp``: always, madvise or never; ``thp_defrag`` the like. ``ksm_run``: 0 off, 1 on, 2 off and all unmerged.
+    """Hold the memory settings.
+
+    ``thp``: always, madvise or never; ``thp_defrag`` similar. ``ksm_run``: 0 off, 1 on, 2 off and all unmerged.
     ``numa_balancing``: 0 off, 1 on, 2 and 3 with memory tiers. ``swaps``: () where there is no swap. Of each dirty
-    pair, ratio (percent) and bytes, the kernel sets the other to 0. None where not shown (``reasons``)."""
+    pair, ratio (percent) and bytes, the kernel sets the other to 0. None where not shown (``reasons``).
+    """
 
     thp: str | None
     thp_defrag: str | None
@@ -61,8 +66,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Writeback:
-    """When dirty pages are written (see :class:`Memory`); the periods are in hundredths of a second as in the kernel's
-    names, 0 for never. None where not shown (``reasons``)."""
+    """Hold the settings for writing dirty pages (see :class:`Memory`).
+
+    The periods are in hundredths of a second as in the kernel's names, 0 for never. None where not shown (``reasons``).
+    """
 
     dirty_ratio: int | None
     dirty_background_ratio: int | None
@@ -109,13 +116,15 @@ def _swaps(fields: Fields) -> tuple[Swap, ...] | None:
     text = fields.text("swaps")
     found = parse_swaps(text)
     if text is not None and found is None:
-        fields.refuse("swaps", "is no table of swap areas")
+        fields.refuse("swaps", "is not a table of swap areas")
     return found
 
 
 def parse_swaps(text: str | None) -> tuple[Swap, ...] | None:
     """Parse /proc/swaps: a heading, then name, type, size, used (KiB) and priority; blanks in names are octal there.
-    Damaged lines are left out; None where there is no heading: no table is not the same as no swap."""
+
+    Damaged lines are left out. Return None where there is no heading, because a missing table does not mean no swap.
+    """
     if text is None or not text.startswith("Filename"):
         return None
     found: list[Swap] = []

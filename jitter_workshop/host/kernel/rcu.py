@@ -1,5 +1,8 @@
-"""How RCU ends its grace periods (Documentation/admin-guide/kernel-parameters.txt: rcupdate.rcu_expedited,
-rcupdate.rcu_normal, rcutree.kthread_prio, rcutree.rcu_nocb_gp_stride)."""
+"""Read how RCU ends its grace periods.
+
+Source: Documentation/admin-guide/kernel-parameters.txt (rcupdate.rcu_expedited, rcupdate.rcu_normal,
+rcutree.kthread_prio, rcutree.rcu_nocb_gp_stride).
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,12 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Rcu:
-    """``expedited``: grace periods end at once, by interrupting every CPU that is not idle. ``normal``: never so, even
-    where asked for (it wins over ``expedited``). Both count how often they were asked for: above 0 is on.
-    ``kthread_priority``: real-time priority of RCU's threads. None where not shown (``reasons``)."""
+    """Hold the RCU settings.
+
+    ``expedited``: grace periods end at once, by interrupting every CPU that is not idle. ``normal``: they never do,
+    even where requested (it wins over ``expedited``). Both count requests: above 0 is on. ``kthread_priority``:
+    real-time priority of RCU's threads. None where not shown (``reasons``).
+    """
 
     expedited: bool | None
     normal: bool | None

@@ -1,4 +1,4 @@
-"""Which kernel runs here, since when, and with which parameters (proc(5), /proc/sys/kernel)."""
+"""Read the kernel's release, boot time, parameters and configuration (proc(5), /proc/sys/kernel)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``version``: the build line of ``uname -v``. ``realtime``: built with PREEMPT_RT, None where it cannot be told.
-    ``command_line``: None where it is hidden."""
+    """Hold the running kernel's identity.
+
+    ``version``: the build line of ``uname -v``. ``realtime``: built with PREEMPT_RT, None where unknown.
+    ``command_line``: None where it is hidden.
+    """
 
     hostname: str
     release: str
@@ -32,26 +35,30 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """The configuration that the running kernel was built with. ``path`` says where it was found; ``text`` is None
-    where neither place could be read, and ``path`` then names both."""
+    """Hold the configuration that the running kernel was built with.
+
+    ``path``: the file where it was found. ``text`` is None where neither place could be read; ``path`` then names both.
+    """
 
     path: str
     text: bytes | None
 
     def value(self, option: str) -> str | None:
-        """What ``CONFIG_`` + ``option`` was set to (``y``, ``m``, a number, a string in quotes); None where it was not
-        set or nothing can be read."""
+        """Return the value of ``CONFIG_`` + ``option`` (``y``, ``m``, a number, a string in quotes).
+
+        Return None where it was not set or no configuration can be read.
+        """
         if self.text is None:
             return None
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
         return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
 
     def lacks(self, option: str) -> bool:
-        """Whether the kernel is known to have been built without an option."""
+        """Return True if the kernel is known to have been built without an option."""
         return self.text is not None and self.value(option) is None
 
     def built_in(self, option: str) -> bool | None:
-        """Whether the option is ``y``; None where nothing can be read."""
+        """Return True if the option is ``y``; None where no configuration can be read."""
         return None if self.text is None else self.value(option) == "y"
 
 
@@ -72,14 +79,17 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
 
 
 def version_of(release: str) -> tuple[int, int]:
-    """``6.12.9-amd64`` as (6, 12); (0, 0) for what does not begin like that."""
+    """Return ``6.12.9-amd64`` as (6, 12); (0, 0) for a text without such a beginning."""
     found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
-    """The running kernel's own configuration (/proc/config.gz, where it was built with CONFIG_IKCONFIG_PROC) or the
-    distribution's copy in /boot or among the modules."""
+    """Return the running kernel's own configuration.
+
+    It is in /proc/config.gz (where built with CONFIG_IKCONFIG_PROC), or in the distribution's copy in /boot or among
+    the modules.
+    """
     own = "/proc/config.gz"
     copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
     text = _inflate(root.raw(own))
@@ -93,15 +103,18 @@ def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
 
 
 def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
-    """CONFIG_HZ and the file that says so; (None, the files) where none can be read."""
+    """Return CONFIG_HZ and the file with it; (None, the files) where none can be read."""
     config = read_kernel_config(root, release)
     rate = parse_integer(config.value("HZ"))
     return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
 
 
 def preemption(version: str) -> str | None:
-    """What the build line says of preemption: ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full)
-    or ``none``; None where there is no build line. A dynamic kernel's choice now is in ``scheduler.preempt``."""
+    """Return the preemption named in the build line; None where there is no build line.
+
+    It is ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. The current choice of a
+    dynamic kernel is in ``scheduler.preempt``.
+    """
     if not version:
         return None
     if _PREEMPT_RT.search(version):
@@ -114,7 +127,7 @@ def preemption(version: str) -> str | None:
 
 
 def _inflate(data: bytes | None) -> bytes | None:
-    """A gzip file's contents up to a size that no kernel configuration reaches; None for what is no gzip file."""
+    """Return a gzip file's contents, up to a size above that of any kernel configuration; None if it is not gzip."""
     if data is None:
         return None
     try:
@@ -124,14 +137,17 @@ def _inflate(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """/sys/kernel/realtime exists on real-time kernels only, and not on all of them; the build line names the rest."""
+    """Return True for a real-time kernel.
+
+    /sys/kernel/realtime exists only on real-time kernels, but not on all of them; the build line shows the rest.
+    """
     if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
         return True
     return False if version else None
 
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
-    """/proc/sys/kernel/arch (from 6.1), else this process's own machine, else what /proc/cpuinfo lets one tell."""
+    """Return /proc/sys/kernel/arch (from 6.1), else this process's machine, else a guess from /proc/cpuinfo."""
     told = printable(root.text("/proc/sys/kernel/arch") or "", 20)
     if told:
         return told

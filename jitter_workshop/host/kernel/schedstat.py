@@ -1,9 +1,9 @@
-"""What the scheduler says of all tasks' time on each CPU and in its queue (Documentation/scheduler/sched-stats.rst).
+"""Read the scheduler's sums of all tasks' time on each CPU and in its queue (Documentation/scheduler/sched-stats.rst).
 
-/proc/schedstat is in kernels with CONFIG_SCHEDSTATS, for every user, and counts in ns of the run queue's clock (the
-document's "jiffies" are of before 2.6.23). Both times are added when a task leaves, or gets, the CPU: what goes on at
-the moment of reading is not in them yet. A thread's own (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by
-the thread (``jw_thread_usage``).
+/proc/schedstat exists in kernels with CONFIG_SCHEDSTATS, for every user. It counts in ns of the run queue's clock (the
+document's "jiffies" are of before 2.6.23). Both times are added when a task leaves, or gets, the CPU, so they lack the
+time that is still going on at the moment of reading. A thread's own figures (/proc/PID/task/TID/schedstat,
+CONFIG_SCHED_INFO) are read by the thread (``jw_thread_usage``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ _CPU_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class Schedstat:
-    """All tasks on a CPU since boot: ns on the CPU, ns in its queue (they could run, and did not: the run delay), and
-    how often one came onto the CPU."""
+    """Hold the times of all tasks on a CPU since boot.
+
+    They are: ns on the CPU, ns in its queue (runnable but not running: the run delay), and how often a task came onto
+    the CPU.
+    """
 
     ran_ns: int
     waited_ns: int
@@ -28,14 +31,14 @@ class Schedstat:
 
 @dataclass(frozen=True, slots=True)
 class CpuSchedstats:
-    """/proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
+    """Hold /proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
 
     per_cpu: dict[int, Schedstat] = field(default_factory=dict)
     reason: str = ""
 
 
 def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
-    """Each CPU's figures."""
+    """Return each CPU's figures."""
     reading = root.reading("/proc/schedstat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuSchedstats(reason=f"/proc/schedstat: {reading.reason}")
@@ -43,7 +46,7 @@ def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
 
 
 def parse_cpu_schedstats(text: str) -> CpuSchedstats:
-    """The last three of the nine numbers behind ``cpuN``; lines of anything else, domains among them, are left out."""
+    """Parse the last three of the nine numbers after ``cpuN``; all other lines, such as domains, are left out."""
     lines = text.split("\n")
     first = lines[0].split()
     if len(first) != 2 or first[0] != "version" or not _is_count(first[1]):
@@ -62,7 +65,7 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
 
 
 def between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | None:
-    """What was counted between two readings; None where one is missing."""
+    """Return the difference between two readings; None where one is missing."""
     if earlier is None or later is None:
         return None
     return Schedstat(

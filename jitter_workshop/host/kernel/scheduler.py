@@ -1,5 +1,8 @@
-"""The scheduler's own settings (Documentation/scheduler/sched-rt-group.rst, sched-deadline.rst,
-Documentation/admin-guide/sysctl/kernel.rst, Documentation/scheduler/sched-debug.rst)."""
+"""Read the scheduler's own settings.
+
+Sources: Documentation/scheduler/sched-rt-group.rst, sched-deadline.rst, sched-debug.rst,
+Documentation/admin-guide/sysctl/kernel.rst.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,12 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """``rt_runtime_us``: of each ``rt_period_us`` real-time threads may take, −1 for all of it. ``preempt``: none,
-    voluntary, full or lazy as chosen now (debugfs, often for root alone). ``uclamp_*``: limits of the utilisation that
-    asks for frequency, 0 to 1,024. None where not shown (``reasons``)."""
+    """Hold the scheduler's settings.
+
+    ``rt_runtime_us``: the time that real-time threads may take of each ``rt_period_us``, −1 for all of it. ``preempt``:
+    none, voluntary, full or lazy as chosen now (debugfs, often for root alone). ``uclamp_*``: limits of the utilisation
+    that the frequency follows, 0 to 1,024. None where not shown (``reasons``).
+    """
 
     rt_runtime_us: int | None
     rt_period_us: int | None
@@ -41,8 +47,11 @@ class Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineServer:
-    """What the deadline server takes of one CPU for ordinary tasks where real-time ones never let go (from 6.12):
-    ``runtime_ns`` of each ``period_ns``; runtime 0 is off. Both None where not shown (``reason``)."""
+    """Hold the time that the deadline server takes of one CPU for ordinary tasks.
+
+    It does so where real-time tasks never let go (from 6.12): ``runtime_ns`` of each ``period_ns``; runtime 0 is off.
+    Both are None where not shown (``reason``).
+    """
 
     cpu: int
     runtime_ns: int | None
@@ -51,7 +60,7 @@ class DeadlineServer:
 
 
 def read_scheduler(root: HostRoot) -> Scheduler:
-    """Read what is set for all CPUs."""
+    """Read the settings for all CPUs."""
     fields = Fields(root, PATHS)
     preempt = _preempt(fields)
     _explain_debugfs(fields, "preempt")
@@ -69,12 +78,12 @@ def read_scheduler(root: HostRoot) -> Scheduler:
 
 
 def fair_server_path(cpu: int, name: str) -> str:
-    """``runtime`` or ``period`` of one CPU's deadline server."""
+    """Return the path of ``runtime`` or ``period`` of one CPU's deadline server."""
     return f"{DEBUG}/fair_server/cpu{cpu}/{name}"
 
 
 def read_fair_server(root: HostRoot, cpu: int) -> DeadlineServer:
-    """One CPU's deadline server; its files may refuse even root where the kernel is locked down."""
+    """Read one CPU's deadline server; even root may be refused its files where the kernel is locked down."""
     fields = Fields(root, {name: fair_server_path(cpu, name) for name in ("runtime", "period")})
     runtime, period = fields.integer("runtime", 0), fields.integer("period", 0)
     _explain_debugfs(fields, "runtime", "period")
@@ -82,14 +91,14 @@ def read_fair_server(root: HostRoot, cpu: int) -> DeadlineServer:
 
 
 def _explain_debugfs(fields: Fields, *names: str) -> None:
-    """A file that is missing because nobody mounted debugfs says nothing about the kernel: tell the two apart."""
+    """Give a missing file another reason where debugfs is not mounted: this says nothing about the kernel."""
     for name in names:
         if fields.reasons.get(name, "").endswith(": no such file") and not fields.root.list_dir(DEBUGFS):
             fields.refuse(name, f"{DEBUGFS} shows nothing: debugfs is not mounted")
 
 
 def _preempt(fields: Fields) -> str | None:
-    """``none voluntary (full) lazy``: round brackets here, where the rest of the kernel uses square ones."""
+    """Parse ``none voluntary (full) lazy``: round brackets here, square ones in the rest of the kernel."""
     text = fields.text("preempt")
     if text is None:
         return None

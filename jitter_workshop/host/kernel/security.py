@@ -1,5 +1,7 @@
-"""Safety features that a latency check reports and never changes: address randomisation
-(Documentation/admin-guide/sysctl/kernel.rst: randomize_va_space, split_lock_mitigate) and auditing."""
+"""Read safety features that a latency check reports and never changes: address randomisation and auditing.
+
+Source: Documentation/admin-guide/sysctl/kernel.rst (randomize_va_space, split_lock_mitigate).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,12 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """``aslr``: 0 off, 1 without the heap, 2 full. ``split_lock_mitigate``: a process that locks across two cache lines
-    is slowed down. ``split_lock_detect``: the boot parameter, None where it was not given. ``audit``: the boot
-    parameter likewise; whether rules are loaded cannot be read. Others None where not shown (``reasons``)."""
+    """Hold the safety settings.
+
+    ``aslr``: 0 off, 1 without the heap, 2 full. ``split_lock_mitigate``: a process that locks across two cache lines is
+    slowed down. ``split_lock_detect``: the boot parameter, None where it was not given. ``audit``: likewise; loaded
+    rules cannot be read. The others are None where not shown (``reasons``).
+    """
 
     aslr: int | None
     split_lock_mitigate: bool | None

@@ -1,5 +1,8 @@
-"""What the kernel does against the processor's flaws (ABI/testing/sysfs-devices-system-cpu:
-/sys/devices/system/cpu/vulnerabilities, Documentation/admin-guide/hw-vuln). Reported, never changed."""
+"""Read the kernel's mitigations of processor flaws. They are reported, never changed.
+
+Sources: ABI/testing/sysfs-devices-system-cpu (/sys/devices/system/cpu/vulnerabilities),
+Documentation/admin-guide/hw-vuln.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _BEGINNINGS: tuple[tuple[str, State], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Vulnerability:
-    """One flaw. ``text``: the kernel's own words, on one line."""
+    """Hold one flaw. ``text``: the kernel's own words, on one line."""
 
     name: str
     state: State
@@ -32,7 +35,7 @@ class Vulnerability:
 
 
 def read_vulnerabilities(root: HostRoot) -> tuple[Vulnerability, ...]:
-    """All flaws that the kernel knows of, by name; () where it does not say."""
+    """Return all flaws that the kernel knows of, by name; () where it does not show them."""
     found: list[Vulnerability] = []
     for name in root.list_dir(_FOLDER)[:128]:
         text = root.text(f"{_FOLDER}/{name}")
@@ -43,5 +46,5 @@ def read_vulnerabilities(root: HostRoot) -> tuple[Vulnerability, ...]:
 
 
 def classify(text: str) -> State:
-    """The state that the kernel's words begin with; its own ``Unknown:`` and anything else are ``unknown``."""
+    """Return the state that the kernel's words begin with; its own ``Unknown:`` and anything else are ``unknown``."""
     return next((state for beginning, state in _BEGINNINGS if text.startswith(beginning)), "unknown")

@@ -1,5 +1,7 @@
-"""What looks for CPUs that hang (Documentation/admin-guide/lockup-watchdogs.rst, sysctl/kernel.rst): a timer on each
-watched CPU, and a performance counter that ends in an NMI."""
+"""Read the watchdogs that look for hanging CPUs: a timer on each watched CPU, and a counter that ends in an NMI.
+
+Sources: Documentation/admin-guide/lockup-watchdogs.rst, sysctl/kernel.rst.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Watchdogs:
-    """``enabled``: both of them; ``nmi`` and ``soft`` one each. ``threshold_s``: a soft lockup is twice as long, the
-    timer fires five times in that; 0 is off. ``cpus``: the watched CPUs, as a list although the file's name says mask.
-    None where not shown (``reasons``)."""
+    """Hold the watchdogs' settings.
+
+    ``enabled``: both of them; ``nmi`` and ``soft`` one each. ``threshold_s``: a soft lockup is twice as long, and the
+    timer fires five times in that; 0 is off. ``cpus``: the watched CPUs, a list although the file's name says mask.
+    None where not shown (``reasons``).
+    """
 
     enabled: bool | None
     nmi: bool | None
@@ -34,14 +39,14 @@ class Watchdogs:
 
     @property
     def watched(self) -> CpuSet | None:
-        """The CPUs on which a watchdog runs now; None where it cannot be told."""
+        """Return the CPUs on which a watchdog runs now; None where unknown."""
         if self.enabled is False or self.threshold_s == 0 or (self.soft is False and self.nmi is False):
             return CpuSet()
         return self.cpus if self.enabled else None
 
     @property
     def timer_period_s(self) -> float | None:
-        """How often the timer fires on a watched CPU."""
+        """Return the period of the timer on a watched CPU, in seconds."""
         return None if self.threshold_s is None or self.threshold_s == 0 else self.threshold_s * 2 / 5
 
 

@@ -1,5 +1,8 @@
-"""Where deferred kernel work may run (Documentation/core-api/workqueue.rst,
-Documentation/ABI/testing/sysfs-bus-workqueue). Per-CPU workqueues follow none of these masks."""
+"""Read which CPUs may run deferred kernel work.
+
+Sources: Documentation/core-api/workqueue.rst, Documentation/ABI/testing/sysfs-bus-workqueue. Per-CPU workqueues follow
+none of these masks.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,11 @@ _NO_WORKQUEUES = ("cpumask", "cpumask_requested", "cpumask_isolated", "power", "
 
 @dataclass(frozen=True, slots=True)
 class WorkqueueMasks:
-    """The limits for all unbound workqueues. ``cpumask``: where they run; ``requested``: what was asked for, before
-    isolated partitions are taken out (``isolated``), both from 6.7. None where not shown (``reasons``)."""
+    """Hold the limits for all unbound workqueues.
+
+    ``cpumask``: where they run. ``requested``: the mask before isolated partitions (``isolated``) are subtracted; both
+    from 6.7. None where not shown (``reasons``).
+    """
 
     cpumask: CpuSet | None
     requested: CpuSet | None
@@ -32,8 +38,11 @@ class WorkqueueMasks:
 
 @dataclass(frozen=True, slots=True)
 class Workqueue:
-    """One workqueue that shows itself in sysfs. ``affinity_scope`` (from 6.5) is the word that was set: ``default``
-    where the kernel adds in brackets what that means. What a kernel or a per-CPU workqueue does not show is None."""
+    """Hold one workqueue that sysfs shows.
+
+    ``affinity_scope`` (from 6.5) is the word that was set: ``default``, where the kernel adds its meaning in brackets.
+    Values that a kernel or a per-CPU workqueue does not show are None.
+    """
 
     name: str
     folder: str
@@ -45,7 +54,7 @@ class Workqueue:
 
 
 def read_workqueue_masks(root: HostRoot) -> WorkqueueMasks:
-    """The global masks: three small files."""
+    """Read the global masks: three small files."""
     fields = Fields(root, PATHS)
     return WorkqueueMasks(
         cpumask=fields.cpu_mask("cpumask"),
@@ -56,12 +65,12 @@ def read_workqueue_masks(root: HostRoot) -> WorkqueueMasks:
 
 
 def workqueue_names(root: HostRoot) -> tuple[str, ...]:
-    """The names of the workqueues that can be tuned one by one. Untrusted where shown."""
+    """Return the names of the workqueues that can be tuned one by one. Untrusted where shown."""
     return tuple(n for n in root.list_dir(FOLDER) if n not in _NO_WORKQUEUES)
 
 
 def read_workqueue(root: HostRoot, name: str) -> Workqueue:
-    """One workqueue by name."""
+    """Return one workqueue by name."""
     folder = f"{FOLDER}/{name}"
     fields = Fields(root, {f: f"{folder}/{f}" for f in ("cpumask", "affinity_strict", "nice", "per_cpu")})
     scope = printable(root.text(f"{folder}/affinity_scope") or "", 40).split()
@@ -77,5 +86,5 @@ def read_workqueue(root: HostRoot, name: str) -> Workqueue:
 
 
 def read_workqueues(root: HostRoot) -> tuple[Workqueue, ...]:
-    """Every workqueue that shows itself, by name."""
+    """Return every workqueue that sysfs shows, by name."""
     return tuple(read_workqueue(root, name) for name in workqueue_names(root))

@@ -1,5 +1,7 @@
-"""The machine-check poll of x86 (Documentation/ABI/testing/sysfs-mce): a timer that looks for corrected memory faults
-on every CPU."""
+"""Read the machine-check poll of x86: a timer on every CPU that looks for corrected memory errors.
+
+Source: Documentation/ABI/testing/sysfs-mce.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,11 @@ FOLDER = "/sys/devices/system/machinecheck"
 
 @dataclass(frozen=True, slots=True)
 class MachineCheck:
-    """``interval_s``: of the poll, 0 for never. ``ignore_corrected``: corrected errors are neither polled nor counted.
-    None where not shown (``reason``); the kernel keeps one value for all CPUs and shows it below each."""
+    """Hold the settings of the machine-check poll.
+
+    ``interval_s``: of the poll, 0 for never. ``ignore_corrected``: corrected errors are neither polled nor counted.
+    None where not shown (``reason``). The kernel keeps one value for all CPUs and shows it below each.
+    """
 
     cpu: int | None
     interval_s: int | None
@@ -22,12 +27,12 @@ class MachineCheck:
 
 
 def interval_path(cpu: int) -> str:
-    """The poll's interval as shown below one CPU; writing it sets that of all."""
+    """Return the path of the poll's interval below one CPU; writing it sets that of all."""
     return f"{FOLDER}/machinecheck{cpu}/check_interval"
 
 
 def read_machine_check(root: HostRoot) -> MachineCheck:
-    """The settings as the first CPU shows them."""
+    """Return the settings as the first CPU shows them."""
     for cpu, folder in root.numbered(FOLDER, "machinecheck"):
         reading = root.reading(f"{folder}/check_interval")
         interval = parse_integer(reading.text)

@@ -1,6 +1,6 @@
-"""Power settings of the whole machine: firmware profile, mains, PCIe links, IOMMU.
+"""Read power settings of the whole machine: firmware profile, mains, PCIe links, IOMMU.
 
-Documentation: ABI/testing/sysfs-platform_profile, admin-guide/kernel-parameters.txt (pcie_aspm, iommu),
+Sources: ABI/testing/sysfs-platform_profile, admin-guide/kernel-parameters.txt (pcie_aspm, iommu),
 ABI/testing/sysfs-kernel-iommu_groups.
 """
 
@@ -19,9 +19,12 @@ _MAX_GROUPS = 32
 
 @dataclass(frozen=True, slots=True)
 class PlatformPower:
-    """``profile``: the firmware's, with what it offers; None where the firmware offers none. ``aspm``: the policy of
-    PCIe links and what could be chosen, None and () where the kernel has no control of it. ``on_battery``: None where
-    no power supply is shown."""
+    """Hold the power settings.
+
+    ``profile``: the firmware's, with the ones it offers; None where it offers none. ``aspm``: the policy of PCIe links
+    and the possible ones; None and () where the kernel does not control it. ``on_battery``: None where no power supply
+    is shown.
+    """
 
     profile: str | None
     profiles: tuple[str, ...]
@@ -32,8 +35,11 @@ class PlatformPower:
 
 @dataclass(frozen=True, slots=True)
 class Iommu:
-    """``units``: names of the IOMMUs. ``groups``: how many groups of devices there are. ``types``: kinds of domain
-    among the first 32 groups (``identity`` = passed through, ``DMA``, ``DMA-FQ`` = translated); () where not shown."""
+    """Hold the IOMMUs.
+
+    ``units``: their names. ``groups``: the number of device groups. ``types``: kinds of domain among the first 32
+    groups (``identity`` = passed through, ``DMA``, ``DMA-FQ`` = translated); () where not shown.
+    """
 
     units: tuple[str, ...]
     groups: int
@@ -53,7 +59,7 @@ def read_platform_power(root: HostRoot) -> PlatformPower:
 
 
 def read_iommu(root: HostRoot) -> Iommu:
-    """Which IOMMUs there are and what they do with the devices behind them."""
+    """Return the IOMMUs and how they treat the devices behind them."""
     groups = root.numbered(_GROUPS, "")
     types = {root.text(f"{folder}/type") for _, folder in groups[:_MAX_GROUPS]}
     units = tuple(printable(name, 40) for name in root.list_dir("/sys/class/iommu")[:64])

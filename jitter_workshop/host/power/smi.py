@@ -1,8 +1,8 @@
-"""System management interrupts: firmware that stops every CPU, unseen by the kernel.
+"""Check if system management interrupts can be counted: firmware that stops every CPU, unseen by the kernel.
 
-Their number stands in a processor register (MSR 0x34, MSR_SMI_COUNT). Reading it interrupts the CPU that is asked and
-needs the ``msr`` module, so it is not done here: what is read is whether the kernel's own counter of them can be used
-(``perf stat -e msr/smi/``) and whether counting stops in them (``freeze_on_smi``).
+Their number is in a processor register (MSR 0x34, MSR_SMI_COUNT). Reading it interrupts that CPU and needs the ``msr``
+module, so this is not done here. Instead this reads if the kernel's own counter of them can be used (``perf stat -e
+msr/smi/``) and if performance counters stop in them (``freeze_on_smi``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ _EVENT = "/sys/bus/event_source/devices/msr/events/smi"
 
 @dataclass(frozen=True, slots=True)
 class SmiSupport:
-    """``event``: perf's description of the counter (``event=0x04``), None where there is none. ``frozen``: whether
-    performance counters stop in an SMI, None where the processor does not show it. ``reason``: why there is no
-    counter."""
+    """Hold how SMIs can be counted.
+
+    ``event``: perf's description of the counter (``event=0x04``), None where there is none. ``frozen``: True if
+    performance counters stop in an SMI, None where the processor does not show it. ``reason``: why there is no counter.
+    """
 
     event: str | None
     frozen: bool | None
@@ -25,7 +27,7 @@ class SmiSupport:
 
 
 def read_smi_support(root: HostRoot) -> SmiSupport:
-    """Read what tells whether SMIs can be counted here; the count itself is not read."""
+    """Read if SMIs can be counted here; the count itself is not read."""
     reading = root.reading(_EVENT)
     event = printable(reading.text or "", 40) or None
     frozen = root.integer("/sys/devices/cpu/freeze_on_smi")

@@ -1,4 +1,4 @@
-"""Mains or battery (Documentation/ABI/testing/sysfs-class-power)."""
+"""Read the power source, mains or battery (Documentation/ABI/testing/sysfs-class-power)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ _FOLDER = "/sys/class/power_supply"
 
 
 def read_on_battery(root: HostRoot) -> bool | None:
-    """True when the machine itself draws on its battery; None where it shows no power supply (most desktops, servers
-    and guests). Batteries of mice and keyboards (scope ``Device``) do not count."""
+    """Return True when the machine itself runs on its battery.
+
+    Return None where it shows no power supply (most desktops, servers and guests). Batteries of mice and keyboards
+    (scope ``Device``) do not count.
+    """
     mains: list[bool] = []
     discharging: list[bool] = []
     for name in root.list_dir(_FOLDER):
@@ -25,7 +28,7 @@ def read_on_battery(root: HostRoot) -> bool | None:
             status = root.text(f"{folder}/status")
             if status and status != "Unknown":
                 discharging.append(status == "Discharging")
-    # A charger that is too weak is online while the battery drains, but the machine then keeps its mains profile.
+    # With too weak a charger the battery drains while the charger is online, but the machine keeps its mains profile.
     if any(mains):
         return False
     if discharging:

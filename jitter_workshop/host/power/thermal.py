@@ -1,8 +1,8 @@
-"""Temperatures (Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst); throttling is counted in
-``throttle``.
+"""Read temperatures; throttling is counted in ``throttle``.
 
-Some sensors are read by interrupting their CPU: never read during a block. Sensors of disks are not read at all:
-each reading is a command to the disk, which may wake it.
+Sources: Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst. Reading some sensors interrupts
+their CPU, so never read them during a block. Sensors of disks are not read at all: each reading is a command to the
+disk, which may wake it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.record import dataclass
 
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
-"""Sensors that are not wired up report values such as -273 °C or 255 °C."""
+"""Range of valid temperatures: sensors that are not connected report values such as -273 °C or 255 °C."""
 
 _CPU_SENSOR = re.compile(r"coretemp|k10temp|k8temp|zenpower|x86_pkg_temp|cpu|soc|tctl|package", re.IGNORECASE)
 _DISK_CHIPS = ("nvme", "drivetemp")
@@ -23,7 +23,7 @@ _MAX_INPUTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """One temperature. ``name``: the zone's type, or chip and label. ``celsius`` None with the reason."""
+    """Hold one temperature. ``name``: the zone's type, or chip and label. ``celsius``: None with the reason."""
 
     name: str
     source: str
@@ -32,15 +32,17 @@ class Sensor:
 
     @property
     def of_cpu(self) -> bool:
-        """Whether the name says that it is a processor's."""
+        """Return True if the name is that of a processor's sensor."""
         return _CPU_SENSOR.search(self.name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """The temperatures of a host: its zones, and of its hwmon chips the processor's (the others only where no sensor is
-    the processor's). ``throttle_events``: how often cores and packages were slowed down by heat since boot, each core
-    and package once; None where not counted (AMD, ARM, guests)."""
+    """Hold the temperatures of a host: its zones, and the processor's sensors among its hwmon chips.
+
+    The other chips are included only where no sensor is the processor's. ``throttle_events``: how often heat slowed
+    down cores and packages since boot, each core and package once; None where not counted (AMD, ARM, guests).
+    """
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()
@@ -48,7 +50,7 @@ class Thermal:
 
     @property
     def hottest_celsius(self) -> float | None:
-        """The hottest of the processor's sensors; of all sensors where none is named as the processor's; or None."""
+        """Return the highest temperature of the processor's sensors, else of all sensors; None where there is none."""
         known = [s for s in (*self.zones, *self.sensors) if s.celsius is not None]
         chosen = [s for s in known if s.of_cpu] or known
         return max((s.celsius for s in chosen if s.celsius is not None), default=None)
@@ -70,13 +72,13 @@ def read_temperatures(root: HostRoot) -> Thermal:
 
 
 def read_throttle_events(root: HostRoot) -> int | None:
-    """Thermal throttle events of cores and packages since boot; None where no CPU counts any."""
+    """Return the thermal throttle events of cores and packages since boot; None where no CPU counts any."""
     throttling = read_throttling(root)
     return None if throttling is None else throttling.events
 
 
 def parse_millicelsius(text: str | None) -> float | None:
-    """Thousandths of a degree as °C; None for what is no number or no temperature of a running machine."""
+    """Return thousandths of a degree as °C; None for anything but a plausible temperature of a running machine."""
     number = parse_integer(text)
     if number is None:
         return None

@@ -1,6 +1,7 @@
-"""How often and how long heat slowed the processor down (thermal_throttle in ABI/testing/sysfs-devices-system-cpu).
+"""Read how often and how long heat slowed the processor down.
 
-Intel processors count; AMD's, ARM's and guests show nothing.
+Source: thermal_throttle in ABI/testing/sysfs-devices-system-cpu. Intel processors count it; AMD, ARM and guests show
+nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from jitter_workshop.model.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """Since boot, each core and each package counted once. ``core_ms`` / ``package_ms``: time spent throttled, None
-    where the kernel (before 5.6) does not count it."""
+    """Hold the counts since boot, each core and each package counted once.
+
+    ``core_ms`` / ``package_ms``: time spent throttled, None where the kernel (before 5.6) does not count it.
+    """
 
     core_events: int
     package_events: int
@@ -28,21 +31,23 @@ class Throttling:
 
 @dataclass(slots=True)
 class _Group:
-    """The largest count that any thread of one core, or of one package, shows: all of them count the same event."""
+    """Hold the largest count among the threads of one core, or of one package: all of them count the same event."""
 
     events: int = 0
     milliseconds: int | None = None
 
 
 def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
-    """The counters of ``cpus``, or of all; None where none of them counts any. Two files a CPU, more only for those
-    that throttled."""
+    """Return the counters of ``cpus``, or of all; None where none of them counts any.
+
+    This reads two files a CPU, more only for those that throttled.
+    """
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}
     folders = root.numbered(CPU_DIR, "cpu") if cpus is None else [(cpu, f"{CPU_DIR}/cpu{cpu}") for cpu in cpus]
     for number, folder in folders:
         counts = f"{folder}/thermal_throttle"
-        # Wherever anything is counted, the core's events are: a miss saves the other files.
+        # A CPU that counts anything counts its core's events, so without that file the others need not be read.
         if _note(root, cores, f"{counts}/core", f"{folder}/topology/thread_siblings_list", number):
             _note(root, packages, f"{counts}/package", f"{folder}/topology/core_siblings_list", number)
     if not cores:
@@ -60,7 +65,7 @@ def _note(root: HostRoot, groups: dict[str, _Group], prefix: str, siblings: str,
     if count is None or count < 0:
         return False
     if count == 0:
-        # Nothing to add up: which core or package it was need not be known.
+        # A count of 0 adds nothing, so its core or package need not be known.
         groups.setdefault("", _Group())
         return True
     group = groups.setdefault(root.text(siblings) or f"cpu{number}", _Group())

@@ -1,4 +1,7 @@
-"""The clock of Intel's mesh and memory controller (Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst)."""
+"""Read the uncore clock of Intel's mesh and memory controller.
+
+Source: Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ FOLDER = f"{CPU_DIR}/intel_uncore_frequency"
 
 @dataclass(frozen=True, slots=True)
 class Uncore:
-    """One domain (``package_00_die_00`` or ``uncore00``) and its limits in Hz; ``initial_*`` are those it booted with.
-    Each None where not shown."""
+    """Hold one domain (``package_00_die_00`` or ``uncore00``) and its limits in Hz.
+
+    ``initial_*`` are the limits at boot. Each is None where not shown.
+    """
 
     name: str
     folder: str
@@ -24,7 +29,7 @@ class Uncore:
 
 
 def read_uncore(root: HostRoot) -> tuple[Uncore, ...]:
-    """Every domain by name, () where the driver is not there (guests, other makers, old kernels)."""
+    """Return every domain by name, () where the driver is missing (guests, other makers, old kernels)."""
     return tuple(
         Uncore(
             printable(name, 64),

@@ -1,7 +1,7 @@
-"""Every reader of this package, once: what ``record-host`` has to read so that a recording serves them all.
+"""Call every reader of this package once: ``record-host`` has to read all that they need.
 
 A reader is a function ``read_…`` that takes the root alone, or the root and one of ``cpu``, ``release`` and ``line``
-(the boot parameters); a new one is found by its name.
+(the boot parameters). A new one is found by its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUPPLIED = ((), ("cpu",), ("release",), ("line",))
 
 
 def readers() -> Iterator[tuple[str, Callable[..., object], tuple[str, ...]]]:
-    """(package.module.name, function, what it needs besides the root, as in _SUPPLIED) of each reader."""
+    """Yield (package.module.name, function, arguments besides the root, as in _SUPPLIED) of each reader."""
     top = f"{package.__name__}."
     for module_info in sorted(pkgutil.walk_packages(package.__path__, top), key=lambda m: m.name):
         module = import_module(module_info.name)
@@ -39,7 +39,7 @@ def readers() -> Iterator[tuple[str, Callable[..., object], tuple[str, ...]]]:
 
 
 def gather(root: HostRoot) -> dict[str, object]:
-    """What each reader gives, by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
+    """Return each reader's result by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
     cpus = read_topology(root).cpus
     supplies: dict[str, object] = {"release": read_kernel(root).release, "line": read_command_line(root)}
     found: dict[str, object] = {"summary.summarise": summarise(root)}
@@ -54,7 +54,7 @@ def gather(root: HostRoot) -> dict[str, object]:
 
 
 def _with_options(root: HostRoot) -> dict[str, object]:
-    """What readers read only when asked."""
+    """Return the readings that need an option."""
     from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
     from jitter_workshop.host.irq.network import read_interfaces
 

@@ -1,7 +1,7 @@
-"""A recording in one file: a tar archive (plain, gzip or xz) of what ``record-host`` wrote.
+"""Unpack a recording in one file: a tar archive (plain, gzip or xz) of the folder that ``record-host`` wrote.
 
-An archive is somebody else's data: only folders and plain files are taken out of it, below one new folder, and no more
-of them than a recording may have.
+An archive is untrusted data: only folders and plain files are taken out of it, below one new folder, and no more of
+them than a recording may have.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MAX_MEMBERS = 400_000
 
 
 def unpacked(archive: Path, cache: Path) -> Path:
-    """The folder that holds the recording in ``archive``, unpacked below ``cache`` the first time it is asked for. An
-    archive of one folder that holds it all is as good.
+    """Return the folder with the recording in ``archive``; unpack it below ``cache`` on the first call.
 
-    Raises HostError where the file is no archive, holds anything but folders and plain files, or is too large.
+    The archive may also hold the recording inside a single folder. Raise HostError where the file is not an archive,
+    holds anything but folders and plain files, or is too large.
     """
     try:
         if archive.stat().st_size > MAX_PACKED_BYTES:
@@ -42,11 +42,11 @@ def unpacked(archive: Path, cache: Path) -> Path:
         try:
             unfinished.rename(target)
         except OSError:
-            # Another process was faster; its copy is as good.
+            # Another process was faster; its copy is equal.
             if not target.is_dir():
                 raise
     except (OSError, EOFError, ValueError) as error:
-        words = getattr(error, "strerror", None) or "it is no whole tar archive"
+        words = getattr(error, "strerror", None) or "it is not a complete tar archive"
         raise HostError(f"{archive} cannot be unpacked: {words}", "give what record-host wrote") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -59,7 +59,7 @@ def _top(folder: Path) -> Path:
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    """Raises OSError, EOFError, HostError; ``tarfile`` and ``lzma`` raise ValueError's and OSError's kin."""
+    """Raise OSError, EOFError, HostError; ``tarfile`` and ``lzma`` raise subclasses of ValueError and OSError."""
     import lzma
     import tarfile
     import zlib
@@ -71,10 +71,10 @@ def _unpack(archive: Path, into: Path) -> None:
                 parts = [part for part in member.name.split("/") if part not in ("", ".")]
                 if ".." in parts or "\0" in member.name or not (member.isreg() or member.isdir()):
                     name = printable(member.name, 80)
-                    raise HostError(f"{archive} is no recording: '{name}' in it is no plain file or folder")
+                    raise HostError(f"{archive} is not a recording: '{name}' in it is not a plain file or folder")
                 total += member.size
                 if count >= MAX_MEMBERS or member.size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
-                    raise HostError(f"{archive} is no recording: what is in it is too large")
+                    raise HostError(f"{archive} is not a recording: its contents are too large")
                 place = into.joinpath(*parts)
                 if member.isdir():
                     place.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Recording a host: whatever the readers read is noted as it is read, and then written below a folder.
+"""Record a host: note each file as the readers read it, then write all of them below a folder.
 
-So a recording holds what the readers need and nothing else, and reading it gives the answers that the host gave. What
-may stand in it is decided in ``private``.
+So a recording holds only the files that the readers need, and reading it gives the same answers as the host. The module
+``recording_filter`` decides which contents may be kept.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ _MAX_FILES = 400_000
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHANGED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
-"""What a host that changed while it was read gives (a file that became a folder), and names that no file may have."""
+"""Errors from a host that changed while it was read (a file that became a folder), and from impossible file names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingReport:
-    """What was written. ``left_out``: files that were read and may not stand in a recording. ``not_permitted``: files
-    that could not be read for want of rights. ``too_large``: larger than their reader takes. ``changed``: files that no
-    longer fit the tree when it was written."""
+    """Report the written files.
+
+    ``left_out``: files that were read and must not be in a recording. ``not_permitted``: files that could not be read
+    for lack of rights. ``too_large``: larger than their reader takes. ``changed``: files that no longer fitted the tree
+    when it was written.
+    """
 
     folder: str
     files: int
@@ -46,7 +49,7 @@ class RecordingReport:
 
 
 class RecordingRoot(HostRoot):
-    """A host root that remembers every file and folder that is asked for, and what it gave."""
+    """Read a host, and remember every requested file and folder with its answer."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__(root)
@@ -76,7 +79,7 @@ class RecordingRoot(HostRoot):
         if found is False:
             self.read_only.add(_normal(path))
         if found is not None:
-            # It has to be there to be asked about.
+            # The file must exist in the recording to be asked about.
             self._bytes(path, MAX_BYTES, whole=True)
         return found
 
@@ -97,22 +100,22 @@ class RecordingRoot(HostRoot):
             self.folders_seen[key] = tuple(dict.fromkeys((*self.folders_seen.get(key, ()), *names)))
 
     def peek(self, path: str) -> bytes | None:
-        """A file without noting it."""
+        """Return a file's bytes without noting it."""
         return super()._bytes(path, MAX_BYTES, whole=True)[0]
 
     def peek_is_dir(self, path: str) -> bool:
-        """Whether something is a folder, without noting it."""
+        """Return True if the path is a folder, without noting it."""
         return super().is_dir(path)
 
 
 def write_recording(
     root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
 ) -> RecordingReport:
-    """Write what ``root`` noted below ``target``, a folder that does not exist yet or is empty. ``facts`` go into
-    ``RECORDING.json``, which comes last: a folder without it is no whole recording.
+    """Write everything that ``root`` noted below ``target``, a folder that does not exist yet or is empty.
 
-    Raises HostError for a target that cannot be taken, or when nothing was read. Whatever else ends it early, what was
-    written is removed again, and the error says so where even that failed.
+    ``facts`` go into ``RECORDING.json``, which is written last: a folder without it is not a complete recording. Raise
+    HostError for a target that cannot be used, or when nothing was read. On any other failure the written files are
+    removed again, and the error says so where even that failed.
     """
     cleaner = scrubber if scrubber is not None else Scrubber()
     if not root.files:
@@ -124,7 +127,7 @@ def write_recording(
         left = _remove(target, folder_too=made)
         if left and isinstance(error, OSError):
             raise HostError(
-                f"the recording is not whole ({error.strerror or error})", f"remove what is left in {target} by hand"
+                f"the recording is incomplete ({error.strerror or error})", f"remove what is left in {target} by hand"
             ) from error
         if isinstance(error, OSError):
             raise HostError(
@@ -134,7 +137,7 @@ def write_recording(
 
 
 def _take(target: Path) -> bool:
-    """Make the folder, or make sure that it is empty. True where it was made."""
+    """Make the folder, or check that it is empty. Return True if it was made."""
     try:
         os.mkdir(target, 0o777)  # noqa: PTH102 - pathlib would follow a link made meanwhile
         return True
@@ -192,8 +195,10 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Every folder that has to be there: of kept files, and those that a listing showed. What a listing showed and
-    nobody read becomes an empty file outside /proc and /sys, where only its being there can matter."""
+    """Yield every folder that has to exist: those of kept files, and those that a listing showed.
+
+    A listed file that was never read becomes an empty file outside /proc and /sys, where only its existence can matter.
+    """
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)
         if where is None:
@@ -211,7 +216,7 @@ def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> 
 
 
 def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
-    """Which of the recorded tasks belong to the kernel: their names say what they do and stand for nobody."""
+    """Find which of the recorded tasks are kernel threads: their names describe work, not people."""
     tasks = {"/".join(path.split("/")[:3]) for path in root.files if path.startswith("/proc/")}
     for folder in tasks:
         if folder.removeprefix("/proc/").isdigit():
@@ -222,7 +227,7 @@ def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
 
 
 def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str]:
-    """Write folders and files; returns the files that found no place."""
+    """Write folders and files; return the files that could not be placed."""
     by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in kept:
         by_folder.setdefault(path.rpartition("/")[0] or "/", []).append(path)
@@ -249,7 +254,7 @@ def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str
 
 
 def _open_folder(top: int, folder: str) -> int:
-    """The folder below ``top``, made where it is missing; a link in its place is not followed."""
+    """Open the folder below ``top``; make it where it is missing. A link in its place is not followed."""
     current = os.dup(top)
     for name in folder.split("/"):
         if not name:
@@ -275,7 +280,7 @@ def _write_file(folder: int, name: str, data: bytes) -> None:
 
 
 def _remove(target: Path, *, folder_too: bool) -> bool:
-    """Take back what was written. True where something is left."""
+    """Remove the written files. Return True if something is left."""
     try:
         if folder_too:
             shutil.rmtree(target)

@@ -1,8 +1,8 @@
-"""What of a host may stand in a recording: rules by path, everything else is left out.
+"""Decide what may be kept in a recording: rules by path; everything else is left out.
 
-Left out for good: process arguments and environments, MAC and IP addresses, serial numbers, and the host's name unless
-asked for. Names of user tasks become ``task``. Addresses and long identifiers become made-up ones, the same in file
-names and contents, so that the recorded files still fit together.
+Always left out: process arguments and environments, MAC and IP addresses, serial numbers, and the host's name unless
+requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by made-up ones, the same in
+file names and contents, so that the recorded files still fit together.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _LONG_HEX = re.compile(rf"(?<![{_HEX}])[{_HEX}]{{32,128}}(?![{_HEX}])")
 _IPV4 = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
 _IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(?![{_HEX}:])")
 _USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
-"""A user's own service manager; by number it may stand."""
+"""A user's own service manager; its number may be kept."""
 
 _GROUPS = re.compile(r"/sys/fs/(?:cgroup|resctrl)(?:/|$)")
 _GROUP_FILE = re.compile(
@@ -79,14 +79,16 @@ _GROUP_FILE = re.compile(
     r"|cfs_quota_us|cfs_period_us|cpus\.\w+|mems\.\w+)|unified|cpuset|cpu,cpuacct|schemata|cpus_list"
 )
 _NAMED_BY_PEOPLE = re.compile(r"/(?:sys/class/net|proc/irq/\d+|boot/loader/entries|(?:usr/)?lib/modules)")
-"""Folders in which, as in control groups, names are given by people or after what people named. All other names are the
-kernel's own: a host that is called ``vm`` keeps its ``/proc/sys/vm``."""
+"""Folders, such as control groups, with names given by people or derived from such names.
+
+All other names are the kernel's own: a host that is called ``vm`` keeps its ``/proc/sys/vm``.
+"""
 
 _KERNEL_WORDS = re.compile(
     r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
     r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
 )
-"""Files in which a word that is also the host's name is the kernel's: ``cpu`` in /proc/stat, ``performance``."""
+"""Files in which a word equal to the host's name is the kernel's: ``cpu`` in /proc/stat, ``performance``."""
 
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
@@ -94,18 +96,21 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 
 
 class Scrubber:
-    """Cleans one host's paths and contents. ``hostname``: the name to keep, None = it is replaced. ``secret``: the name
-    that is replaced wherever else it stands (cgroups of containers are named after their host)."""
+    """Clean one host's paths and contents.
+
+    ``hostname``: the name to keep; None = it is replaced. ``secret``: the name that is replaced wherever it occurs
+    (cgroups of containers are named after their host).
+    """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
         self.hostname = hostname
         self._secret = re.compile(rf"(?<![\w-]){re.escape(secret)}(?![\w-])") if len(secret) > 1 else None
         self._stand_ins: dict[str, str] = {}
         self.kernel_threads: set[str] = set()
-        """Folders (``/proc/2``) of kernel threads, whose names may stand."""
+        """Folders (``/proc/2``) of kernel threads, whose names may be kept."""
 
     def path(self, path: str) -> str | None:
-        """The path under which a file or folder is kept; None where it is left out."""
+        """Return the path under which a file or folder is kept; None where it is left out."""
         if ".." in path.split("/"):
             return None
         names = [name for name in path.split("/") if name]
@@ -116,7 +121,7 @@ class Scrubber:
         return "/" + "/".join(self.identifiers(name, host=_is_given(names, n)) for n, name in enumerate(names))
 
     def contents(self, path: str, data: bytes) -> bytes | None:
-        """What of a file is kept; None where nothing may be."""
+        """Return the part of a file's contents that is kept; None where nothing may be kept."""
         if self.path(path) is None:
             return None
         if path == "/proc/config.gz":
@@ -129,16 +134,17 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Whether a listed name may be kept: systemd's links name every mount and user of a host."""
+        """Return True if a listed name may be kept: systemd's links name every mount and user of a host."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
 
     def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
-        """Text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
+        """Return text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
 
-        ``addresses=False``: what looks like an IPv4 address is a version here. ``host=False``: what looks like the
-        host's name is the kernel's word here."""
+        ``addresses=False``: text that looks like an IPv4 address is a version here. ``host=False``: a word that looks
+        like the host's name is the kernel's word here.
+        """
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
         text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
@@ -152,7 +158,7 @@ class Scrubber:
         return _SERIAL.sub(rf"\g<1>{REMOVED}", text)
 
     def task_name(self, folder: str, name: str) -> str:
-        """A task's name where it is a kernel thread's, a known service's, or init's."""
+        """Return a task's name if it is a kernel thread's, a known service's, or init's; else ``task``."""
         folder = "/".join(folder.split("/")[:3])
         known = folder in self.kernel_threads or name in SERVICE_TASKS or (folder == "/proc/1" and name in _INITS)
         return self.identifiers(name) if known else OTHER_TASK
@@ -165,7 +171,7 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Parameters of the kernel: known ones with their values, others with the value removed, init's own not at all."""
+    """Return the kernel's parameters: known ones with values, others without their value, those of init not at all."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":
@@ -181,7 +187,7 @@ def kernel_command_line(scrubber: Scrubber, line: str) -> str:
 
 
 def _is_ipv6(word: str) -> bool:
-    # This begins a line of /proc/PID/cgroup.
+    # A line of /proc/PID/cgroup begins like this.
     if word == "0::":
         return False
     try:
@@ -192,7 +198,7 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """A file below /proc/PID or /proc/self: only those that say where and how a task runs."""
+    """Return True for a file below /proc/PID or /proc/self that tells where and how a task runs."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():
@@ -203,7 +209,7 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Whether the path's name at ``n`` may stand for its host: it is none of the kernel's own."""
+    """Return True if the path's name at ``n`` may derive from the host: it is not one of the kernel's own."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])
@@ -249,7 +255,7 @@ def _sched(scrubber: Scrubber, path: str, text: str) -> str:
 
 
 def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
-    """Only the kernel's own file systems: the others name servers, users and containers."""
+    """Keep only the kernel's own file systems: the others name servers, users and containers."""
     kept = [line for line in text.split("\n") if line.partition(" - ")[2].split(" ")[0] in _MOUNTS_KEPT]
     return scrubber.identifiers("\n".join([*kept, ""]))
 
@@ -275,7 +281,7 @@ def _plain(scrubber: Scrubber, path: str, text: str) -> str:
 
 
 def _presence(_scrubber: Scrubber, _path: str, _text: str) -> str:
-    """Only that it is there."""
+    """Keep only the existence of the file."""
     return ""
 
 
@@ -313,7 +319,7 @@ def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
 
 
 def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
-    """Switches and numbers; strings may hold a command line or paths."""
+    """Keep switches and numbers; strings may hold a command line or paths."""
     return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
 
 
@@ -347,4 +353,4 @@ _RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
         (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", _presence),
     )
 )
-"""The first pattern that fits decides; a path that fits none is left out."""
+"""The first matching pattern decides; a path without a match is left out."""

@@ -1,8 +1,8 @@
-"""This process's cgroup: CPU bandwidth limit, throttling and cpuset (Documentation/admin-guide/cgroup-v2.rst and
-cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst).
+"""Read this process's cgroup: CPU bandwidth limit, throttling and cpuset.
 
-A limit on any ancestor throttles too, so the whole way up to the mount point is read. What lies above it (outside a
-container) cannot be seen from here.
+Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst. A
+limit on any ancestor throttles too, so every level up to the mount point is read. Levels above it (outside a container)
+cannot be seen from here.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """The cgroup of this process as far as CPUs go. ``version``: of the hierarchy that holds the cpu controller.
+    """Hold the CPU part of this process's cgroup. ``version``: of the hierarchy that holds the cpu controller.
 
-    ``quota_us`` / ``period_us``: the tightest bandwidth limit on the way up, both None where there is none.
-    ``nr_periods``, ``nr_throttled``, ``throttled_us``: since the groups began, summed over that way; None where not
-    shown. ``cpuset``: CPUs that the group may use, None where no cpuset controller says. ``stat_paths``: the files that
-    ``read_throttled`` reads again. ``reason``: why nothing could be read.
+    ``quota_us`` / ``period_us``: the tightest bandwidth limit of all levels, both None where there is none.
+    ``nr_periods``, ``nr_throttled``, ``throttled_us``: since the groups began, summed over the levels; None where not
+    shown. ``cpuset``: CPUs that the group may use, None where no cpuset controller shows them. ``stat_paths``: the
+    files that ``read_throttled`` reads again. ``reason``: why nothing could be read.
     """
 
     version: int | None
@@ -40,7 +40,7 @@ class Cgroup:
 
     @property
     def cpu_limit(self) -> float | None:
-        """The bandwidth limit in CPUs (1.5 = one and a half); None where there is none."""
+        """Return the bandwidth limit in CPUs (1.5 = one and a half); None where there is none."""
         if self.quota_us is None or not self.period_us:
             return None
         return self.quota_us / self.period_us
@@ -48,7 +48,7 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A line of /proc/self/cgroup: the controllers (none for version 2) and the path in that hierarchy."""
+    """Hold a line of /proc/self/cgroup: the controllers (none for version 2) and the path in that hierarchy."""
 
     controllers: tuple[str, ...]
     path: str
@@ -56,7 +56,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A cgroup mount: where, which version, its controllers (version 1), and the hierarchy's folder that it shows."""
+    """Hold a cgroup mount: its place, its version, its controllers (version 1), and the hierarchy's folder that it
+    shows."""
 
     version: int
     where: str
@@ -65,7 +66,7 @@ class Mount:
 
 
 def read_cgroup(root: HostRoot) -> Cgroup:
-    """Read the limits of the process that asks (in a recorded tree: of the one that recorded it)."""
+    """Read the limits of the calling process (in a recorded tree: of the process that recorded it)."""
     own = root.reading("/proc/self/cgroup")
     if own.text is None:
         return Cgroup(None, reason=f"/proc/self/cgroup: {own.reason}")
@@ -93,7 +94,7 @@ def read_cgroup(root: HostRoot) -> Cgroup:
 
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
-    """``nr_throttled`` again, cheaply (one small file a level); None where it is not shown."""
+    """Return ``nr_throttled`` again, cheaply (one small file a level); None where it is not shown."""
     return _total([_stat(root, path) for path in cgroup.stat_paths], "nr_throttled")
 
 
@@ -108,7 +109,7 @@ def parse_memberships(text: str) -> tuple[Membership, ...]:
 
 
 def parse_mounts(text: str) -> tuple[Mount, ...]:
-    """Parse the cgroup mounts out of /proc/self/mountinfo (proc_pid_mountinfo(5)); later mounts hide earlier ones."""
+    """Parse the cgroup mounts in /proc/self/mountinfo (proc_pid_mountinfo(5)); later mounts hide earlier ones."""
     found: dict[str, Mount] = {}
     for line in text.split("\n"):
         left, dash, right = line.partition(" - ")
@@ -124,7 +125,7 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
-    """``cpu.max`` (version 2), ``QUOTA|max PERIOD`` in µs, as (quota, period); None where there is no limit."""
+    """Return ``cpu.max`` (version 2), ``QUOTA|max PERIOD`` in µs, as (quota, period); None where there is no limit."""
     words = (text or "").split()
     if not 1 <= len(words) <= 2:
         return None
@@ -132,7 +133,7 @@ def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_flat(text: str | None) -> dict[str, int]:
-    """A flat-keyed file such as ``cpu.stat``; version 1's ``throttled_time`` (ns) comes as ``throttled_usec``."""
+    """Parse a flat-keyed file such as ``cpu.stat``; version 1's ``throttled_time`` (ns) becomes ``throttled_usec``."""
     found: dict[str, int] = {}
     for line in (text or "").split("\n"):
         words = line.split()
@@ -146,7 +147,7 @@ def parse_flat(text: str | None) -> dict[str, int]:
 def _levels(
     controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
 ) -> tuple[int, str, tuple[str, ...]] | None:
-    """Version, path and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
+    """Return version, path and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
     for member in memberships:
         if controller not in member.controllers:
             continue
@@ -161,8 +162,11 @@ def _levels(
 
 
 def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
-    """The folders from ``path`` up to the mount point. A path outside what the mount shows (another cgroup namespace)
-    leaves the mount point alone: it is the nearest that can be seen."""
+    """Return the folders from ``path`` up to the mount point.
+
+    For a path outside the mounted part (another cgroup namespace) this is only the mount point, the nearest visible
+    folder.
+    """
     top = mount.top.rstrip("/")
     inside = path.removeprefix(top) if path == top or path.startswith(top + "/") else ""
     if ".." in inside.split("/"):
@@ -180,7 +184,7 @@ def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
 
 
 def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
-    """A limit is two positive numbers; ``max`` and −1 stand for none."""
+    """Return a limit as two positive numbers; ``max`` and −1 mean none."""
     return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
 
 
@@ -198,7 +202,7 @@ def _total(stats: list[dict[str, int]], key: str) -> int | None:
 
 
 def _cpuset(root: HostRoot, levels: tuple[int, str, tuple[str, ...]] | None) -> CpuSet | None:
-    """The nearest group's effective CPUs; the version 2 files exist only where the controller is enabled."""
+    """Return the nearest group's effective CPUs; the version 2 files exist only where the controller is enabled."""
     if levels is None:
         return None
     names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")
@@ -211,5 +215,5 @@ def _cpuset(root: HostRoot, levels: tuple[int, str, tuple[str, ...]] | None) -> 
 
 
 def _unescape(text: str) -> str:
-    """mountinfo writes space, tab, newline and backslash as three octal digits."""
+    """Decode the octal numbers that mountinfo writes for space, tab, newline and backslash."""
     return re.sub(r"\\([0-3][0-7]{2})", lambda m: chr(int(m.group(1), 8)), text)

@@ -1,5 +1,7 @@
-"""Where cpusets are to be had on this host, and who has which CPUs there (Documentation/admin-guide/cgroup-v2.rst,
-"Cpuset"; Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
+"""Find the cpuset hierarchy of this host, and the CPUs of its groups.
+
+Sources: Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; Documentation/admin-guide/cgroup-v1/cpusets.rst.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ _MOUNTINFO_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cpusets:
-    """The hierarchy that has the cpuset controller: version 1 or 2, where it is mounted, and which of its folders that
-    is (``/`` unless a container sees only a part of it)."""
+    """Hold the hierarchy with the cpuset controller: version 1 or 2, its mount point, and the folder shown there.
+
+    The folder is ``/`` unless a container sees only a part of the hierarchy.
+    """
 
     version: int
     where: str
@@ -23,9 +27,12 @@ class Cpusets:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group below the top. ``cpus``: what it asks for, empty where nothing. ``effective``: what it has.
-    ``partition``: version 2, None where not shown. ``exclusive_file``: a kernel (6.7 and newer) that lets a partition
-    take CPUs which a sibling only names. ``balanced``: version 1's ``sched_load_balance``."""
+    """Hold one group below the top.
+
+    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that it has. ``partition``: version 2, None
+    where not shown. ``exclusive_file``: a kernel (6.7 and newer) that lets a partition take CPUs which a sibling only
+    names. ``balanced``: version 1's ``sched_load_balance``.
+    """
 
     name: str
     folder: str
@@ -37,7 +44,7 @@ class Group:
 
 
 def find_cpusets(root: HostRoot) -> Cpusets | None:
-    """Version 2 where its top offers the controller, else version 1 where it is mounted, else None."""
+    """Return version 2 where its top offers the controller, else version 1 where it is mounted, else None."""
     mounts = parse_mounts(root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "")
     for mount in mounts:
         if mount.version == 2 and "cpuset" in (root.text(f"{mount.where}/cgroup.controllers") or "").split():
@@ -49,7 +56,7 @@ def find_cpusets(root: HostRoot) -> Cpusets | None:
 
 
 def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
-    """The groups directly below the top that have the controller."""
+    """Return the groups directly below the top that have the controller."""
     return tuple(
         group
         for name in root.list_dir(sets.where)
@@ -58,7 +65,7 @@ def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
 
 
 def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
-    """One group; None where there is none, or without the controller."""
+    """Return one group; None where it does not exist or lacks the controller."""
     cpus = root.cpu_list(f"{folder}/cpuset.cpus")
     if cpus is None:
         return None
@@ -83,7 +90,7 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
 
 
 def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
-    """The group, the task's own or the nearest above it, that names the CPUs which a task may use; None for none."""
+    """Return the nearest group, the task's own or one above it, that limits the task's CPUs; None for none."""
     places = parse_memberships(root.text(f"/proc/{tid}/cgroup") or "")
     found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
     path = next(found, "/")
@@ -96,8 +103,10 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
-    """CPUs that isolated partitions have, also on kernels before 6.7, which have no list of them; in version 1 the CPUs
-    that no balanced set has while the top is unbalanced."""
+    """Return the CPUs of isolated partitions, also on kernels before 6.7, which have no list of them.
+
+    In version 1 these are the CPUs that no balanced set has while the top is unbalanced.
+    """
     if sets is None:
         return CpuSet()
     listed = root.cpu_list(f"{sets.where}/cpuset.cpus.isolated") if sets.version == 2 else None

@@ -1,4 +1,4 @@
-"""What this process may lock and how it may be scheduled (getrlimit(2))."""
+"""Read this process's limits for locked memory and real-time scheduling (getrlimit(2))."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Soft limits and the hard ones up to which a process may raise them; None = unlimited, or unknown where ``reason``
-    says why. ``rttime_us``: of CPU time that a real-time thread may take without sleeping. ``may_lock`` and
-    ``may_schedule``: the capabilities that lift the first two (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often
-    lacks them)."""
+    """Hold soft limits, and the hard ones up to which a process may raise them.
+
+    None = unlimited, or unknown where ``reason`` says why. ``rttime_us``: CPU time that a real-time thread may take
+    without sleeping. ``may_lock`` and ``may_schedule``: the capabilities that lift the first two (CAP_IPC_LOCK,
+    CAP_SYS_NICE; root in a container often lacks them).
+    """
 
     memlock_bytes: int | None
     rtprio: int | None
@@ -31,7 +33,7 @@ class Limits:
 
 
 def read_limits(root: HostRoot) -> Limits:
-    """This process's limits; a recorded tree is read by somebody else than who recorded it, so nothing is claimed."""
+    """Read this process's limits; in a recorded tree they are unknown, because another process made the recording."""
     if root.recorded:
         return Limits(None, None, False, False, "a recorded host: the limits of its users were not recorded")
     memlock, memlock_hard = _limit(resource.RLIMIT_MEMLOCK)
@@ -48,7 +50,7 @@ def read_limits(root: HostRoot) -> Limits:
 
 
 def _capable(root: HostRoot, number: int) -> bool:
-    """Whether this process has a capability in effect (proc_pid_status(5): CapEff)."""
+    """Return True if this process has a capability in effect (proc_pid_status(5): CapEff)."""
     for line in (root.text("/proc/self/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":

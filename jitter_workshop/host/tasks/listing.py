@@ -1,7 +1,7 @@
-"""All tasks in one pass over /proc (proc_pid_stat(5), proc_pid_status(5)): who they are, whether they belong to the
-kernel, and where they may run. Tasks come and go while one looks; who is gone is left out.
+"""List all tasks in one pass over /proc, with their names, kinds and affinities (proc_pid_stat(5), proc_pid_status(5)).
 
-Names are what tasks call themselves: untrusted where shown, and already one clean line here.
+Tasks come and go during the pass; a task that has ended is left out. A task chooses its own name, so names are
+untrusted where shown; here they are already one clean line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jitter_workshop.model.record import dataclass
 PF_WQ_WORKER = 0x0000_0020
 PF_KTHREAD = 0x0020_0000
 PF_NO_SETAFFINITY = 0x0400_0000
-"""Flags of ``include/linux/sched.h`` as field 9 of ``stat`` shows them; 0x04000000 is refused sched_setaffinity."""
+"""Flags of ``include/linux/sched.h`` in field 9 of ``stat``; a task with 0x04000000 is refused sched_setaffinity."""
 
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 
@@ -26,9 +26,12 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One process or thread. ``start_ticks``: when it began, in clock ticks (usually 10 ms) since boot: with ``tid`` it
-    names a task for good. ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``policy``: ``other``,
-    ``fifo``, …; ``rt_priority``: 1 to 99, 0 for the rest. ``threads``: of its process."""
+    """Hold one process or thread.
+
+    ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; with ``tid`` it identifies a task for good.
+    ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``policy``: ``other``, ``fifo``, …; ``rt_priority``: 1
+    to 99, 0 for the rest. ``threads``: of its process.
+    """
 
     tid: int
     pid: int
@@ -43,39 +46,42 @@ class Task:
 
     @property
     def kernel(self) -> bool:
-        """A kernel thread."""
+        """Return True for a kernel thread."""
         return bool(self.flags & PF_KTHREAD)
 
     @property
     def fixed(self) -> bool:
-        """The kernel lets nobody change its affinity, as with threads that belong to one CPU."""
+        """Return True if the kernel lets no user change its affinity, as for threads that belong to one CPU."""
         return bool(self.flags & PF_NO_SETAFFINITY)
 
     @property
     def ended(self) -> bool:
-        """It runs no more and only waits for its parent to ask (``Z``), or is going (``X``): nothing can be set."""
+        """Return True if it no longer runs: it waits for its parent (``Z``) or is going (``X``), and nothing can be
+        set."""
         return self.state in _ENDED
 
     @property
     def worker(self) -> bool:
-        """A worker of a workqueue, which the workqueue's own masks move."""
+        """Return True for a worker of a workqueue; the workqueue's own masks move it."""
         return bool(self.flags & PF_WQ_WORKER)
 
 
 def task_ids(root: HostRoot) -> tuple[int, ...]:
-    """The process ids (thread group leaders; every kernel thread is one) in number order."""
+    """Return the process ids (thread group leaders; every kernel thread is one) in number order."""
     return tuple(sorted(int(n) for n in root.list_dir("/proc") if n.isascii() and n.isdigit() and len(n) <= 10))
 
 
 def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
-    """One task, a process by ``pid`` or its thread ``tid``; None where it is gone or its line is damaged."""
+    """Return one task, a process by ``pid`` or its thread ``tid``; None where it has ended or its line is damaged."""
     path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
     return parse_stat(root.text(path, _STAT_BYTES), pid)
 
 
 def each_process(root: HostRoot) -> Iterator[Task]:
-    """Every process that runs and every kernel thread, one file each. A process whose first thread has ended is one
-    as long as another runs."""
+    """Yield every running process and every kernel thread; this reads one file each.
+
+    A process whose first thread has ended counts as long as another runs.
+    """
     for pid in task_ids(root):
         task = read_task(root, pid)
         if task is not None and not (task.ended and task.threads < 2):
@@ -83,13 +89,15 @@ def each_process(root: HostRoot) -> Iterator[Task]:
 
 
 def each_kernel_thread(root: HostRoot) -> Iterator[Task]:
-    """Every kernel thread."""
+    """Yield every kernel thread."""
     return (task for task in each_process(root) if task.kernel)
 
 
 def each_thread(root: HostRoot) -> Iterator[Task]:
-    """Every thread that runs of every process, and every kernel thread. A process with one thread costs no second
-    file."""
+    """Yield every running thread of every process, and every kernel thread.
+
+    A process with one thread costs no second file.
+    """
     for task in each_process(root):
         if not task.ended:
             yield task
@@ -104,18 +112,20 @@ def each_thread(root: HostRoot) -> Iterator[Task]:
 
 
 def allowed_cpus_path(task: Task) -> str:
-    """The file that tells a task's affinity."""
+    """Return the file that shows a task's affinity."""
     return f"/proc/{task.pid}/status" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}/status"
 
 
 def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
-    """The CPUs that a task may use, offline ones too; None where it is gone."""
+    """Return the CPUs that a task may use, including offline ones; None where it has ended."""
     return parse_allowed(root.text(allowed_cpus_path(task), _STATUS_BYTES))
 
 
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
-    """Parse a ``stat`` line; the name stands in parentheses and may itself hold blanks and parentheses. ``pid``: the
-    process that a thread belongs to, its own number where None. None for anything else."""
+    """Parse a ``stat`` line; the name stands in parentheses and may itself hold blanks and parentheses.
+
+    ``pid``: the process that a thread belongs to, its own number where None. Return None for anything else.
+    """
     if text is None:
         return None
     first, _, rest = text.partition(" (")
@@ -143,7 +153,7 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
 
 
 def parse_allowed(text: str | None) -> CpuSet | None:
-    """``Cpus_allowed_list`` of a ``status`` file; only a line that begins with it counts."""
+    """Return ``Cpus_allowed_list`` of a ``status`` file; only a line that begins with it counts."""
     _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
     if not found:
         return None

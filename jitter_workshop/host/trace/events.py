@@ -1,5 +1,7 @@
-"""Records of the kernel's trace as events of :mod:`jitter_workshop.model.trace`; kernel addresses become names here and
-go no further. What each record means: ``tracekinds``."""
+"""Turn records of the kernel's trace into events of :mod:`jitter_workshop.model.trace`.
+
+Kernel addresses become names here and go no further. The meaning of each record is in ``kinds``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from jitter_workshop.host.trace.symbols import UNKNOWN, Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
 
 _HARDIRQ, _SOFTIRQ, _NMI = 0x08, 0x10, 0x40
-"""Bits of ``common_flags`` (``enum trace_flag_type``; as letters h, s and Z in Documentation/trace/ftrace.rst)."""
+"""Bits of ``common_flags`` (``enum trace_flag_type``; the letters h, s and Z in Documentation/trace/ftrace.rst)."""
 
 MAX_NAME = 4096
 _NAMES_KEPT = 100_000
@@ -20,7 +22,7 @@ _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 
 
 class Record:
-    """Where a record lies in its page, and what each of its events says."""
+    """Hold the place of a record in its page, and the values common to its events."""
 
     __slots__ = ("cpu", "end", "flags", "page", "pid", "start", "ts")
 
@@ -29,23 +31,23 @@ class Record:
         self.pid = self.flags = 0
 
     def event(self, kind: str, a: int = 0, b: int = 0, c: int = 0, name: str = "", other: str = "") -> list[TraceEvent]:
-        """The one event of this record. Numbers beyond 32 bits are told as the nearest that has them."""
+        """Return the one event of this record. Numbers beyond 32 bits become the nearest 32-bit number."""
         a, b, c = (max(_LOW, min(_HIGH, value)) for value in (a, b, c))
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
 
 Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
 Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
-"""The numbers and the texts that are wanted of a record, and what makes events of them, in that order."""
+"""The numbers and the texts needed of a record, and the function that makes events of them, in that order."""
 Maker = Callable[["Decoder", EventFormat], Plan]
 
 
 class Decoder:
-    """Events of one kernel; records of those that were not added are left out.
+    """Decode events of one kernel; records of events that were not added are left out.
 
-    ``symbols``: its functions; ``cpus``: interrupts that are sent to these are told, one event a CPU; ``strings``: what
-    it calls by an address (``printk_formats``). ``running``: what began on a CPU and is named only there; ``switched``:
-    when a CPU last changed its thread.
+    ``symbols``: its functions. ``cpus``: interrupts sent to these are reported, one event a CPU. ``strings``: the texts
+    that it refers to by an address (``printk_formats``). ``running``: work that began on a CPU and is named only there.
+    ``switched``: when a CPU last changed its thread.
     """
 
     def __init__(
@@ -66,13 +68,13 @@ class Decoder:
         self._number: Layout | None = None
 
     def add(self, event: EventFormat, maker: Maker) -> None:
-        """Know one event more. Raises ValueError where the kernel describes it without what is needed of it."""
+        """Add an event. Raise ValueError where the kernel's description lacks something needed."""
         numbers, texts, build = maker(self, event)
         self._known[event.number] = Layout(event, ("common_flags", "common_pid", *numbers), texts), build
         self._number = self._number or Layout(event, ("common_type",))
 
     def events(self, page: bytes, cpu: int) -> Iterable[TraceEvent]:
-        """The events of one page of ``cpu``, in their order. Raises ValueError for a page that is damaged."""
+        """Return the events of one page of ``cpu``, in their order. Raise ValueError for a damaged page."""
         if self._number is None:
             return
         number, least = self._number.values, self._number.size
@@ -94,7 +96,8 @@ class Decoder:
             yield from build(record, tuple(values))
 
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
-        """How a field's text is got: it holds it, points to it in its record, or to a string of the kernel's."""
+        """Return the function that gets a field's text: held in it, elsewhere in its record, or a string of the
+        kernel."""
         field = wanted(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))
@@ -103,7 +106,7 @@ class Decoder:
         return lambda record, value: self._strings.get(value, UNKNOWN)
 
     def _text(self, raw: bytes) -> str:
-        """A name that ends with its first NUL."""
+        """Return a name that ends at its first NUL."""
         name = self._names.get(raw)
         if name is None:
             name = raw.split(b"\0", 1)[0][:MAX_NAME].decode("utf-8", "replace")
@@ -113,12 +116,12 @@ class Decoder:
 
 
 def data(record: Record, field: Field, value: Any) -> bytes:
-    """The bytes of a text or mask, in the record or where it points to. Raises ValueError."""
+    """Return the bytes of a text or mask, from the field or the place that it points to. Raise ValueError."""
     return located(record.page, record.start, record.end, field, value) if field.located else bytes(value)
 
 
 def read_strings(text: str) -> dict[int, str]:
-    """``printk_formats``: lines ``0xADDRESS : "TEXT"``; what is none is left out."""
+    """Parse ``printk_formats``: lines ``0xADDRESS : "TEXT"``; other lines are left out."""
     found = {}
     for line in text.splitlines():
         address, colon, words = line.partition(" : ")

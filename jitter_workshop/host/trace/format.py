@@ -1,8 +1,8 @@
-"""What the kernel says of its trace's binary form: ``events/*/*/format``, ``events/header_page`` and
-``events/header_event`` (Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst).
+"""Parse the kernel's description of its binary trace format.
 
-Offsets, sizes and signs come from there and nowhere else: they differ between kernels. Every parser here raises
-ValueError for what it does not understand, and nothing else.
+Files: ``events/*/*/format``, ``events/header_page`` and ``events/header_event`` (Documentation/trace/events.rst,
+Documentation/trace/ring-buffer-design.rst). Offsets, sizes and signs come only from there, because they differ between
+kernels. Every parser here raises only ValueError, for anything that it does not understand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jitter_workshop.model.record import dataclass
 
 MAX_FIELDS = 1000
 MAX_RECORD = 1 << 20
-"""A record is smaller than a sub-buffer, and those are at most 512 KiB now."""
+"""Limit for a record, which is smaller than a sub-buffer; those are at most 512 KiB now."""
 
 _INTEGERS = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h"}
 _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
@@ -23,8 +23,11 @@ _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record. ``located``: ``__data_loc`` or ``__rel_loc`` where the field holds only where its data is
-    and how long, "" where it holds the data. ``array``: several of what ``kind`` names."""
+    """Hold one field of a record.
+
+    ``located``: ``__data_loc`` or ``__rel_loc`` where the field holds only the place and length of its data, "" where
+    it holds the data. ``array``: several values of the type ``kind``.
+    """
 
     name: str
     kind: str
@@ -36,18 +39,18 @@ class Field:
 
     @property
     def code(self) -> str:
-        """The field for :mod:`struct`: an integer, or for an array its bytes."""
+        """Return the field's code for :mod:`struct`: an integer, or for an array its bytes."""
         if self.array and not self.located:
             return f"{self.size}s"
         code = _INTEGERS.get((self.size, self.signed))
         if code is None:
-            raise ValueError(f"the field {self.name!r} is no number that is known: {self.size} bytes")
+            raise ValueError(f"the field {self.name!r} is no number of a known size: {self.size} bytes")
         return code
 
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """One event's record. ``symbols``: what its print format calls some numbers (``{ 1, "TIMER" }``)."""
+    """Hold one event's record. ``symbols``: names in its print format for some numbers (``{ 1, "TIMER" }``)."""
 
     name: str
     number: int
@@ -57,9 +60,12 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """A sub-buffer: where its time stamp, the length of its data (with flags above it) and its data are, and how an
-    entry in it begins: ``type_bits`` for its type or length, the rest of 32 bits for its time; ``padding``,
-    ``time_extend`` and ``time_stamp`` are types, smaller ones are lengths in words."""
+    """Describe a sub-buffer.
+
+    It has the places of its time stamp, of the length of its data (with flags above it) and of its data. An entry in it
+    begins with 32 bits: ``type_bits`` for its type or length, the rest for its time. ``padding``, ``time_extend`` and
+    ``time_stamp`` are types; smaller values are lengths in words.
+    """
 
     stamp: Field
     commit: Field
@@ -76,7 +82,7 @@ class PageFormat:
 
 
 def parse_event(text: str) -> EventFormat:
-    """One ``format`` file. Raises ValueError."""
+    """Parse one ``format`` file. Raise ValueError."""
     name, number, fields, symbols = "", -1, {}, {}
     for line in text.splitlines():
         word, colon, rest = line.strip().partition(":")
@@ -94,12 +100,12 @@ def parse_event(text: str) -> EventFormat:
         elif word == "print fmt":
             symbols = _symbols(rest)
     if not name or not 0 <= number < 1 << 16 or not fields:
-        raise ValueError("this describes no event: a name, a number or the fields are missing")
+        raise ValueError("this does not describe an event: a name, a number or the fields are missing")
     return EventFormat(name, number, fields, symbols)
 
 
 def parse_page(header_page: str, header_event: str) -> PageFormat:
-    """``events/header_page`` with ``events/header_event``. Raises ValueError."""
+    """Parse ``events/header_page`` with ``events/header_event``. Raise ValueError."""
     fields = {}
     for line in header_page.splitlines():
         if line.strip().startswith("field"):
@@ -118,23 +124,23 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
     except KeyError as missing:
         raise ValueError(f"the trace's pages are described without {missing}") from missing
     if not (0 < bits < 32 and whole == 32 and types[0] < types[1] < types[2] < 1 << bits):
-        raise ValueError("entries of the trace's pages begin in a form that is not known")
+        raise ValueError("entries of the trace's pages begin in an unknown form")
     if stamp.size != 8 or commit.size not in (4, 8) or data.size <= 0 or data.offset % 4 or data.size % 4:
-        raise ValueError("the trace's pages begin in a form that is not known")
+        raise ValueError("the trace's pages begin in an unknown form")
     if stamp.offset + stamp.size > data.offset or commit.offset + commit.size > data.offset:
-        raise ValueError("the trace's pages begin in a form that is not known")
+        raise ValueError("the trace's pages begin in an unknown form")
     return PageFormat(stamp, commit, data.offset, data.size, bits, *types)
 
 
 class Layout:
-    """Some fields of an event's record, read at once: the numbers named, then the texts.
+    """Read some fields of an event's record at once: the numbers named, then the texts.
 
-    A text is bytes where the field holds it; a field that only points to it, or to a string of the kernel's, is the int
-    that does so (see :func:`located`).
+    A text is bytes where the field holds it. A field that only points to it, or to a string of the kernel, gives that
+    pointer as an int (see :func:`located`).
     """
 
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
-        """Raises ValueError where the event has no such field."""
+        """Prepare the reading. Raise ValueError where the event has no such field."""
         fields = [wanted(event, name) for name in (*numbers, *texts)]
         for field in fields[: len(numbers)]:
             if field.array or field.located:
@@ -148,18 +154,18 @@ class Layout:
             at = field.offset + field.size
         self._struct = struct.Struct(code)
         self.size = self._struct.size
-        """How many bytes of a record have to be there."""
+        """Number of bytes that a record must have."""
         places = [ordered.index(field) for field in fields]
         self._places = None if places == list(range(len(ordered))) else places
 
     def values(self, page: bytes, start: int) -> tuple[Any, ...]:
-        """The values of the record at ``start``."""
+        """Return the values of the record at ``start``."""
         values = self._struct.unpack_from(page, start)
         return values if self._places is None else tuple([values[place] for place in self._places])
 
 
 def wanted(event: EventFormat, name: str) -> Field:
-    """A field by its name. Raises ValueError where the event has none."""
+    """Return a field by its name. Raise ValueError where the event has none."""
     field = event.fields.get(name)
     if field is None:
         raise ValueError(f"the event {event.name} has no field {name!r}")
@@ -167,8 +173,10 @@ def wanted(event: EventFormat, name: str) -> Field:
 
 
 def located(page: bytes, start: int, end: int, field: Field, value: int) -> bytes:
-    """The data that a ``__data_loc`` or ``__rel_loc`` field with ``value`` points to in the record from ``start`` to
-    ``end``. Raises ValueError where it points outside."""
+    """Return the data that a ``__data_loc`` or ``__rel_loc`` field with ``value`` points to.
+
+    The record reaches from ``start`` to ``end``. Raise ValueError where the field points outside.
+    """
     offset, length = value & 0xFFFF, value >> 16 & 0xFFFF
     if field.located == "__rel_loc":
         offset += field.offset + field.size
@@ -179,7 +187,7 @@ def located(page: bytes, start: int, end: int, field: Field, value: int) -> byte
 
 
 def _field(line: str) -> Field:
-    """One line ``field:DECLARATION; offset:N; size:N; signed:N;``."""
+    """Parse one line ``field:DECLARATION; offset:N; size:N; signed:N;``."""
     parts = {}
     for part in line.split(";"):
         word, colon, rest = part.strip().partition(":")
@@ -194,12 +202,12 @@ def _field(line: str) -> Field:
     kind, _, name = declaration.removeprefix(located).strip().rpartition(" ")
     bare, bracket, _ = name.partition("[")
     if not bare or offset + size > MAX_RECORD:
-        raise ValueError(f"a field that is not understood: {line[:80]!r}")
+        raise ValueError(f"an unknown form of field: {line[:80]!r}")
     return Field(bare, kind, offset, size, signed, bool(bracket) or "[" in kind, located)
 
 
 def _symbols(text: str) -> dict[int, str]:
-    """The pairs ``{ NUMBER, "NAME" }`` of a print format; a number may be written ``(1 << 3)``."""
+    """Return the pairs ``{ NUMBER, "NAME" }`` of a print format; a number may be written ``(1 << 3)``."""
     found: dict[int, str] = {}
     for part in text.split("{")[1:]:
         number, comma, rest = part.partition(",")

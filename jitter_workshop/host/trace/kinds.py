@@ -1,8 +1,8 @@
-"""What each event of the kernel's trace means (``include/trace/events/*.h`` of its sources), as the kinds of
-:data:`jitter_workshop.model.trace.KINDS`.
+"""Turn each event of the kernel's trace into one of the kinds of :data:`jitter_workshop.model.trace.KINDS`.
 
-x86 has events of its own for interrupt vectors and page faults. On arm64 the timer comes as an interrupt with a
-handler, and interrupts from other CPUs come as ``ipi:*``.
+The events are described in ``include/trace/events/*.h`` of the kernel's sources. x86 has its own events for interrupt
+vectors and page faults. On arm64 the timer comes as an interrupt with a handler, and interrupts from other CPUs come as
+``ipi:*``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from jitter_workshop.model.trace import TraceEvent
 
 MAX_FRAMES = 64
 _TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
-"""Innermost on every stack, because that is what takes it."""
+"""Function that is innermost on every stack, because it takes the stack."""
 _LEFT_IDLE = 0xFFFF_FFFF
 """``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
 
 
 def add(decoder: Decoder, title: str, text: str) -> None:
-    """Let ``decoder`` know ``system:name`` as its format file describes it. Raises ValueError where that is not known,
-    or lacks what is needed."""
+    """Add ``system:name`` to ``decoder`` as its format file describes it.
+
+    Raise ValueError where the event is unknown, or lacks a needed field.
+    """
     maker = _maker(title)
     if maker is None:
-        raise ValueError(f"{title} is no event that is known")
+        raise ValueError(f"{title} is not a known event")
     decoder.add(parse_event(text), maker)
 
 
@@ -41,7 +43,7 @@ def _maker(title: str) -> Maker | None:
 
 def _switch(decoder: Decoder, event: EventFormat) -> Plan:
     before, after = decoder.words(event, "prev_comm"), decoder.words(event, "next_comm")
-    # The print format has a letter for each state of a thread that sleeps; whoever has none of them could go on.
+    # The print format has a letter for each state of a sleeping thread; a thread without one of them was runnable.
     asleep = 0
     for state in event.symbols:
         asleep |= state
@@ -112,7 +114,7 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Something that begins to run; its end is found by ``token``."""
+    """Make events for work that begins to run; its end is found by ``token``."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -125,7 +127,7 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Its end, which says on newer kernels what it was."""
+    """Make events for the end of such work; newer kernels name the work there."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields
@@ -210,7 +212,7 @@ def _stack(decoder: Decoder, event: EventFormat) -> Plan:
             function = name(address) if frames else name_and_offset(address)
             if frames or not function.startswith(_TRACING):
                 frames.append(function)
-        # With the time of the event that it belongs to, so that no other comes between the two.
+        # It gets the time of the event that it belongs to, so that no other event comes between the two.
         record.ts = decoder.switched.get(record.cpu, record.ts)
         return record.event("stack", name=";".join(frames))
 

@@ -1,7 +1,7 @@
-"""The records in a sub-buffer of the kernel's trace, as ``per_cpu/cpuN/trace_pipe_raw`` gives it
-(Documentation/trace/ring-buffer-design.rst; the entry's form: include/linux/ring_buffer.h).
+"""Find the records in a sub-buffer of the kernel's trace, as ``per_cpu/cpuN/trace_pipe_raw`` gives it.
 
-Bytes that are damaged or hostile raise ValueError and nothing else, and no entry is visited twice.
+Sources: Documentation/trace/ring-buffer-design.rst; for the entry's form include/linux/ring_buffer.h. Damaged or
+hostile bytes raise only ValueError, and no entry is visited twice.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ _LENGTH = (1 << 27) - 1
 """The commit field: a length, and above it flags for events that were overwritten before they were read."""
 
 _STAMP_BITS = 59
-"""An absolute time stamp has 27 + 32 bits; what is above them is the page's."""
+"""An absolute time stamp has 27 + 32 bits; the bits above are the page's."""
 _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 
 
 def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
-    """The records of one page: time stamp in ticks of the trace's clock, first and last byte (excluded) in ``page``.
-    The end includes what the kernel added to come to whole words. Raises ValueError."""
+    """Yield the records of one page: time stamp in ticks of the trace's clock, first and last byte (excluded) in
+    ``page``.
+
+    The end includes the kernel's padding to whole words. Raise ValueError.
+    """
     end = form.data_offset + _committed(page, form) % (_LENGTH + 1)
     if end > len(page):
-        raise ValueError("a page of the trace says that it is longer than it is")
+        raise ValueError("a page of the trace claims to be longer than it is")
     now = int.from_bytes(page[form.stamp.offset : form.stamp.offset + 8], "little")
     words = memoryview(page[form.data_offset : end - (end - form.data_offset) % 4]).cast("I")
     if (end - form.data_offset) % 4:
@@ -54,8 +57,8 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
             raise ValueError("an entry is cut off by the end of its page")
         more = words[at + 1]
         if kind == 0 or kind == padding:
-            # A length in bytes, its own four included. A discarded record's time counts for those after it, unless it
-            # is the 1 that says no more than that it is discarded.
+            # A length in bytes, including its own four. A discarded record's time counts for the records after it,
+            # unless it is 1, which only marks the record as discarded.
             if more < 4 or more % 4:
                 raise ValueError(f"a record of {more} bytes")
             after = at + 1 + more // 4
@@ -80,8 +83,10 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
 
 
 def missed(page: bytes, form: PageFormat) -> int | None:
-    """How many events were overwritten before this page, where the kernel counted them; None: some, it does not say how
-    many. Raises ValueError."""
+    """Return how many events were overwritten before this page; None for an unknown number above 0.
+
+    Raise ValueError.
+    """
     committed = _committed(page, form)
     if not committed & _MISSED:
         return 0
@@ -99,7 +104,7 @@ def _committed(page: bytes, form: PageFormat) -> int:
 
 
 def _absolute(stamp: int, now: int) -> int:
-    """An absolute stamp with the bits that did not fit into it, taken from the time so far."""
+    """Return an absolute stamp with its missing upper bits, taken from the time so far."""
     top = now & _STAMP_TOP
     if not top:
         return stamp

@@ -1,6 +1,8 @@
-"""Names of the kernel's functions by their addresses (``/proc/kallsyms``), for root's process alone: what leaves it are
-names. The kernel hides the addresses where ``kernel.kptr_restrict`` says so
-(Documentation/admin-guide/sysctl/kernel.rst)."""
+"""Look up names of the kernel's functions by address (``/proc/kallsyms``).
+
+This is for root's process alone: only names leave it. The kernel hides the addresses where ``kernel.kptr_restrict``
+says so (Documentation/admin-guide/sysctl/kernel.rst).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,14 @@ _FUNCTIONS = ("T", "t", "W", "w")
 
 
 class Symbols:
-    """The table, sorted once and taken apart only where something is looked up: it has over a hundred thousand lines.
-    ``reason``: why it has no names, "" where it has."""
+    """Hold the table of symbols.
+
+    It is sorted once and parsed only for a lookup, because it has over a hundred thousand lines. ``reason``: why it has
+    no names, "" where it has.
+    """
 
     def __init__(self, text: str | None, why: str = "") -> None:
-        """``text``: the file's contents, lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one width."""
+        """Take ``text``, the file's contents: lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one width."""
         lines = (text or "").splitlines()
         self._width = width = len(lines[0].partition(" ")[0]) if lines else 0
         lines = [line for line in lines if line[width : width + 1] == " "]
@@ -35,14 +40,14 @@ class Symbols:
             self._lines = []
 
     def name(self, address: int) -> str:
-        """The function that holds ``address``; "?" where none is known, "" for 0."""
+        """Return the function that holds ``address``; "?" where none is known, "" for 0."""
         name = self._known.get(address)
         if name is None:
             name = self._known[address] = self._find(address)[0] if address else ""
         return name
 
     def name_and_offset(self, address: int) -> str:
-        """The same with the place in it, ``do_syscall_64+0x82``."""
+        """Return the same with the offset in it, ``do_syscall_64+0x82``."""
         name, offset = self._find(address)
         return name if name == UNKNOWN else f"{name}+{offset:#x}"
 
@@ -50,7 +55,7 @@ class Symbols:
         width = self._width
         after = bisect_right(self._lines, f"{address:0{width}x}", key=lambda line: line[:width])
         if not 0 < after < len(self._lines):
-            return UNKNOWN, 0  # before the first symbol, or beyond the last, of which nobody says how long it is
+            return UNKNOWN, 0  # before the first symbol, or beyond the last, whose length is unknown
         start = self._lines[after - 1][:width]
         first = bisect_left(self._lines, start, key=lambda line: line[:width])
         for line in self._lines[first:after]:
@@ -64,7 +69,9 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """The kernel's table as this process may see it. Not called read_…: a recording of a host has no kernel addresses
-    (``everything``)."""
+    """Return the kernel's table as this process may see it.
+
+    It is not called read_…, because a recording of a host has no kernel addresses (``all_readers``).
+    """
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)

@@ -1,5 +1,7 @@
-"""Whether the kernel is being traced or sampled (Documentation/trace/ftrace.rst,
-Documentation/admin-guide/sysctl/kernel.rst: perf_event_*)."""
+"""Read if the kernel is being traced or sampled.
+
+Sources: Documentation/trace/ftrace.rst, Documentation/admin-guide/sysctl/kernel.rst (perf_event_*).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,11 @@ _PERF = {
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """``tracer``: ``nop`` where none is chosen. ``on``: whether the buffer takes events (it does by default).
-    ``events``: whether any trace event is enabled. Tracefs is for root alone: None and ``reasons`` then."""
+    """Hold the state of tracing.
+
+    ``tracer``: ``nop`` where none is chosen. ``on``: True if the buffer takes events (it does by default). ``events``:
+    True if any trace event is enabled. Tracefs is for root alone: otherwise None, with ``reasons``.
+    """
 
     folder: str
     tracer: str | None
@@ -32,7 +37,7 @@ class Tracing:
 
     @property
     def active(self) -> bool | None:
-        """Whether tracing costs time now; None where it cannot be told."""
+        """Return True if tracing costs time now; None where unknown."""
         if self.tracer is None or self.on is None:
             return None
         return self.on and (self.tracer != "nop" or bool(self.events))
@@ -56,6 +61,6 @@ def read_tracing(root: HostRoot) -> Tracing:
 
 
 def _events(fields: Fields) -> bool | None:
-    """0 none, 1 all, X some (with ``?`` where there are none to enable)."""
+    """Return True if any event is enabled; the file says 0 for none, 1 for all, X for some, ? if there are none."""
     text = fields.text("events")
     return None if text is None else {"0": False, "?": False, "1": True, "X": True}.get(text)

@@ -1,6 +1,6 @@
-"""Kinds for control groups: a group that is there or not, a controller that is handed down, a partition, and the masks
-of workqueues that isolated partitions narrow.
+"""Define the kinds for control groups: groups, the cpuset controller, partitions, and workqueue masks.
 
+Isolated partitions narrow the masks of workqueues, so those are here too. Sources:
 Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst,
 Documentation/core-api/workqueue.rst.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
 
 OWN = "jitter-workshop"
-"""What the names of our own groups begin with."""
+"""Prefix of the names of our own groups."""
 ABSENT = "absent"
 PRESENT = "present"
 CONTROLLER = "cpuset"
@@ -31,7 +31,7 @@ _LIST_BYTES = 16 << 20
 
 
 class CgroupFolder(Kind):
-    """A version 2 group: ``absent`` or ``present``. Removing it moves the tasks that are in it to its parent first."""
+    """Handle a version 2 group: ``absent`` or ``present``. Removing it first moves its tasks to its parent."""
 
     name = "cgroup"
     members = "cgroup.procs"
@@ -57,8 +57,10 @@ class CgroupFolder(Kind):
 
 
 class GroupCpus(CpuList):
-    """``cpuset.cpus`` of an own version 2 group. The kernel takes no empty list while tasks are inside (ENOSPC), so
-    they go to the parent first."""
+    """Handle ``cpuset.cpus`` of our own version 2 group.
+
+    The kernel takes no empty list while tasks are inside (ENOSPC), so they are moved to the parent first.
+    """
 
     name = "cgroup-cpus"
 
@@ -70,8 +72,10 @@ class GroupCpus(CpuList):
 
 
 def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
-    """Move all tasks of a group to its parent, then do what asks for an empty group. Tasks that fork meanwhile are met
-    in the next round. Raises OSError (EBUSY) where they keep coming."""
+    """Move all tasks of a group to its parent, then call ``then``, which needs an empty group.
+
+    Tasks that fork meanwhile are moved in the next round. Raise OSError (EBUSY) where tasks keep coming.
+    """
     parent = folder.rpartition("/")[0]
     for _ in range(_EMPTYING_ROUNDS):
         for member in (writer.reader.text(f"{folder}/{members}", _LIST_BYTES) or "").split():
@@ -88,8 +92,11 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
 
 
 class CpusetFolder(CgroupFolder):
-    """A version 1 set with what it needs before it takes a task: ``absent`` or ``cpus 0-2 mems 0``, one Change, because
-    neither list can be emptied again while tasks are inside."""
+    """Handle a version 1 set together with the lists that it needs before it takes a task.
+
+    The value is ``absent`` or ``cpus 0-2 mems 0``. It is one Change, because neither list can be emptied again while
+    tasks are inside.
+    """
 
     name = "cpuset"
     members = "tasks"
@@ -119,7 +126,7 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """A version 1 set loses a CPU that leaves. A set of our own is ours whatever its lists say by now."""
+        """Return True where only CPUs that left are missing; a set of our own is ours whatever its lists say now."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:
@@ -138,12 +145,12 @@ class CpusetFolder(CgroupFolder):
 
 
 def cpuset_text(cpus: str, mems: str) -> str:
-    """``cpus 0-2 mems 0``; ``none`` stands for an empty list."""
+    """Return ``cpus 0-2 mems 0``; ``none`` stands for an empty list."""
     return f"cpus {cpus or 'none'} mems {mems or 'none'}"
 
 
 def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
-    """CPUs and memory nodes, None for ``absent``. Raises ValueError for anything else."""
+    """Return CPUs and memory nodes, None for ``absent``. Raise ValueError for anything else."""
     if text == ABSENT:
         return None
     words = text.split(" ")
@@ -154,8 +161,10 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
 
 
 class Controllers(Kind):
-    """Whether ``cgroup.subtree_control`` hands the cpuset controller down: ``cpuset`` or nothing. Other controllers in
-    the file are somebody else's and not looked at."""
+    """Handle the cpuset controller in ``cgroup.subtree_control``: ``cpuset`` if it is handed down, else "".
+
+    Other controllers in the file belong to other programs and are ignored.
+    """
 
     name = "controllers"
 
@@ -170,11 +179,11 @@ class Controllers(Kind):
             raise OSError(errno.EINVAL, "only the cpuset controller is switched")
         user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
         if user:
-            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own by now, and would lose them")
+            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own now, and would lose them")
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
     def _user(self, root: HostRoot, top: str) -> str:
-        """A group of somebody else's that the controller does something for, "" for none."""
+        """Return a group of another program for which the controller has an effect; "" for none."""
         for name in root.folders(top):
             cpus = root.text(f"{top}/{name}/cpuset.cpus")
             kind = (root.text(f"{top}/{name}/cpuset.cpus.partition") or "member").split(" ")[0]
@@ -184,8 +193,11 @@ class Controllers(Kind):
 
 
 class Partition(Kind):
-    """``cpuset.cpus.partition``. The kernel takes a wish that it cannot fulfil and then says so in the same file: that
-    counts as refused, with its reason."""
+    """Handle ``cpuset.cpus.partition``.
+
+    The kernel accepts a request that it cannot fulfil, and then reports that in the same file. Such a write counts as
+    refused, with the kernel's reason.
+    """
 
     name = "partition"
 
@@ -198,15 +210,18 @@ class Partition(Kind):
             raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
         if not state.valid:
             reason = printable(state.reason) or "it gives no reason"
-            raise OSError(errno.EBUSY, f"the kernel keeps no such partition: {reason}")
+            raise OSError(errno.EBUSY, f"the kernel does not keep this partition: {reason}")
 
     def halfway(self, found: str, after: str) -> bool:
         return found.startswith(f"{after} invalid")
 
 
 class WorkqueueMask(CpuMask):
-    """The limit of all unbound workqueues. Kernels from 6.7 take isolated partitions out of what ``cpumask`` shows, so
-    there the wish is read, which is what a write sets."""
+    """Handle the limit of all unbound workqueues.
+
+    Kernels from 6.7 subtract isolated partitions from the shown ``cpumask``. There the requested mask is read, because
+    a write sets that one.
+    """
 
     name = "workqueue-mask"
 

@@ -1,4 +1,4 @@
-"""Kinds of settings of CPUs that are no plain file: a CPU taken offline and back, a state's own bit, a held device."""
+"""Define the kinds for CPU settings that are no plain file: an offline cycle, an idle state's bit, a held device."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NOT_HELD = "not held"
 
 
 class CpuCycle(Kind):
-    """A CPU that is taken offline and brought back (``cpuN/online``; Documentation/core-api/cpu_hotplug.rst).
+    """Handle a CPU that is taken offline and brought back (``cpuN/online``; Documentation/core-api/cpu_hotplug.rst).
 
-    What that did to the CPU cannot be read off the host, so this process remembers it: ``read`` says CYCLED of a CPU
-    that is online and was cycled here, and what the file says of all others. Undoing is writing ``1``. An offline CPU
-    is what only our own interrupted cycle leaves.
+    The host does not show that a CPU was cycled, so this process remembers it. ``read`` returns CYCLED for an online
+    CPU that was cycled here, and the file's value for all others. Undoing is writing ``1``. Only our own interrupted
+    cycle leaves a CPU offline.
     """
 
     name = "cpu-cycle"
@@ -56,8 +56,11 @@ class CpuCycle(Kind):
 
 
 class IdleDisable(Number):
-    """``cpuidle/stateM/disable``: older kernels show bit 1 too, which says that the driver left the state off; only
-    bit 0 is a user's (Documentation/admin-guide/pm/cpuidle.rst)."""
+    """Handle ``cpuidle/stateM/disable``.
+
+    Older kernels also show bit 1, which means that the driver left the state off; only bit 0 is the user's
+    (Documentation/admin-guide/pm/cpuidle.rst).
+    """
 
     name = "idle-disable"
 
@@ -70,8 +73,10 @@ class IdleDisable(Number):
 
 
 class FrequencyLimit(Number):
-    """``policyN/scaling_min_freq``: the write hands a request to a worker of the kernel, and the file tells the
-    limit in force (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c). ``write`` waits.
+    """Handle ``policyN/scaling_min_freq``; ``write`` waits until the limit is in force.
+
+    The write hands a request to a kernel worker, and the file shows the limit in force (``freq_qos_update_request``,
+    ``handle_update`` in drivers/cpufreq/cpufreq.c).
     """
 
     name = "frequency-limit"
@@ -86,17 +91,19 @@ class FrequencyLimit(Number):
                 return
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        # An earlier request may only now be taken up: asked for again, the last word counts.
+        # An earlier request may still be pending: write again, because the last request counts.
         self.write(writer, path, value)
 
 
 NO_LIMIT_US = 2_000_000_000
-"""What the device says while nobody asks for anything (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
+"""Value of the device while no process asks for a limit (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
 
 
 class IrqAcross(CpuList):
-    """An interrupt's affinity that its driver sets anew whenever a CPU comes or goes: noted before that, and therefore
-    given back after it."""
+    """Handle an interrupt's affinity that its driver resets whenever a CPU comes or goes.
+
+    It is noted before CPUs switch, and therefore given back after that.
+    """
 
     name = "irq-across"
     always = True
@@ -106,7 +113,7 @@ class IrqAcross(CpuList):
 
 
 class MaskAcross(CpuMask):
-    """A mask that a driver sets anew whenever a CPU comes or goes (see IrqAcross)."""
+    """Handle a mask that a driver resets whenever a CPU comes or goes (see IrqAcross)."""
 
     name = "mask-across"
     always = True
@@ -116,11 +123,11 @@ class MaskAcross(CpuMask):
 
 
 class GovernorThread(Kind):
-    """``bound`` or ``opened``: the thread of the governor schedutil of ``sugov(policyN)``.
+    """Handle the schedutil governor's thread of ``sugov(policyN)``: ``bound`` or ``opened``.
 
-    The kernel binds it to its policy's CPUs and lets nobody bind it again; before 6.2 it opens it when a partition
-    comes or goes. A new thread is bound: the policy takes another governor for a moment, and then schedutil again
-    (kernel/sched/cpufreq_schedutil.c).
+    The kernel binds the thread to its policy's CPUs and does not let it be bound again. Before 6.2 the kernel opens its
+    affinity when a partition comes or goes. Only a new thread is bound again: so the policy takes another governor for
+    a moment, then schedutil again (kernel/sched/cpufreq_schedutil.c).
     """
 
     name = "governor-thread"
@@ -145,12 +152,12 @@ class GovernorThread(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         file = f"{policy_folder(path)}/scaling_governor"
         if value != BOUND:
-            raise OSError(errno.EINVAL, "a governor's thread is only bound")
+            raise OSError(errno.EINVAL, "a governor's thread can only be bound")
         if writer.reader.text(file) == SCHEDUTIL:
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
             if other is None:
-                raise OSError(errno.ENOTSUP, "the policy has no other governor to take meanwhile")
+                raise OSError(errno.ENOTSUP, "the policy offers no other governor to switch to for a moment")
             writer.write(file, other)
         writer.write(file, SCHEDUTIL)
 
@@ -171,16 +178,17 @@ def governor_threads(root: HostRoot) -> list[str]:
 
 
 def policy_folder(path: str) -> str:
-    """The folder of the policy that ``sugov(policyN)`` names."""
+    """Return the folder of the policy that ``sugov(policyN)`` names."""
     return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"
 
 
 class Held(Kind):
-    """A latency limit that stands as long as a process holds the device open
-    (Documentation/power/pm_qos_interface.rst). ``read`` tells what *this* process holds: any other holder's limit ends
-    by itself when that process does, so there is never anything to undo for it.
+    """Handle a latency limit that lasts as long as a process holds the device open.
 
-    Nothing is held on a made host.
+    Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. Any other
+    holder's limit ends when that process does, so there is nothing to undo for it.
+
+    Nothing is held on a test tree or a recorded host.
     """
 
     name = "held"
@@ -198,7 +206,7 @@ class Held(Kind):
         return one == two if one is not None and two is not None else a == b
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
-        """A number of µs takes hold, or takes the place of what is held; NOT_HELD lets go."""
+        """Hold a limit in µs, in place of the one held before; NOT_HELD releases it."""
         held = self._held.get(path)
         if value == NOT_HELD:
             if held is not None:
@@ -209,7 +217,7 @@ class Held(Kind):
         if limit is None or not 0 <= limit < 1 << 31:
             raise OSError(errno.EINVAL, "not a latency in microseconds")
         if not writer.real:
-            raise OSError(errno.ENODEV, "a made host has no device to hold")
+            raise OSError(errno.ENODEV, "a recorded host has no device to hold")
         file = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY) if held is None else held[0]
         try:
             os.write(file, limit.to_bytes(4, sys.byteorder, signed=True))
@@ -224,8 +232,10 @@ class Held(Kind):
 
 
 def effective_limit(path: str) -> int | None:
-    """The limit in µs that all holders together set, NO_LIMIT_US where there is none; None where it cannot be read
-    (only root may). Opening the device asks for nothing until something is written."""
+    """Return the limit in µs that all holders together set, NO_LIMIT_US where there is none.
+
+    Return None where it cannot be read (only root may). Opening the device requests nothing until something is written.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

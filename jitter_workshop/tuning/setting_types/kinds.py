@@ -1,7 +1,7 @@
-"""How a setting is read, compared and written: one Kind for each form that the kernel gives its files.
+"""Define how a setting is read, compared and written: one Kind for each format of the kernel's files.
 
-A Change names its kind. Values are compared as what they mean, not as text: ``3`` and ``00000003`` are one mask,
-``0-1`` and ``0,1`` one list. Undoing a Change is writing its ``before``.
+A Change names its kind. Values are compared by meaning, not as text: ``3`` and ``00000003`` are the same mask, ``0-1``
+and ``0,1`` the same list. Undoing a Change is writing its ``before``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Kind:
-    """A plain value in a file; the base of the other kinds.
+    """Handle a plain value in a file; the base of the other kinds.
 
-    ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
+    ``survives_boot``: the written value is still there after a reboot (files, boot parameters); all others are void
     then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
     would change nothing, because another write of the same plan displaces it and its ``before`` has to be known.
-    ``self_moving``: the kernel changes it by itself at any time, so no other value is somebody's.
-    ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
-    ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
+    ``self_moving``: the kernel changes it by itself at any time, so another value does not mean that somebody changed
+    it. ``fleeting``: only the process that wrote it can tell if it still stands, so other processes report no drift.
+    ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no error.
     """
 
     name = "value"
@@ -38,51 +38,56 @@ class Kind:
     effect_after_boot = False
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        """What stands there now, in the form of ``before`` and ``after``; None with the reason where it cannot be
+        """Return the current value, in the form of ``before`` and ``after``; None with a reason if it cannot be
         read."""
         return root.reading(path)
 
     def same(self, a: str, b: str) -> bool:
-        """Whether two values mean the same."""
+        """Return True if two values mean the same."""
         return a.split() == b.split()
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make it ``value``. Raises OSError as the kernel gives it."""
+        """Set the value. Raise OSError as the kernel gives it."""
         writer.write(path, value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Tell whether the kernel itself may have made the setting ``found``, from one of the values ``known``, when
-        CPUs or sets that we switched came or went."""
+        """Return True if the kernel itself may have made the setting ``found`` from one of the values ``known``.
+
+        It may do so when CPUs or sets that we switched came or went.
+        """
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        """Say what has to happen before the host can keep ``value``, "" where nothing is known to be in the way."""
+        """Return the event that the host needs before it can keep ``value``; "" where no obstacle is known."""
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Where ``value`` stands (again) after a write that may have been cut short, or may not have reached the disk:
-        see that nothing of that write is still to come or left beside it, and that what stands there lasts. Raises
-        OSError."""
+        """Make ``value`` last after a write that may have been cut short, or may not have reached the disk.
+
+        ``value`` is in place (again). Ensure that nothing of that write is still to come or left beside it. Raise
+        OSError where that fails.
+        """
 
     def halfway(self, found: str, after: str) -> bool:
-        """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
+        """Return True if only our own interrupted write of ``after`` leaves ``found`` behind."""
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Whether ``found`` is what only our own interrupted write of one of these over the other leaves behind."""
+        """Return True if only our own interrupted write of one of these values over the other leaves ``found``
+        behind."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        """Of what takes effect after a boot: whether the running kernel still has it; most of it lasts."""
+        """Return True if the running kernel still has ``value``, for a kind that takes effect after a boot; most do."""
         return True
 
     def exists(self, root: HostRoot, path: str) -> bool:
-        """Whether what the path names is still there: a task that ended, a device that left need no undoing."""
+        """Return True if the path's object still exists: a task that ended, or a device that left, needs no undoing."""
         return root.reading(path).reason != "no such file"
 
 
 class Number(Kind):
-    """A whole decimal number."""
+    """Handle a whole decimal number."""
 
     name = "number"
 
@@ -92,7 +97,7 @@ class Number(Kind):
 
 
 class Choice(Kind):
-    """``always [madvise] never``: read as the bracketed word, written as a word."""
+    """Handle a choice such as ``always [madvise] never``: read the bracketed word, write a word."""
 
     name = "choice"
 
@@ -105,7 +110,7 @@ class Choice(Kind):
 
 
 class CpuList(Kind):
-    """A CPU list, compared as a set."""
+    """Handle a CPU list, compared as a set."""
 
     name = "cpu-list"
 
@@ -116,7 +121,10 @@ class CpuList(Kind):
             return super().same(a, b)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """A list loses the CPU that leaves; an interrupt is opened to every online CPU when its last one leaves."""
+        """Return True if ``found`` lost only CPUs that left, or is an interrupt opened after its last CPU left.
+
+        The kernel then opens the interrupt to every online CPU.
+        """
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
         if not switched.cpus:
@@ -130,7 +138,7 @@ class CpuList(Kind):
 
 
 class CpuMask(Kind):
-    """A hex mask, compared as a set."""
+    """Handle a hex mask, compared as a set."""
 
     name = "cpu-mask"
 
@@ -141,7 +149,7 @@ class CpuMask(Kind):
             return super().same(a, b)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """A mask loses the CPU that leaves."""
+        """Return True if ``found`` lost only CPUs that left."""
         try:
             now, values = CpuSet.parse_mask(found), [CpuSet.parse_mask(text) for text in known]
         except ValueError:
@@ -150,7 +158,7 @@ class CpuMask(Kind):
 
 
 def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
-    """Name the CPUs of these lists that are there and offline, "" for none."""
+    """Return the CPUs of these lists that are present and offline, in words; "" for none."""
     from jitter_workshop.host.cpu.topology import CPU_DIR
 
     wanted = CpuSet.of(cpu for cpus in lists for cpu in cpus)
@@ -160,7 +168,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
 
 
 def _lists(texts: Collection[str]) -> set[CpuSet]:
-    """The CPU lists among these texts."""
+    """Return the CPU lists among these texts."""
     found = set()
     for text in texts:
         with contextlib.suppress(ValueError):
@@ -169,7 +177,7 @@ def _lists(texts: Collection[str]) -> set[CpuSet]:
 
 
 def chosen_word(text: str) -> str | None:
-    """The word in brackets of a sysfs choice, None where there is none."""
+    """Return the word in brackets of a sysfs choice; None where there is none."""
     for word in text.split():
         if len(word) > 2 and word.startswith("[") and word.endswith("]"):
             return word[1:-1]
@@ -178,13 +186,13 @@ def chosen_word(text: str) -> str | None:
 
 _PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())
 _FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
-"""Modules whose ``KINDS`` are added; loaded when a kind is asked for that is not among the plain ones."""
+"""Modules whose ``KINDS`` are added; loaded when a kind is requested that is not a plain one."""
 
 _known: dict[str, Kind] = {kind.name: kind for kind in _PLAIN}
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of this name. Raises ValueError for a name that no kind has (a damaged or newer journal)."""
+    """Return the kind of this name. Raise ValueError for an unknown name (a damaged or newer journal)."""
     if name not in _known:
         from importlib import import_module
 

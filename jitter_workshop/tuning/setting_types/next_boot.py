@@ -1,6 +1,7 @@
-"""Kinds of what makes up a menu entry for one boot: the entry, its parameters, and that GRUB boots it next.
+"""Define the kinds of a menu entry for one boot: the entry, its parameters, and GRUB's choice of it.
 
-All three name their file first, ``/boot/grub/custom.cfg(nohz_full)``: what of the file is meant stands in parentheses.
+The path of each begins with its file, as in ``/boot/grub/custom.cfg(nohz_full)``; the part of the file stands in
+parentheses.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ class _OneBoot(Kind):
 
 
 class GrubEntry(_OneBoot):
-    """Our entry in ``custom.cfg``: the value says of which entry it is a copy, "" where there is no such file. Written
-    only where there is none, and removed only once it holds no parameters any more."""
+    """Handle our entry in ``custom.cfg``: the value names the entry that it copies, "" where there is no such file.
+
+    It is written only where there is none, and removed only once it holds no parameters any more.
+    """
 
     name = "grub-entry"
 
@@ -58,13 +61,16 @@ class GrubEntry(_OneBoot):
         if offer.entry is None:
             raise OSError(errno.EINVAL, offer.reason)
         if own is not None or offer.entry.summary != value:
-            raise OSError(errno.EEXIST, "GRUB's default entry is another one by now, or ours is there already")
+            raise OSError(errno.EEXIST, "GRUB's default entry has changed, or our entry is there already")
         writer.replace_file(path, render(offer.entry, (), value))
 
 
 class GrubOnce(_OneBoot):
-    """Kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``: "" where it has none of
-    these. In effect where the running kernel has them: whether it was that boot."""
+    """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
+
+    The value is "" where it has none of these. It is in effect if the running kernel has them, that is, in that one
+    boot.
+    """
 
     name = "grub-once"
 
@@ -92,8 +98,10 @@ class GrubOnce(_OneBoot):
 
 
 class GrubNext(_OneBoot):
-    """``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where nothing is chosen. GRUB
-    itself forgets it, so that nobody drifted where it is gone."""
+    """Handle ``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where none is chosen.
+
+    GRUB itself clears it, so a missing value is no drift.
+    """
 
     name = "grub-next"
     fleeting = True
@@ -110,11 +118,11 @@ class GrubNext(_OneBoot):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         file = file_of(path)
         if value not in ("", ENTRY_ID):
-            raise OSError(errno.EINVAL, "only our own entry is chosen")
+            raise OSError(errno.EINVAL, "only our own entry can be chosen")
         if value:
             own = _own_or_refuse(writer, f"{file.rpartition('/')[0]}/custom.cfg")
             if own is None or not own.added:
-                # GRUB would boot its first entry instead, which need not be the default.
+                # GRUB would boot its first entry instead, which may not be the default.
                 raise OSError(errno.ENOENT, "our entry is not there")
         block = writer.reader.raw(file, 65_536)
         try:
@@ -126,17 +134,17 @@ class GrubNext(_OneBoot):
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """A block is written in one go; nothing is left beside it."""
+        """Do nothing: a block is written in one go, and leaves no other files."""
         writer.sync_file(file_of(path))
 
 
 def file_of(path: str) -> str:
-    """``/boot/grub/custom.cfg`` of ``/boot/grub/custom.cfg(nohz_full)``."""
+    """Return ``/boot/grub/custom.cfg`` for ``/boot/grub/custom.cfg(nohz_full)``."""
     return path.partition("(")[0]
 
 
 def _chosen(root: HostRoot, path: str) -> str:
-    """What is to be said of an entry that stays, where GRUB does not boot it next any more."""
+    """Return a note for an entry that stays although GRUB no longer boots it next; else ""."""
     try:
         chosen = next_entry(root, file_of(path).rpartition("/")[0]) == ENTRY_ID
     except NotUnderstood:

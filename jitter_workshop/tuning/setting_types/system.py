@@ -1,4 +1,4 @@
-"""Kinds of settings of the whole system: switches that hang together, systemd units, boot parameters."""
+"""Define the kinds for settings of the whole system: linked switches, systemd units, boot parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 
 
 class Preempt(Kind):
-    """``none voluntary (full)``: read as the word in parentheses, written as a word."""
+    """Handle ``none voluntary (full)``: read the word in parentheses, write a word."""
 
     name = "preempt"
 
@@ -37,11 +37,11 @@ class Preempt(Kind):
 
 
 class WatchdogSwitches(Kind):
-    """``soft=1 nmi=0``: both lockup detectors, by ``kernel.watchdog`` and the two switches beside it.
+    """Handle both lockup detectors as ``soft=1 nmi=0``: ``kernel.watchdog`` and the two switches beside it.
 
-    They are one setting, because on kernels before 6.13 reading one of the three while all is off makes the kernel
-    forget what ``kernel.watchdog`` = 1 shall bring back (``proc_watchdog_common``): all three are written in one go,
-    with no reading in between.
+    They are one setting. On kernels before 6.13, reading one of the three while all are off makes the kernel forget
+    which detectors ``kernel.watchdog`` = 1 has to bring back (``proc_watchdog_common``). So all three are written in
+    one go, with no reading in between.
     """
 
     name = "watchdog"
@@ -57,15 +57,17 @@ class WatchdogSwitches(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         soft, nmi = "soft=1" in value.split(), "nmi=1" in value.split()
         for name, on in (("soft_watchdog", soft), ("nmi_watchdog", nmi)):
-            # A kernel that has no such detector refuses even to be told that it shall stay off.
+            # A kernel without this detector refuses even a write that keeps it off.
             with contextlib.nullcontext() if on else contextlib.suppress(OSError):
                 writer.write(f"{_KERNEL}/{name}", str(int(on)))
         writer.write(path, str(int(soft or nmi)))
 
 
 class DirtyLimit(Kind):
-    """``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes`` (or the background pair), of which the
-    kernel keeps one and sets the other to 0. The path is the ratio's; 0 bytes cannot be written."""
+    """Handle ``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes``, or the background pair.
+
+    Of each pair the kernel keeps one and sets the other to 0. The path is the ratio's; 0 bytes cannot be written.
+    """
 
     name = "dirty-limit"
 
@@ -84,8 +86,11 @@ class DirtyLimit(Kind):
 
 
 class Unit(Kind):
-    """``active`` or ``inactive``: a systemd unit, ``systemd(NAME.service)``. Read by the links that systemd keeps for
-    what is active, written by systemctl. Whether it is enabled at boot is not touched."""
+    """Handle a systemd unit, ``systemd(NAME.service)``: ``active`` or ``inactive``.
+
+    It is read by the links that systemd keeps for active units, and written by systemctl. Its enabled state at boot
+    stays unchanged.
+    """
 
     name = "unit"
 
@@ -105,7 +110,7 @@ class Unit(Kind):
 
 
 class Folder(Kind):
-    """``present`` or ``absent``: a folder of settings files. Only an empty one can be made absent again."""
+    """Handle a folder of settings files: ``present`` or ``absent``. Only an empty one can be made absent again."""
 
     name = "folder"
     survives_boot = True
@@ -130,9 +135,11 @@ class Folder(Kind):
 
 
 class GrubDropIn(Kind):
-    """Kernel parameters in a file of our own under /etc/default/grub.d, which GRUB's settings read after their own
-    (Debian and its family): the value is the parameters, "" where there is no such file. The file appends to what
-    GRUB_CMDLINE_LINUX holds, so nothing of the host's is replaced."""
+    """Handle kernel parameters in our own file under /etc/default/grub.d (Debian and its family).
+
+    GRUB reads this folder after its own settings. The value is the parameters, "" where there is no such file. The file
+    appends to GRUB_CMDLINE_LINUX, so none of the host's parameters is replaced.
+    """
 
     name = "grub"
     survives_boot = True
@@ -148,7 +155,7 @@ class GrubDropIn(Kind):
         writer.replace_file(path, drop_in(value) if value else None)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        with contextlib.suppress(FileNotFoundError):  # the folder has gone again, with all that was in it
+        with contextlib.suppress(FileNotFoundError):  # the folder is gone, with everything in it
             writer.remove_unfinished(path)
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
@@ -159,11 +166,13 @@ class GrubDropIn(Kind):
 
 
 class Grubby(Kind):
-    """Kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)`` for some that go
-    together; the value is the parameters, "" where no entry has them. Where the entries differ it says what they have,
-    with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with the new
-    one. Newer versions of it change GRUB's settings first, from which entries of new kernels are made: these count
-    where they give something."""
+    """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
+
+    Names in one path go together. The value is the parameters, "" where no entry has them. Where the entries differ,
+    ``read`` returns the values of all, with a reason: grubby writes one entry after the other, so a cut leaves some
+    with the old value and some with the new one. Newer versions of grubby change GRUB's settings first, from which
+    entries of new kernels are made; these count where they contain such a parameter.
+    """
 
     name = "grubby"
     survives_boot = True
@@ -180,9 +189,9 @@ class Grubby(Kind):
         told = {text for text in found if text is not None}
         settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
         if (there := of_names(settings, names)) and there not in told:
-            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in it")
+            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in this")
         if len(told) > 1:
-            return TextReading(_differing(told), "the boot entries differ in it")
+            return TextReading(_differing(told), "the boot entries differ in this")
         return TextReading(told.pop())
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
@@ -210,7 +219,7 @@ class Grubby(Kind):
 
 
 def drop_in(parameters: str) -> str:
-    """The text of a drop-in file. Raises OSError (EINVAL) for what is no plain list of parameters."""
+    """Return the text of a drop-in file. Raise OSError (EINVAL) for anything but a plain list of parameters."""
     return (
         "# Written by jitter-workshop, whose restore removes it and runs update-grub.\n"
         f'{_APPEND}{checked_parameters(parameters)}"\n'
@@ -218,7 +227,7 @@ def drop_in(parameters: str) -> str:
 
 
 def parse_drop_in(text: str) -> str:
-    """The parameters of a drop-in as ``drop_in`` writes it; anything else as text that is no parameter of ours."""
+    """Return the parameters of a drop-in that ``drop_in`` wrote; for any other file, text that is never a parameter."""
     lines = [line.strip() for line in text.split("\n")]
     told = [line for line in lines if line and not line.startswith("#")]
     if len(told) == 1 and told[0].startswith(_APPEND) and told[0].endswith('"'):
@@ -229,7 +238,8 @@ def parse_drop_in(text: str) -> str:
 
 
 def checked_parameters(text: str) -> str:
-    """``text`` if it holds only parameters in characters that mean nothing to a shell or to GRUB. Raises OSError."""
+    """Return ``text`` if its parameters hold only characters without meaning to a shell or to GRUB. Else raise
+    OSError."""
     words = text.split(" ")
     if not all(word and _PARAMETER.issuperset(word) and word[0] not in "-=" for word in words) or len(text) > 1_024:
         raise OSError(errno.EINVAL, "not plain kernel parameters")
@@ -237,7 +247,7 @@ def checked_parameters(text: str) -> str:
 
 
 def unit_name(path: str) -> str:
-    """``tuned.service`` of ``systemd(tuned.service)``. Raises OSError (EINVAL) for anything else."""
+    """Return ``tuned.service`` for ``systemd(tuned.service)``. Raise OSError (EINVAL) for anything else."""
     name = path.removeprefix("systemd(").removesuffix(")")
     if path != f"systemd({name})" or not name or not _UNIT.issuperset(name) or name.startswith("-"):
         raise OSError(errno.EINVAL, "not the name of a unit")
@@ -245,7 +255,7 @@ def unit_name(path: str) -> str:
 
 
 def parameter_names(path: str) -> list[str]:
-    """``a`` and ``b`` of ``grubby(a+b)``. Raises OSError (EINVAL) for anything else."""
+    """Return ``a`` and ``b`` for ``grubby(a+b)``. Raise OSError (EINVAL) for anything else."""
     inner = path.removeprefix("grubby(").removesuffix(")")
     names = inner.split("+")
     if path != f"grubby({inner})" or not all(n and _PARAMETER.issuperset(n) and n[0] not in "-=" for n in names):
@@ -254,12 +264,12 @@ def parameter_names(path: str) -> list[str]:
 
 
 def runs_with(root: HostRoot, parameters: str) -> bool:
-    """Whether the running kernel was started with all of these parameters."""
+    """Return True if the running kernel was started with all of these parameters."""
     return bool(parameters) and set(parse_command_line(parameters)) <= set(read_command_line(root).parameters)
 
 
 def of_names(line: str, names: list[str]) -> str:
-    """The words of a command line that are parameters of these names."""
+    """Return the words of a command line that are parameters of these names."""
     return " ".join(word for word in split_words(line) if word.partition("=")[0] in names)
 
 
@@ -268,7 +278,7 @@ def _differing(texts: set[str]) -> str:
 
 
 def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None:
-    """Those parameters of a boot entry that have one of ``names``; None where it cannot be read."""
+    """Return the parameters of a boot entry that have one of ``names``; None where it cannot be read."""
     text = root.text(path, 65_536)
     if text is None:
         return None

@@ -1,5 +1,8 @@
-"""Kinds for what belongs to one task. A task is named by its number and its start time (field 22 of ``stat``, clock
-ticks since boot), so that a number that was given away again is never touched (proc_pid_stat(5))."""
+"""Define the kinds for settings of one task.
+
+A task is named by its number and its start time (field 22 of ``stat``, clock ticks since boot). So a number that the
+kernel has used again is never touched (proc_pid_stat(5)).
+"""
 
 from __future__ import annotations
 
@@ -19,33 +22,35 @@ if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
 
 GONE = "no such file"
-"""The reason that stands for what is not there any more (as ``HostRoot`` says it)."""
+"""Reason for a setting that no longer exists (as ``HostRoot`` gives it)."""
 
 NODE_THREADS = ("kswapd", "kcompactd")
-"""Kernel threads that the kernel binds to their memory node's CPUs, again whenever one of these returns."""
+"""Kernel threads that the kernel binds to their memory node's CPUs, once more whenever one of these returns."""
 
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
 
 
 def affinity_call(tid: int, start_ticks: int) -> str:
-    """The ``path`` of a task's affinity."""
+    """Return the ``path`` of a task's affinity."""
     return f"sched_setaffinity({tid}@{start_ticks})"
 
 
 def remembers_wishes(release: str) -> bool:
-    """Whether a kernel of this release keeps the mask that a user asked for beside the one in force: from 6.2 on
-    (``user_cpus_ptr``, kernel/sched/core.c)."""
+    """Return True if a kernel of this release keeps the mask that a user requested beside the one in force.
+
+    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c).
+    """
     return version_of(release) >= (6, 2)
 
 
 def cgroup_call(tid: int, start_ticks: int) -> str:
-    """The ``path`` of a task's place among the version 1 cpusets."""
+    """Return the ``path`` of a task's place among the version 1 cpusets."""
     return f"cgroup({tid}@{start_ticks})"
 
 
 def parse_call(path: str, call: str) -> tuple[int, int]:
-    """Number and start time of ``CALL(TID@START)``. Raises ValueError for anything else."""
+    """Return number and start time of ``CALL(TID@START)``. Raise ValueError for anything else."""
     inside = path.removeprefix(f"{call}(").removesuffix(")")
     tid, at, start = inside.partition("@")
     if path != f"{call}({inside})" or not at or not all(_is_number(word) for word in (tid, start)) or int(tid) < 1:
@@ -54,14 +59,17 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
 
 
 def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
-    """Whether the task of this number is still the one that began then. One that has ended, and that nobody has asked
-    for, is none: the kernel takes writes for it and does nothing."""
+    """Return True if the task of this number is still the one that began at this time.
+
+    Return False for a zombie, a task that has ended but whose parent has not waited for it: the kernel accepts writes
+    for it and does nothing.
+    """
     task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
     return task is not None and task.start_ticks == start_ticks and not task.ended
 
 
 class _OfTask(Kind):
-    """Reads and writes only while the task is still the same."""
+    """Read and write only while the task is still the same."""
 
     of_task = True
     call = ""
@@ -98,7 +106,7 @@ class _OfTask(Kind):
 
 
 class Affinity(_OfTask, CpuList):
-    """The CPUs that a task may use, as a list (``sched_setaffinity(2)``)."""
+    """Handle the CPUs that a task may use, as a list (``sched_setaffinity(2)``)."""
 
     name = "affinity"
     call = "sched_setaffinity"
@@ -128,7 +136,7 @@ class Affinity(_OfTask, CpuList):
             return False
         online = root.cpu_list("/sys/devices/system/cpu/online")
         if online and any(now == value & online for value in values):
-            return True  # what a kernel before 6.2 makes of a mask with CPUs that are offline
+            return True  # a kernel before 6.2 makes this of a mask with offline CPUs
         if not switched:
             return False
         nodes: tuple[CpuSet, ...] = ()
@@ -156,9 +164,10 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """An affinity that is noted because another write of the plan displaces it: kernels before 6.2 replace the mask of
-    every task outside a partition when it is made or dissolved, newer ones those that no user set
-    (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``). It is written once more behind that.
+    """Handle an affinity that is noted because another write of the plan displaces it; it is written again after that.
+
+    Kernels before 6.2 replace the mask of every task outside a partition when it is made or dissolved. Newer kernels
+    replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
 
     Journals of earlier versions hold several outcomes in ``after``: ``0 or 0-2 or 0-3``, the first one written.
     """
@@ -177,14 +186,18 @@ class AffinityAcross(Affinity):
 
 
 class IrqThread(AffinityAcross):
-    """The affinity of an interrupt's thread, which the kernel sets anew whenever the interrupt has moved
-    (kernel/irq/manage.c, ``irq_thread_check_affinity``): it is given back, and may follow its interrupt elsewhere."""
+    """Handle the affinity of an interrupt's thread, which the kernel resets whenever the interrupt has moved.
+
+    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. It is given back, and may follow its interrupt
+    elsewhere.
+    """
 
     name = "irq-thread"
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Leave the thread alone where its interrupt may not use these CPUs any more: it belongs to the interrupt."""
+        """Leave the thread alone where its interrupt may not use these CPUs any more: the thread follows the
+        interrupt."""
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
@@ -193,12 +206,12 @@ class IrqThread(AffinityAcross):
 
 
 def alternatives(text: str) -> set[CpuSet]:
-    """``0 or 0-2`` as two sets. Raises ValueError where one is no list."""
+    """Return ``0 or 0-2`` as two sets. Raise ValueError where one is not a list."""
     return {CpuSet.parse_list(part) for part in text.split(" or ")}
 
 
 class TaskCgroup(_OfTask):
-    """The version 1 cpuset that a task is in: ``/`` or ``/name`` (Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
+    """Handle the version 1 cpuset of a task: ``/`` or ``/name`` (Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
 
     name = "task-cgroup"
     call = "cgroup"
@@ -221,7 +234,7 @@ class TaskCgroup(_OfTask):
         writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """A task in either of our own sets was put there with this tool, or for it."""
+        """Return True for a task in one of our own sets: it was put there with this tool, or for it."""
         return found.startswith("/jitter-workshop")
 
 

@@ -1,4 +1,4 @@
-"""Boot parameters: what the running kernel was booted with, and what the next boot should have."""
+"""Define the boot parameters: those of the running kernel, and those that the next boot should have."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NohzFull(BootParameter):
         "A CPU with one runnable task need not be interrupted 100 to 1,000 times a second to account for it: its timer "
         "tick stops."
     )
-    danger = "each system call and interrupt becomes dearer; of little use without isolation"
+    danger = "each system call and interrupt costs more; of little use without isolation"
     risk = "medium"
     document = "Documentation/timers/no_hz.rst"
 
@@ -68,7 +68,7 @@ class NohzFull(BootParameter):
         if len(host.hot) and not set(host.hot) - set(now):
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and set(host.hot) <= set(asked):
-            return False, "nohz_full= was given and dropped: this kernel cannot do it, or not there; its log says why"
+            return False, "the kernel dropped nohz_full=: it cannot do it, or not for these CPUs; its log says why"
         return False, f"the tick goes on on CPU {host.hot - now}"
 
 
@@ -77,10 +77,10 @@ class RcuNocbs(BootParameter):
     names = ("rcu_nocbs",)
     title = "RCU callbacks elsewhere"
     why = (
-        "Memory that the kernel frees after a grace period is freed by a softirq on the CPU that dropped it; with "
-        "rcu_nocbs threads that may run on any other CPU do it."
+        "After a grace period a softirq frees memory on the CPU that dropped it; with rcu_nocbs threads do it, which "
+        "may run on any other CPU."
     )
-    danger = "a little more work in all"
+    danger = "slightly more work in total"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -96,7 +96,7 @@ class RcuNocbs(BootParameter):
             said = (
                 "nohz_full implies it"
                 if not set(host.hot) - set(tickless)
-                else "callbacks of the hot CPUs run elsewhere"
+                else "callbacks of the hot CPUs run on other CPUs"
             )
             return True, said
         return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
@@ -106,7 +106,7 @@ class IrqAffinityAtBoot(BootParameter):
     id = "irqaffinity"
     names = ("irqaffinity",)
     title = "CPUs for interrupts from boot on"
-    why = "Interrupts that drivers ask for later, too, start out on these CPUs, before anything could move them."
+    why = "Interrupts that drivers request later also start on these CPUs, before a tool could move them."
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
 
@@ -134,7 +134,7 @@ class SkewTick(BootParameter):
     why = (
         "All CPUs tick at the same instant and then wait for the same locks; with skew_tick=1 each has its own instant."
     )
-    danger = "idle CPUs of one package wake up apart from each other: a little more power"
+    danger = "idle CPUs of one package wake up at different instants: slightly more power"
 
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None and len(host.online) < _MANY_CPUS:
@@ -151,7 +151,7 @@ class MaxCstate(BootParameter):
     id = "max-cstate"
     names = ("processor.max_cstate", "intel_idle.max_cstate")
     title = "Deepest idle state from boot on"
-    why = "The driver then offers no deeper state, on any CPU: nothing has to wake up from one."
+    why = "The driver then offers no deeper state on any CPU, so no CPU has to wake up from one."
     danger = "power and heat of all CPUs, and with it less turbo"
     risk = "medium"
     contested = True
@@ -162,7 +162,7 @@ class MaxCstate(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
             raise Unavailable(
-                "it is changed only by name: say max-cstate=1; idle-states does it at run time", info=True
+                "it is changed only on request: say max-cstate=1; idle-states does it at run time", info=True
             )
         if host.guest:
             raise Unavailable("a guest does not choose the states that its CPUs sleep in", only_host=True)
@@ -201,8 +201,8 @@ class IdlePoll(BootParameter):
     id = "idle-poll"
     names = ("idle",)
     title = "Idle CPUs that poll"
-    why = "With idle=poll no CPU ever halts: there is nothing to wake up from."
-    danger = "full power always, less turbo, and a polling CPU takes half of its core from its sibling"
+    why = "With idle=poll no CPU ever halts, so no CPU has to wake up."
+    danger = "always full power, less turbo, and a polling CPU takes half of its core from its sibling"
     risk = "high"
     contested = True
     x86_only = True
@@ -214,7 +214,7 @@ class IdlePoll(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("idle") == "poll":
             return True, "no CPU ever halts"
-        return False, "idle CPUs halt; idle-states and pm-qos-fd do as much for some CPUs or for a while"
+        return False, "idle CPUs halt; idle-states and pm-qos-fd do the same for some CPUs or for a while"
 
 
 class TscReliable(BootParameter):
@@ -225,7 +225,7 @@ class TscReliable(BootParameter):
         "Until the kernel trusts the TSC, a timer compares it with a slower clock every half a second, on each CPU in "
         "turn, hot ones too."
     )
-    danger = "if the counters do go apart, time jumps and nobody notices"
+    danger = "if the counters drift apart, time jumps without notice"
     risk = "medium"
     contested = True
     x86_only = True
@@ -288,7 +288,7 @@ class PreemptAtBoot(BootParameter):
             return True, "a real-time kernel preempts nearly everywhere"
         if chosen == "full":
             return True, "the kernel can be preempted outside its critical sections"
-        return False, "a thread that is woken gets its CPU sooner with full; one that spins is not concerned"
+        return False, "a woken thread gets its CPU sooner with full; it does not matter to one that spins"
 
 
 class RcuNocbPoll(BootParameter):
@@ -297,9 +297,9 @@ class RcuNocbPoll(BootParameter):
     title = "RCU callback threads that poll"
     why = (
         "With rcu_nocbs a hot CPU wakes the thread that runs its callbacks, by an interrupt to another CPU; with "
-        "polling the threads look by themselves and it need not."
+        "polling, the threads check by themselves and need no wake-up."
     )
-    danger = "the threads wake up by the clock on housekeeping CPUs"
+    danger = "the threads wake up periodically on housekeeping CPUs"
     contested = True
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
@@ -308,15 +308,15 @@ class RcuNocbPoll(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.has("rcu_nocb_poll"):
-            return True, "hot CPUs wake nobody for their callbacks"
-        return False, "of use only with rcu_nocbs or nohz_full, and then for the last microseconds"
+            return True, "hot CPUs wake no thread for their callbacks"
+        return False, "useful only with rcu_nocbs or nohz_full, and then only for a few microseconds"
 
 
 class MceIgnoreCe(BootParameter):
     id = "mce-ignore-ce"
     names = ("mce",)
     title = "No attention to corrected hardware errors"
-    why = "With mce=ignore_ce nobody polls for corrected errors or is interrupted by them."
+    why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
     danger = "a failing memory module is noticed only when it fails for good"
     risk = "high"
     contested = True
@@ -329,7 +329,7 @@ class MceIgnoreCe(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if "ignore_ce" in host.command_line.values("mce"):
             return True, "corrected errors are ignored"
-        return False, "mce-interval makes the polling rare without going blind"
+        return False, "mce-interval makes the polling rare and keeps the reports"
 
 
 class IommuPassThrough(BootParameter):

@@ -1,4 +1,4 @@
-"""How a boot parameter is judged, staged for the next boot by the host's own means, and taken away again."""
+"""Judge a boot parameter, stage it for the next boot by the host's own means, and remove it again."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 OWN_FILE = "zz-jitter-workshop-"
-"""What the names of our drop-ins begin with: they sort behind the host's own."""
+"""Prefix of our drop-ins' names: they sort after the host's own."""
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _PATH = "/proc/cmdline"
 _NEXT = f"{ENVIRONMENT}(next_entry)"
-_OTHER_MENU = "this tool does it only in a menu of GRUB's own"
-_WHY_ENTRY = "A copy of GRUB's default entry, to which the parameters are added; the default stays as it is."
+_OTHER_MENU = "this tool does it only in GRUB's own menu"
+_WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
 _WHY_NEXT = (
-    "GRUB boots this entry once and forgets it first: the boot after it is the normal one, so a boot that hangs is "
-    "undone by switching off and on."
+    "GRUB clears this choice and then boots the entry once. The boot after it is the normal one, so a boot that hangs "
+    "is undone by switching off and on."
 )
 
 
 class BootParameter(Tunable):
-    """One parameter of the kernel's command line, or some that go together.
+    """Handle one parameter of the kernel's command line, or several that go together.
 
-    ``names``: of the parameters. ``parameters`` says what they should be on this host; ``in_effect`` whether the
-    running kernel is good already. ``contested``: it is never counted against a host, and planned only by name.
-    ``x86_only``: kernels for other processors do not know it.
+    ``names``: of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the running
+    kernel is good already. ``contested``: it is never counted against a host, and planned only by name. ``x86_only``:
+    kernels for other processors do not know it.
     """
 
     when: ClassVar[When] = "boot"
@@ -57,15 +57,17 @@ class BootParameter(Tunable):
         )
 
     def parameters(self, host: Host, value: str | None) -> str:
-        """What the command line should hold, ``isolcpus=managed_irq,domain,2-3``. Raises Unavailable where it makes no
-        sense on this host, UsageError for a value that makes none."""
+        """Return the wanted words of the command line, such as ``isolcpus=managed_irq,domain,2-3``.
+
+        Raise Unavailable where it makes no sense on this host, UsageError for an invalid value.
+        """
         raise NotImplementedError
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        """Whether the running kernel is good as it was booted, and what is said of it."""
+        """Return True if the running kernel is good as booted, and the reason shown for that."""
         raise NotImplementedError
 
-    # What follows from these three --------------------------------------------------------------------------------
+    # Derived from these three -------------------------------------------------------------------------------------
 
     def assess(self, host: Host) -> Assessment:
         line = host.command_line
@@ -115,7 +117,7 @@ class BootParameter(Tunable):
             path = f"grubby({'+'.join(self.names)})"
             before = kind_of("grubby").read(host.root, path)
             if before.text is None and before.reason.startswith("the boot entries are not shown"):
-                # Only root may list them: whoever plans without rights sees the running kernel's line instead.
+                # Only root may list them: a plan without rights shows the running kernel's line instead.
                 return (Write(path, self.given(host.command_line) or "", wanted, "grubby"),)
             if before.text is None or before.reason:
                 raise Unavailable(before.reason)
@@ -123,7 +125,7 @@ class BootParameter(Tunable):
         raise Unavailable(by_hand(loader, wanted), info=True)
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """An entry of our own in GRUB's menu, which it boots next and then forgets."""
+        """Return the writes of our own entry in GRUB's menu, which GRUB boots next and then forgets."""
         wanted = self._known(host, value)
         if self._has(host, value, wanted) or self._staged(host) == wanted:
             return ()
@@ -137,7 +139,7 @@ class BootParameter(Tunable):
             raise Unavailable(f"GRUB's default entry gives '{printable(there, 80)}' already: change it there")
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
-            raise Unavailable("our entry for one boot was made from another default entry: 'restore' takes it away")
+            raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes it")
         now = kind_of("grub-once").read(host.root, added).text or ""
         return [
             Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),
@@ -146,27 +148,27 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """What our entry for one boot has of these parameters, "" where there is none."""
+        """Return the words of our entry for one boot that are these parameters; "" where there are none."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:
-        """Whether the running kernel has these parameters from our entry for one boot, and from nothing that stays."""
+        """Return True if the running kernel has these parameters only from our entry for one boot."""
         once = self.once(host)
         return bool(once) and once == self.given(host.command_line) and not self._staged(host)
 
     def _known(self, host: Host, value: str | None) -> str:
-        """``parameters``, where a kernel for this processor knows them at all. Raises as that does."""
+        """Return ``parameters`` if a kernel for this processor knows them. Raise as that method does."""
         if self.x86_only:
             only_on_x86(host)
         return self.parameters(host, value)
 
     def _has(self, host: Host, value: str | None, wanted: str) -> bool:
-        """Whether the running kernel has what is wanted."""
+        """Return True if the running kernel has the wanted parameters."""
         good = value is None and not self.contested and self.in_effect(host)[0]
         return good or self.given(host.command_line) == wanted
 
     def how(self, host: Host) -> str:
-        """What is to be done, "" for this tool's own verb."""
+        """Return the manual steps needed; "" where this tool's own command does it."""
         if host.boot_loader.means in ("grub-dropin", "grubby"):
             return ""
         try:
@@ -175,7 +177,7 @@ class BootParameter(Tunable):
             return refusal.reason
 
     def given(self, line: CommandLine) -> str | None:
-        """These parameters as they stand in the running kernel's line; None where none is there."""
+        """Return these parameters as in the running kernel's line; None where none is there."""
         return given(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
@@ -190,12 +192,13 @@ class BootParameter(Tunable):
         folder: list[Write] = []
         if not host.root.is_dir(GRUB_DROPINS):
             folder.append(
-                Write(GRUB_DROPINS, "absent", "present", "folder", why="Drop-ins of GRUB's settings lie here.")
+                Write(GRUB_DROPINS, "absent", "present", "folder", why="GRUB reads drop-ins of its settings from here.")
             )
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
     def _staged(self, host: Host) -> str:
-        """What our own drop-in holds, "" where there is none (grubby's entries are read where they are shown)."""
+        """Return the contents of our own drop-in, or of grubby's entries where they can be listed; "" where there is
+        none."""
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
@@ -206,12 +209,12 @@ class BootParameter(Tunable):
     # For subclasses -----------------------------------------------------------------------------------------------
 
     def hot_list(self, host: Host) -> str:
-        """The hot CPUs as a list. Raises Unavailable where there would be no other CPU, or none at all."""
+        """Return the hot CPUs as a list. Raise Unavailable where no CPU is hot, or no other CPU would be left."""
         self._some_left(host)
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """The housekeeping CPUs as a list. Raises Unavailable where there are none."""
+        """Return the housekeeping CPUs as a list. Raise Unavailable where there are none."""
         self._some_left(host)
         return str(host.housekeeping)
 
@@ -222,24 +225,25 @@ class BootParameter(Tunable):
             raise Unavailable("no housekeeping CPU would be left: every CPU is hot")
 
     def pick(self, value: str | None, allowed: Sequence[str]) -> str:
-        """``value`` if it is allowed. Raises UsageError where it is not, Unavailable where it is needed and missing."""
+        """Return ``value`` if it is allowed. Raise UsageError where it is not, Unavailable where it is needed and
+        missing."""
         chosen = value if value is not None else self.default
         if chosen is None:
-            raise Unavailable(f"it is changed only by name: say {self.id}=VALUE ({self.values})", info=True)
+            raise Unavailable(f"it is changed only on request: say {self.id}=VALUE ({self.values})", info=True)
         if chosen not in allowed:
             raise UsageError(f"{self.id} cannot be '{printable(chosen, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
         return chosen
 
 
 def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:
-    """Those of ``parameters`` that have one of ``names`` (to the kernel ``-`` and ``_`` are one), as text."""
+    """Return those of ``parameters`` that have one of ``names``, as text (the kernel treats ``-`` and ``_`` alike)."""
     wanted = {name.replace("-", "_") for name in names}
     found = [(n, v) for n, v in parameters if n.replace("-", "_") in wanted]
     return " ".join(n if v is None else f"{n}={v}" for n, v in found) or None
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """The file of GRUB's settings, not ours, that gives one of these parameters, and what it gives."""
+    """Return the file of GRUB's settings, not ours, that sets one of these parameters, and its text; None for none."""
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
@@ -251,8 +255,10 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def by_hand_once(loader: BootLoader, parameters: str) -> str:
-    """How a boot loader that this tool does not do it with is told to boot once with ``parameters``; "" for GRUB with a
-    menu of its own (grubby(8), bootctl(1))."""
+    """Return manual steps to boot once with ``parameters``, for a boot loader that this tool does not change for that.
+
+    Return "" for GRUB with a menu of its own. Sources: grubby(8), bootctl(1).
+    """
     if loader.means == "grubby":
         return (
             f'{_OTHER_MENU}; by hand, as root: k=$(grubby --default-kernel); grubby --add-kernel="$k" --copy-default '
@@ -268,7 +274,7 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
 
 
 def by_hand(loader: BootLoader, parameters: str) -> str:
-    """The exact parameters and where they go, where this tool cannot put them there."""
+    """Return the exact parameters and their place, for a boot loader that this tool cannot change."""
     if loader.means == "none":
-        return f"ask whoever starts this machine to add '{parameters}'; {loader.reason}"
+        return f"ask the administrator who starts this machine to add '{parameters}'; {loader.reason}"
     return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"

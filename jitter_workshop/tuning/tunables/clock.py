@@ -1,4 +1,4 @@
-"""The clock by which everything is timed, and the watchdog that doubts it."""
+"""Define the tunables of the clock source and of the watchdog that checks it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _READ_IN_USER_SPACE = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_
 """Clock sources that a program reads without entering the kernel."""
 
 _WATCHED_PACKAGES = 4
-"""With more packages the kernel (from 6.3) does not take the firmware's word that their TSCs agree."""
+"""With more packages the kernel (from 6.3) does not trust the firmware's word that their TSCs agree."""
 
 
 class ClockSource(Tunable):
-    """The risk is medium: the kernel offers the TSC only while it trusts it and leaves it by itself when its watchdog
-    finds fault, but all time on the host is then kept by another counter."""
+    """Handle the clock source.
+
+    The risk is medium: the kernel offers the TSC only while it trusts it, and leaves it when its watchdog finds a
+    fault; but all time on the host then comes from another counter.
+    """
 
     id = "clock-source"
     title = "Clock source"
@@ -88,28 +91,24 @@ class TscWatchdog(Tunable):
         if told in ("reliable", "nowatchdog"):
             return self.answer("ok", "off", f"switched off at boot (tsc={told})")
         if "tsc" not in (clock.current, *clock.available):
-            return self.answer("ok", "no TSC in use", "this kernel offers no TSC that it would have to watch")
+            return self.answer("ok", "no TSC in use", "this kernel offers no TSC, so it watches none")
         has = host.identity.has
         if has("tsc_reliable"):
             return self.answer("ok", "off", "the hypervisor or the platform vouches for the TSC")
         steady = clock.constant_tsc and clock.nonstop_tsc
         others = [name for name in clock.available if name in ("hpet", "acpi_pm")]
         if not others:
-            return self.answer(
-                "ok", "off", "no clock is here that the kernel would compare the TSC with (HPET, ACPI timer)"
-            )
+            return self.answer("ok", "off", "there is no other clock to compare the TSC with (HPET, ACPI timer)")
         if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
-            reason = (
-                "the TSC runs at one rate in all states and firmware cannot shift it unseen: recent kernels trust it"
-            )
+            reason = "the TSC has a constant rate and firmware cannot change it unnoticed: recent kernels trust it"
             return self.answer("ok", "off on recent kernels", reason)
         reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
-        fix = "boot with tsc=nowatchdog, if nothing has ever found fault with this machine's TSC"
+        fix = "boot with tsc=nowatchdog, if this machine's TSC has never been found faulty"
         return self.answer("info", "on", reason, fix=fix)
 
 
 def _doubt(clock: Clocksource) -> str:
-    """Why the TSC should not keep the time, "" where nothing speaks against it."""
+    """Return why the TSC should not keep the time; "" where there is no objection."""
     if clock.constant_tsc is False:
         return "it changes its rate with the CPU's clock here"
     return "it stops in deep idle states here" if clock.nonstop_tsc is False else ""

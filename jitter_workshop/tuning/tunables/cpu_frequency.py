@@ -1,4 +1,4 @@
-"""The clock of the CPUs: governor, energy preference and bias, lowest frequency, boost, and the mesh's own clock."""
+"""Define the tunables of CPU clocks: governor, energy preference and bias, lowest frequency, boost, uncore clock."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ _POLICY = "/sys/devices/system/cpu/cpufreq/policy*"
 _TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
 
 _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
-"""Drivers whose governor ``performance`` overrides the energy preference and refuses another one meanwhile."""
+"""Drivers whose governor ``performance`` overrides the energy preference and refuses any other one meanwhile."""
 
 
 class Governor(Settings):
-    """Under the drivers that choose frequencies themselves the governor also sets the energy preference. intel_pstate
-    brings the old one back with the old governor, amd-pstate on several kernels does not: it is written first, as a
-    change of its own, so that it is given back last."""
+    """Handle the governor, which also sets the energy preference under drivers that choose frequencies themselves.
+
+    With the old governor, intel_pstate brings back the old preference; amd-pstate does not on several kernels. So the
+    preference is written first, as a change of its own, and given back last.
+    """
 
     id = "governor"
     title = "CPU governor"
@@ -63,7 +65,7 @@ class Governor(Settings):
         for p in hot_policies(host):
             if p.max_hz and p.hardware_max_hz and p.max_hz < p.hardware_max_hz:
                 limits = f"{p.max_hz / 1e6:,.0f} of {p.hardware_max_hz / 1e6:,.0f} MHz"
-                reason = f"somebody has capped the clock at {limits} ({p.folder}/scaling_max_freq)"
+                reason = f"the clock is capped at {limits} ({p.folder}/scaling_max_freq)"
                 return self.answer("info", found.value, reason, wanted=found.wanted, paths=found.paths)
         return found
 
@@ -101,7 +103,7 @@ class EnergyPreference(Settings):
         if not policies:
             only_on_x86(host)  # drivers of other processors have their own preference, or none
             raise Unavailable(
-                f"the driver {hot_policies(host)[0].driver or 'here'} takes no energy preference: "
+                f"the driver {hot_policies(host)[0].driver or 'here'} supports no energy preference: "
                 "intel_pstate does on processors with HWP, amd-pstate in its active mode"
             )
         found: list[Setting] = []
@@ -114,7 +116,7 @@ class EnergyPreference(Settings):
 
 
 class EnergyBias(Settings):
-    """Reading the bias asks the CPU itself (an interrupt on it): it is read once, by status, plan and apply only."""
+    """Handle the energy bias. Reading it interrupts the CPU, so only status, plan and apply read it, once each."""
 
     id = "epb"
     title = "Energy bias"
@@ -139,15 +141,17 @@ class EnergyBias(Settings):
                 raise Unavailable("a guest is shown no energy bias; the hypervisor's host has it", only_host=True)
             raise Unavailable("this processor shows no energy bias: only Intel's have one, and not all of those")
         return [
-            Setting(epb_path(cpu), None if bias is None else str(bias), wanted, "number", "it shows no number")
+            Setting(epb_path(cpu), None if bias is None else str(bias), wanted, "number", "it does not hold a number")
             for cpu, bias in known.items()
         ]
 
 
 class MinFrequency(Settings):
-    """Only the hot CPUs' own limits are raised: the effective limit is the higher one of policy and driver, so
-    intel_pstate's limit for all CPUs at once (``min_perf_pct``) adds nothing but the others' heat. VALUE ``all`` raises
-    it too."""
+    """Handle the lowest frequency of the hot CPUs; VALUE ``all`` also raises intel_pstate's limit for all CPUs.
+
+    By default only the hot CPUs' own limits are raised. The effective limit is the higher one of policy and driver, so
+    intel_pstate's limit for all CPUs at once (``min_perf_pct``) would only add heat on the other CPUs.
+    """
 
     id = "min-frequency"
     title = "Lowest frequency"
@@ -190,7 +194,7 @@ class MinFrequency(Settings):
         return _in_mhz(self, found)
 
     def differs(self, setting: Setting) -> str:
-        return f"{_mhz(setting.current)} where {_mhz(setting.wanted)} is better"
+        return f"{_mhz(setting.current)}, but {_mhz(setting.wanted)} is better"
 
 
 class Boost(Tunable):
@@ -200,7 +204,7 @@ class Boost(Tunable):
         "With boost the clock rises above its nominal value as long as heat, power and the number of busy cores allow: "
         "faster, and no longer the same from one minute to the next."
     )
-    danger = "off: slower by as much as boost gave; on: the clock depends on the neighbours' load and on heat"
+    danger = "off: slower by the gain of boost; on: the clock depends on the other cores' load and on heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (DRIVER_PATHS["no_turbo"], DRIVER_PATHS["boost"], f"{_POLICY}/boost")
     values = "on or off"
@@ -214,7 +218,7 @@ class Boost(Tunable):
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
             "on is fast, off is steady: on, the clock moves with heat and with how many cores are busy; off, every "
-            "message is slower but all by the same. Measure both"
+            "message is slower by the same amount. Measure both"
         )
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 
@@ -223,7 +227,7 @@ class Boost(Tunable):
             raise UsageError(f"boost cannot be '{clean(value or '', 40)}'", "say boost=on or boost=off")
         switches = _boost_switches(host)
         if value is None:
-            raise Unavailable("neither is best for everybody: say boost=on or boost=off", info=True)
+            raise Unavailable("neither is best for all: say boost=on or boost=off", info=True)
         return [
             Write(path, str(int(on != inverted)), str(int((value == "on") != inverted)), "number")
             for path, on, inverted in switches
@@ -254,7 +258,7 @@ class UncoreFrequency(Settings):
         packages = {host.root.integer(f"{CPU_DIR}/cpu{cpu}/topology/physical_package_id") for cpu in host.hot}
         found: list[Setting] = []
         for domain in domains:
-            # package_00_die_00; newer kernels say uncore00 and keep the package in a file.
+            # The names are package_00_die_00; newer kernels use uncore00 and give the package in a file.
             parts = domain.name.split("_")
             package = parse_integer(parts[1]) if parts[0] == "package" and len(parts) > 1 else None
             if package is None:
@@ -278,11 +282,11 @@ class UncoreFrequency(Settings):
         return _in_mhz(self, super().assess(host))
 
     def differs(self, setting: Setting) -> str:
-        return f"{_mhz(setting.current)} where {_mhz(setting.wanted)} is better"
+        return f"{_mhz(setting.current)}, but {_mhz(setting.wanted)} is better"
 
 
 def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
-    """The frequency policies that a hot CPU belongs to. Raises Unavailable where there are none."""
+    """Return the frequency policies that a hot CPU belongs to. Raise Unavailable where there are none."""
     if host.hot_policies:
         return host.hot_policies
     if host.guest:
@@ -291,7 +295,7 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 
 
 def whole_number(tunable: Tunable, text: str | None, low: int, high: int) -> int:
-    """A VALUE that is a whole number from ``low`` to ``high``. Raises UsageError for anything else."""
+    """Return a VALUE that is a whole number from ``low`` to ``high``. Raise UsageError for anything else."""
     number = parse_integer((text or "").strip())
     if number is None or not low <= number <= high:
         raise UsageError(
@@ -301,8 +305,10 @@ def whole_number(tunable: Tunable, text: str | None, low: int, high: int) -> int
 
 
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
-    """The files that switch boost as (path, whether it is on, whether the file says the opposite). The hot CPUs' own
-    switches come before one for all, but they obey only while that one is on."""
+    """Return the files that switch boost as (path, True if it is on, True if the file says the opposite).
+
+    The hot CPUs' own switches come before the one for all CPUs, but they work only while that one is on.
+    """
     policies = hot_policies(host)
     driver = read_frequency_driver(host.root)
     if driver.no_turbo is not None:
@@ -312,7 +318,7 @@ def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
         return own
     if driver.boost is not None:
         return [(DRIVER_PATHS["boost"], driver.boost, False)]
-    raise Unavailable(f"the driver {policies[0].driver or 'here'} has no switch for boost; the firmware's set-up may")
+    raise Unavailable(f"the driver {policies[0].driver or 'here'} has no boost switch; firmware set-up may have one")
 
 
 def _epp(policy: FrequencyPolicy) -> str:
@@ -320,7 +326,7 @@ def _epp(policy: FrequencyPolicy) -> str:
 
 
 def _in_mhz(tunable: Tunable, found: Assessment) -> Assessment:
-    """An Assessment whose values are the files' kHz, as people say it."""
+    """Return an Assessment with its values in MHz instead of the files' kHz."""
     value, wanted = (
         None if text is None else ", ".join(map(_mhz, text.split(", "))) for text in (found.value, found.wanted)
     )

@@ -1,4 +1,4 @@
-"""How deep idle CPUs sleep, and who may limit it."""
+"""Define the tunables that limit how deep idle CPUs sleep."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.cpu_frequency import whole_number
 
 SHALLOW_US = 2
-"""What a hot CPU may take to wake: the first halting state (C1) takes 1 or 2 µs on Intel and AMD, no more than the
-scheduler's own work at a wake-up; the next ones take 10 to several hundred, and lose caches on the way."""
+"""Longest accepted wake-up time of a hot CPU, in µs.
+
+The first halting state (C1) takes 1 or 2 µs on Intel and AMD, no more than the scheduler's own work at a wake-up. The
+next ones take 10 to several hundred, and lose caches on the way.
+"""
 
 DEVICE = "/dev/cpu_dma_latency"
 
 
 @dataclass(frozen=True, slots=True)
 class _DeepState:
-    """A state of a hot CPU that takes longer to leave than is wanted."""
+    """Hold a state of a hot CPU that takes longer to leave than wanted."""
 
     cpu: int
     name: str
@@ -42,8 +45,8 @@ class IdleStates(Settings):
     id = "idle-states"
     title = "Idle states"
     why = (
-        "A CPU that idles deeply takes tens to hundreds of microseconds to wake, and finds its caches empty; every "
-        "message that meets it asleep pays that."
+        "A CPU in a deep idle state takes tens to hundreds of microseconds to wake, and finds its caches empty; every "
+        "message that arrives then is late by that."
     )
     danger = "more power and heat; sibling cores get less boost"
     document = "Documentation/admin-guide/pm/cpuidle.rst"
@@ -79,7 +82,7 @@ class IdleStates(Settings):
 
 
 class PmQosFd(Tunable):
-    """VALUE limits every CPU. Without one the limit is that of ``idle-states``."""
+    """Handle a latency limit for every CPU. Without VALUE the limit is that of ``idle-states``."""
 
     id = "pm-qos-fd"
     title = "Latency limit for all CPUs"
@@ -98,8 +101,8 @@ class PmQosFd(Tunable):
         from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, effective_limit
 
         if host.root.recorded:
-            return self.answer("info", None, "a limit lives with its holder: a recorded host has none to show")
-        teach = "it slows no CPU's wake-up but costs power on all of them; idle-states limits the hot CPUs alone"
+            return self.answer("info", None, "a limit lasts only while a process holds it, so a recorded host has none")
+        teach = "it keeps every CPU's wake-up fast but costs power on each; idle-states limits the hot CPUs alone"
         refusal = _no_device(host)
         if refusal is not None:
             return self.missing(refusal)
@@ -107,8 +110,8 @@ class PmQosFd(Tunable):
         if limit is None:
             return self.answer("info", None, f"only root can read it; {teach}", paths=[DEVICE])
         if limit >= NO_LIMIT_US:
-            return self.answer("info", "no limit", f"nobody holds one; {teach}", paths=[DEVICE])
-        return self.answer("info", f"{limit} µs", f"somebody holds it; {teach}", paths=[DEVICE])
+            return self.answer("info", "no limit", f"no process holds one; {teach}", paths=[DEVICE])
+        return self.answer("info", f"{limit} µs", f"a process holds it; {teach}", paths=[DEVICE])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         from jitter_workshop.tuning.setting_types.cpu import NOT_HELD
@@ -121,7 +124,7 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """One CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` any (sic)."""
+    """Handle one CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` accepts any (sic)."""
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
@@ -189,7 +192,7 @@ class HaltPoll(Tunable):
         wanted = None if value is None else whole_number(self, value, 0, 10_000_000)
         current = self._current(host)
         if wanted is None:
-            raise Unavailable("it costs CPU time and so has no value that is best: say haltpoll=NS", info=True)
+            raise Unavailable("it costs CPU time, so no value is best for all: say haltpoll=NS", info=True)
         return [Write(self.owns[0], str(current), str(wanted), "number")]
 
     def _current(self, host: Host) -> int:
@@ -205,8 +208,11 @@ class HaltPoll(Tunable):
 
 
 def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepState]:
-    """The states of the hot CPUs that take longer to leave than ``value`` µs. The first state of each CPU stays: it
-    must have one. Raises Unavailable where the hot CPUs have no idle states."""
+    """Return the states of the hot CPUs that take longer to leave than ``value`` µs.
+
+    The first state of each CPU stays, because a CPU must have one. Raise Unavailable where the hot CPUs have no idle
+    states.
+    """
     limit_us = whole_number(tunable, value if value is not None else tunable.default, 0, 1_000_000)
     found: list[_DeepState] = []
     seen = False
@@ -246,7 +252,7 @@ def _shallow(host: Host, disabled: bool) -> str:
     if disabled:
         return "the hot CPUs' deep states are disabled"
     if host.guest:
-        return "this guest's states are shallow; how deep the CPU sleeps below them is its hypervisor's affair"
+        return "this guest's states are shallow; how deep the CPU sleeps below them depends on its hypervisor"
     return "the hot CPUs have no state that takes longer to leave"
 
 

@@ -1,4 +1,4 @@
-"""CPUs taken offline: the siblings of hot CPUs, and hot CPUs themselves for a moment."""
+"""Define the tunables that take CPUs offline: siblings of hot CPUs, and the hot CPUs for a moment."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ class Smt(Tunable):
         siblings = _siblings(host)
         if not siblings:
             if host.guest:
-                reason = (
-                    "this guest is shown no siblings; whether its CPUs share cores with others its hypervisor knows"
-                )
+                reason = "this guest sees no siblings; only its hypervisor knows if its CPUs share cores with others"
                 return self.answer("info", "none shown", reason, only_host=True)
             if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
                 return self.answer("unavailable", None, "which CPUs share a core cannot be read")
@@ -50,7 +48,7 @@ class Smt(Tunable):
         paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
         isolated = read_isolation(host.root).isolated
         if not siblings - isolated:
-            reason = f"the siblings, CPU {siblings}, are isolated too: nothing runs there unless it is placed there"
+            reason = f"the siblings, CPU {siblings}, are isolated too: only tasks that are placed there run there"
             return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
         reason = f"work is put on the hot CPUs' siblings, CPU {siblings}"
         try:
@@ -103,13 +101,13 @@ class Smt(Tunable):
 
 
 class Hotplug(Tunable):
-    """What the cycle did cannot be read off the host afterwards, so this is never *ok*."""
+    """Handle a cycle of hot CPUs through offline. A cycle leaves no trace on the host, so this is never *ok*."""
 
     id = "hotplug"
     title = "CPUs once offline and back"
     why = (
         "A CPU that goes offline hands its timers, its interrupts and its tasks to the others, and most of them stay "
-        "there when it returns: an old trick to empty a CPU of what no setting moves."
+        "there when it returns. It is an old trick to move away things that no setting moves."
     )
     danger = (
         "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound elsewhere"
@@ -141,7 +139,7 @@ class Hotplug(Tunable):
         ]
 
     def _check(self, host: Host) -> CpuSet:
-        """The CPUs that take over. Raises Unavailable where no hot CPU can go."""
+        """Return the CPUs that take over. Raise Unavailable where no hot CPU can go offline."""
         rest = left_for_the_rest(host)
         if not _removable(host, host.hot):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
@@ -152,7 +150,7 @@ class Hotplug(Tunable):
 
 
 def _spare_siblings(host: Host) -> CpuSet:
-    """The siblings that can go offline. Raises Unavailable where none can, or none would be left."""
+    """Return the siblings that can go offline. Raise Unavailable where none can, or no CPU would be left."""
     both = _shared(host)
     if both:
         raise Unavailable(f"CPU {both} are hot and share cores: choose one CPU of each core")
@@ -166,7 +164,7 @@ def _spare_siblings(host: Host) -> CpuSet:
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:
-    """Those that have a switch; the first CPU often has none."""
+    """Return those CPUs that have a switch; the first CPU often has none."""
     return CpuSet.of(cpu for cpu in cpus if host.root.text(_online_path(cpu)) == "1")
 
 
@@ -175,7 +173,7 @@ def _online_path(cpu: int) -> str:
 
 
 def _cores(host: Host, cpus: CpuSet) -> list[CpuSet]:
-    """The online threads of each core that one of ``cpus`` belongs to."""
+    """Return the online threads of each core that one of ``cpus`` belongs to."""
     found: dict[CpuSet, None] = {}
     for cpu in cpus:
         folder = f"{CPU_DIR}/cpu{cpu}/topology"
@@ -185,17 +183,17 @@ def _cores(host: Host, cpus: CpuSet) -> list[CpuSet]:
 
 
 def _second_threads(host: Host) -> CpuSet:
-    """All online threads of each core but the first."""
+    """Return all online threads of each core except the first."""
     return CpuSet.of(cpu for core in _cores(host, host.online) for cpu in core.cpus[1:])
 
 
 def _siblings(host: Host) -> CpuSet:
-    """Online CPUs that share a core with a hot one and are not hot themselves."""
+    """Return the online CPUs that share a core with a hot one and are not hot themselves."""
     return CpuSet.of(cpu for core in _cores(host, host.hot) for cpu in core) - host.hot
 
 
 def _shared(host: Host) -> CpuSet:
-    """Hot CPUs that share a core with another hot one."""
+    """Return the hot CPUs that share a core with another hot one."""
     return CpuSet.of(cpu for core in _cores(host, host.hot) if len(core & host.hot) > 1 for cpu in core & host.hot)
 
 

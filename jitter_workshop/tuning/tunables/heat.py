@@ -1,4 +1,4 @@
-"""Heat, what it does to the clock, and the firmware that looks after it."""
+"""Define the reports on heat, on throttling, and on interrupts by the firmware."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Temperature(Tunable):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat itself slows nothing down; near its limit the processor lowers its clock, and well below it, it takes "
-        "back boost. Watch the throttle counters, not the degrees."
+        "Heat itself slows nothing down. Near its limit the processor lowers its clock, and well below it, it reduces "
+        "boost. Watch the throttle counters, not the degrees."
     )
     when = "report"
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
@@ -25,7 +25,7 @@ class Temperature(Tunable):
         hottest = thermal.hottest_celsius
         paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
         if hottest is not None:
-            reason = "for comparison between runs: a difference in degrees is no explanation, throttling is"
+            reason = "to compare runs: throttling explains a difference, degrees alone do not"
             return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)
         if host.guest:
             reason = "a guest has no sensors: ask the owner of the hypervisor"
@@ -66,18 +66,21 @@ class Throttling(Tunable):
         if host.guest:
             reason = "a guest is not told of throttling: ask the owner of the hypervisor"
             return self.answer("unavailable", None, reason, only_host=True)
-        reason = "only Intel processors count it; elsewhere the clock under load tells (each run reports it)"
+        reason = "only Intel processors count it; on others look at the clock under load (each run reports it)"
         return self.answer("unavailable", None, reason)
 
 
 class Smi(Tunable):
-    """The count itself is not read: that interrupts the CPU that is asked, and needs root and the msr module."""
+    """Report how to count system management interrupts.
+
+    This does not read the count itself: that interrupts the CPU, and needs root and the msr module.
+    """
 
     id = "smi"
     title = "System management interrupts"
     why = (
-        "Firmware stops all CPUs for tens to hundreds of microseconds now and then, unseen by the kernel: what no "
-        "trace explains may be this."
+        "Now and then firmware stops all CPUs for tens to hundreds of microseconds, unseen by the kernel. A stall that "
+        "no trace explains may be this."
     )
     when = "report"
     document = "Documentation/trace/hwlat_detector.rst"
@@ -88,11 +91,11 @@ class Smi(Tunable):
         support = read_smi_support(host.root)
         if support.event is not None:
             reason = (
-                "count them around a run with 'perf stat -a -e msr/smi/ sleep 10': any that happen are the firmware's; "
-                "its set-up (power management, USB legacy, error reporting) is where they are reduced"
+                "count them around a run with 'perf stat -a -e msr/smi/ sleep 10': all of them come from the firmware; "
+                "its set-up (power management, USB legacy, error reporting) can reduce them"
             )
             return self.answer("info", "can be counted", reason)
         if host.guest:
-            reason = "a guest cannot see the firmware's interrupts; to it they are time without an event"
+            reason = "a guest cannot see the firmware's interrupts; in the guest they are time without an event"
             return self.answer("unavailable", None, reason, only_host=True)
         return self.answer("unavailable", None, support.reason)

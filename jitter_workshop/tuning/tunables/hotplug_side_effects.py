@@ -1,16 +1,16 @@
-"""What taking CPUs offline would break for good, as writes of its own that go before it.
+"""Plan extra writes before CPUs go offline, for settings that this would change for good.
 
-A CPU that leaves takes with it (Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c, kernel/sched/core.c,
-kernel/cgroup/cpuset.c), and its return brings none of it back:
+A CPU that leaves takes these with it, and its return brings none of them back (Documentation/core-api/cpu_hotplug.rst;
+kernel/irq/cpuhotplug.c, kernel/sched/core.c, kernel/cgroup/cpuset.c):
 
 * the affinity of interrupts that may arrive nowhere else: the kernel sets it to all CPUs;
 * the affinity of tasks that may run nowhere else: the same;
 * its place in every version 1 cpuset.
 
-A driver may do the same to its own: virtio_net spreads the interrupts of its queues, and the CPUs that send through
-them, anew whenever a CPU comes or goes (drivers/net/virtio_net.c), wherever somebody had put them.
+A driver may do the same to its own settings. Whenever a CPU comes or goes, virtio_net spreads the interrupts of its
+queues, and the CPUs that send through them, anew (drivers/net/virtio_net.c), wherever they had been put.
 
-Wider affinities and version 2 cpusets keep what they ask for.
+Wider affinities and version 2 cpusets keep their requested value.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ OWNS = (
 
 
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
-    """The writes that move to ``stay`` what would lose its CPUs when ``leaving`` go offline, one or all at a time.
-    Raises Unavailable where a version 1 cpuset would be left without a CPU."""
+    """Return writes that move settings to ``stay`` before ``leaving`` go offline, one or all at a time.
+
+    They are the settings that would lose all their CPUs. Raise Unavailable where a version 1 cpuset would be left
+    without a CPU.
+    """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
     tasks = [write for write in _tasks(host, leaving, stay) if write.path not in known]
@@ -50,14 +53,14 @@ def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
 
 def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
     for irq in read_irqs(host.root):
-        # A managed interrupt is switched off with its last CPU and on again with it: nothing is lost.
+        # The kernel switches a managed interrupt off with its last CPU and on again with it: nothing is lost.
         if irq.affinity is None or not irq.name or refuses(irq):
             continue
         name = f"Interrupt {irq.number} ({irq.name})"
         bound = _bound(irq.affinity, host, leaving)
         after = str(stay if bound else irq.affinity)
         if irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name):
-            why = f"{name} is put elsewhere by its driver whenever a CPU comes or goes."
+            why = f"{name} is moved by its driver whenever a CPU comes or goes."
             yield Write(affinity_path(irq.number), str(irq.affinity), after, "irq-across", why=why)
         elif bound:
             why = f"{name} may arrive nowhere else, and would be opened to every CPU."
@@ -65,17 +68,15 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _queues(host: Host) -> Iterator[Write]:
-    """Which CPUs send through which queue of a virtio card."""
+    """Yield the writes for the CPUs that send through each queue of a virtio card."""
     for device in host.root.list_dir(_NET):
         if "DRIVER=virtio_net" not in (host.root.text(f"{_NET}/{device}/device/uevent") or "").split():
             continue
         for _, folder in host.root.numbered(f"{_NET}/{device}/queues", "tx-"):
-            # A card with one queue has the file and refuses to read it.
+            # A card with one queue has the file, but reading it fails.
             mask = host.root.text(f"{folder}/xps_cpus")
             if mask is not None:
-                why = (
-                    f"{printable(device, 20)} is told anew who sends through which queue whenever a CPU comes or goes."
-                )
+                why = f"{printable(device, 20)} gets a new map of CPUs to send queues whenever a CPU comes or goes."
                 yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
 
 
@@ -102,8 +103,10 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
-    """Version 1 sets with a CPU that leaves, the inner ones first, and their tasks whose own affinity writing the set
-    overwrites (see ``kinds_tasks.AffinityAcross``)."""
+    """Yield the writes for version 1 sets with a CPU that leaves, inner sets first.
+
+    They include tasks whose own affinity is overwritten with the set (see ``setting_types.tasks.AffinityAcross``).
+    """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
         return
@@ -140,7 +143,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
 
 
 def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:
-    """Every group below ``folder`` with its depth, inner ones before outer ones."""
+    """Yield every group below ``folder`` with its depth, inner ones before outer ones."""
     for name in host.root.list_dir(folder):
         inner = f"{folder}/{name}"
         if depth <= _MAX_DEPTH + 1 and host.root.is_dir(inner):
@@ -149,6 +152,6 @@ def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:
 
 
 def _bound(allowed: CpuSet, host: Host, leaving: CpuSet) -> bool:
-    """Whether all online CPUs of an affinity are among those that leave."""
+    """Return True if all online CPUs of an affinity are among those that leave."""
     online = allowed & host.online
     return bool(online) and not online - leaving

@@ -1,4 +1,4 @@
-"""Who may interrupt the hot CPUs: the interrupts' affinities, and the service that moves them."""
+"""Define the tunables of interrupts: their affinities, and the service that moves them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 
 MANAGED = "the driver has placed its queues for good"
-FIXED = "the kernel keeps it in place (managed by its driver, or wired to it), and shows the file as read-only"
+FIXED = "the kernel keeps it in place (managed by its driver, or fixed in hardware), and shows the file as read-only"
 _PER_CPU = "every CPU has its own"
 
 
@@ -30,8 +30,8 @@ class IrqBalance(Tunable):
     id = "irqbalance"
     title = "irqbalance"
     why = (
-        "irqbalance looks every ten seconds where interrupts arrive and moves them, also onto hot CPUs and also those "
-        "that somebody has just moved away."
+        "irqbalance checks every ten seconds where interrupts arrive and moves them, also onto hot CPUs and also those "
+        "that were just moved away."
     )
     danger = "interrupts stay where they are when load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
@@ -42,7 +42,7 @@ class IrqBalance(Tunable):
         if service is None and host.unseen:
             return self.answer("unavailable", None, host.unseen)
         if service is None:
-            return self.answer("ok", "not running", "nobody moves interrupts behind your back", wanted="not running")
+            return self.answer("ok", "not running", "no service moves interrupts", wanted="not running")
         settings = read_irqbalance_settings(host.root)
         paths = (settings.path,) if settings.path else ()
         banned = self._banned(host)
@@ -90,7 +90,7 @@ class IrqAffinity(Settings):
     danger = "the other CPUs handle all devices"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
-    values = "all (try those, too, that are known to refuse)"
+    values = "all (also try interrupts that are known to refuse)"
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 
@@ -128,7 +128,7 @@ class IrqAffinity(Settings):
         if not irqs and default is None:
             raise Unavailable("this host shows no interrupts in /proc/irq")
         found = []
-        # Newer kernels show what they keep in place as read-only: then the names need not be asked.
+        # Newer kernels show fixed interrupts as read-only; then their names need not be read.
         movable = {irq.number: read_movable(host.root, irq.number) for irq in irqs if irq.name}
         marked = False in movable.values()
         if default is not None and default & host.kept_clear:
@@ -136,7 +136,7 @@ class IrqAffinity(Settings):
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
         told: dict[CpuSet, tuple[str, str] | None] = {}
         for irq in irqs:
-            # What nobody uses yet follows the default when a driver asks for it.
+            # Interrupts that are not in use yet follow the default when a driver requests them.
             if not irq.name or (allowed := irq.affinity) is None:
                 continue
             if allowed not in told:
@@ -161,9 +161,10 @@ class IrqAffinity(Settings):
 
 
 def refuses(irq: Irq) -> str:
-    """Why the kernel will not let this interrupt be moved, as far as its name tells; "" where it should.
+    """Return why the kernel will not move this interrupt, as far as its name tells; "" where it should move.
 
-    Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be.
+    Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be
+    managed.
     """
     name = irq.name
     device, _, queue = name.partition("q")
@@ -181,7 +182,7 @@ def _number(path: str) -> int:
 
 
 def mask_like(cpus: CpuSet, like: str) -> str:
-    """A mask as wide as the kernel wrote another one."""
+    """Return a mask of ``cpus`` as wide as ``like``, a mask that the kernel wrote."""
     full = cpus.to_mask(groups=like.count(",") + 1)
     short = full[-len(like) :] if like else full
     return short if CpuSet.parse_mask(short) == cpus else full

@@ -1,4 +1,4 @@
-"""Taking the hot CPUs out of the scheduler's load balancing while the host runs."""
+"""Take the hot CPUs out of the scheduler's load balancing while the host runs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from jitter_workshop.tuning.setting_types.tasks import affinity_call, cgroup_cal
 from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
-"""The version 2 group; version 1 has two sets, with ``-hot`` and ``-rest`` behind it."""
+"""The version 2 group; version 1 has two sets, with the suffixes ``-hot`` and ``-rest``."""
 
 _PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
-"""Where the hierarchies are mounted on known distributions; nothing is written to others."""
+"""Mount points of the hierarchies on known distributions; nothing is written to others."""
 
 _KTHREADD = 2
 
@@ -40,8 +40,8 @@ class Isolation(Tunable):
     id = "isolation"
     title = "Scheduler isolation"
     why = (
-        "The load balancer puts any task on any CPU that looks idle, also on one whose thread only waits for its next "
-        "message. On isolated CPUs nothing runs but what is placed there."
+        "The load balancer puts any task on any CPU that looks idle, also on one whose thread just waits for its next "
+        "message. On isolated CPUs only tasks that are placed there run."
     )
     danger = "the other CPUs do all the other work; threads placed inside share one CPU unless each is pinned"
     risk = "medium"
@@ -74,7 +74,7 @@ class Isolation(Tunable):
             return self.missing(refusal)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, and nothing balances the others either: the top of the version 1 sets is "
+                "the hot CPUs are isolated, but nothing balances the others: the top of the version 1 sets is "
                 "unbalanced, and no set balances the rest"
             )
             fix = "give it back and apply it again: jitter-workshop restore isolation"
@@ -99,12 +99,12 @@ class Isolation(Tunable):
         found = self._check(host, sets)
         return self._partition(host, found) if found.version == 2 else self._sets(host, found)
 
-    # What stands in the way ---------------------------------------------------------------------------------------
+    # Obstacles ----------------------------------------------------------------------------------------------------
 
     def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
-        """The hierarchy to use. Raises Unavailable where there is none or others have the CPUs."""
+        """Return the hierarchy to use. Raise Unavailable where there is none or others have the CPUs."""
         if sets is None:
-            raise Unavailable("no cgroup hierarchy with the cpuset controller is to be seen here; isolcpus= at boot is")
+            raise Unavailable("no cgroup hierarchy with the cpuset controller is visible here; isolcpus= at boot is")
         if sets.top != "/":
             raise Unavailable(
                 "this is a container's view of the control groups: isolation is made on its host", only_host=True
@@ -119,7 +119,7 @@ class Isolation(Tunable):
     # Version 2 ----------------------------------------------------------------------------------------------------
 
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
-        """The writes of an exclusive partition, undone by removing the group."""
+        """Return the writes of an exclusive partition; removing the group undoes it."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
         own = read_group(root, sets, folder)
         handed = "cpuset" in (root.text(f"{sets.where}/cgroup.subtree_control") or "").split()
@@ -136,8 +136,11 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """The writes of two sets, one of them for everything that can be moved. Without the top's load balancing, tasks
-        outside the sets would stay where they happen to be: it goes last and comes back first (``ordering``)."""
+        """Return the writes of two sets, one of them for every task that can be moved.
+
+        Without load balancing at the top, tasks outside the sets would stay on their current CPUs. So it is switched
+        off last and on again first (``ordering``).
+        """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
         mems = str(root.cpu_list(f"{where}/cpuset.mems") or "0")
@@ -154,7 +157,7 @@ class Isolation(Tunable):
                     "/",
                     to_rest,
                     "task-cgroup",
-                    why=f"'{task.name}' leaves the hot CPUs with all that can be moved.",
+                    why=f"'{task.name}' leaves the hot CPUs, like all tasks that can be moved.",
                 )
                 for task, place in threads
                 if place == "/"
@@ -176,7 +179,7 @@ class Isolation(Tunable):
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Why a sibling keeps the kernel from isolating the hot CPUs, "" where it does not."""
+    """Return why a sibling group keeps the kernel from isolating the hot CPUs; "" where it does not."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -185,13 +188,15 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
         return f"{named} has a partition of its own with CPU {group.cpus & hot}"
     if group.cpus & hot and not group.exclusive_file:
-        return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only what nobody else names"
+        return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only CPUs that one group names"
     return ""
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Whether version 1 balances tasks between no two CPUs: the top is unbalanced, and so is every set that has more
-    than one of the CPUs that are not hot."""
+    """Return True if version 1 balances tasks between no two CPUs.
+
+    That is so where the top is unbalanced, and so is every set with more than one of the CPUs that are not hot.
+    """
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
@@ -199,7 +204,7 @@ def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
-    """The set of the isolated CPUs that this tool has made; None where there is none, or it does not hold."""
+    """Return the set of isolated CPUs that this tool has made; None where there is none, or it is not in force."""
     folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
     if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
         return None
@@ -211,11 +216,10 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """List threads that lose their mask when a partition is made or ends, with that mask; threads that refuse to be
-    bound are left out.
+    """List threads that lose their mask when a partition is made or ends, with that mask.
 
-    Threads that may not use every CPU lose it. Kernels before 6.2 open the others to the CPUs that are online at that
-    moment: where a CPU is offline, every thread loses its mask.
+    Threads that refuse to be bound are left out. Threads that may not use every CPU lose their mask. Kernels before 6.2
+    open the others to the CPUs that are online at that moment; where a CPU is offline, every thread loses its mask.
     """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
@@ -230,13 +234,16 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 
 def _overwrites_masks(host: Host) -> bool:
-    """Whether this kernel forgets what a user asked for when a partition comes or goes (before 6.2)."""
+    """Return True if this kernel (before 6.2) forgets a requested mask when a partition comes or goes."""
     return not remembers_wishes(host.kernel.release)
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
-    """Threads that the kernel lets into a set below the top, with the set that they are in. It refuses kernel threads
-    that are bound to a CPU, and kthreadd, whose children would all be born there (kernel/cgroup/cgroup.c)."""
+    """Yield threads that the kernel lets into a set below the top, with the set that they are in.
+
+    It refuses kernel threads that are bound to a CPU, and kthreadd, whose children would all start there
+    (kernel/cgroup/cgroup.c).
+    """
     for task in each_thread(root):
         if task.fixed or task.tid == _KTHREADD:
             continue
@@ -247,7 +254,7 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Narrowed masks, noted before the kernel overwrites them, and kept without the hot CPUs."""
+    """Return writes that note narrowed masks before the kernel overwrites them, and keep them without the hot CPUs."""
     found = []
     for task, allowed in threads:
         follows = task.kernel and task.name.startswith("irq/")
@@ -257,34 +264,37 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
                 str(allowed),
                 str(_off_hot(allowed, host)),
                 "irq-thread" if follows else "affinity-across",
-                why=f"Making the set overwrites which CPUs '{task.name}' may use.",
+                why=f"Making the set overwrites the affinity of '{task.name}'.",
             )
         )
     return found
 
 
 def _governor_threads(host: Host) -> list[Write]:
-    """Bound threads of the governor schedutil, which kernels before 6.2 open when a partition comes or goes."""
+    """Return writes for bound schedutil threads, which kernels before 6.2 open when a partition comes or goes."""
     if not _overwrites_masks(host):
         return []
     kind = kind_of("governor-thread")
     return [
-        Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens this thread; the governor is set anew.")
+        Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens its affinity; the governor is set anew.")
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND
     ]
 
 
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
-    """The CPUs of a mask that are not hot, best those that no hot one shares a core with; others where it has none."""
+    """Return the CPUs of a mask that are not hot, or others if it has none.
+
+    CPUs that share no core with a hot one are preferred.
+    """
     return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
 
 
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
-    """Threads that another program's partition, made or dissolved while CPUs of ours were offline, has left without
-    these (kernels before 6.2): each with the mask that it is to have and the one that it has.
+    """Return threads that lack CPUs because another program's partition changed while CPUs of ours were offline.
 
-    ``returning``: CPUs that are brought online. Such a thread may use exactly what the top of the groups has now.
+    This concerns kernels before 6.2. Each thread comes with the mask that it should have and its current one.
+    ``returning``: CPUs that are brought online. Such a thread may use exactly the current CPUs of the top group.
     """
     if (
         not (switched.others or switched.gone)
@@ -301,10 +311,11 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 
 
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
-    """Threads whose mask the end of a partition takes away, each with the mask that it is to have and the one that it
-    will get: threads that were narrowed since, and, before 6.2, those that might use CPUs which are offline then.
+    """Return threads whose mask the end of a partition takes away.
 
-    ``switched``: what we did to CPUs and sets. ``returning``: CPUs that are brought online before the partition ends.
+    Each comes with the mask that it should have and the one that it will get. They are threads that were narrowed
+    since, and, before 6.2, those that could use CPUs which are offline then. ``switched``: our changes to CPUs and
+    sets. ``returning``: CPUs that are brought online before the partition ends.
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
@@ -315,7 +326,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
         allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)
         if not allowed:
             continue
-        # A mask that the kernel itself may have given is not somebody's.
+        # A mask that the kernel itself may have given does not count as set by somebody.
         if allowed in opened or not (online - switched.isolated) - allowed:
             sets = find_cpusets(root) if old and present - online else None
             if sets is not None and not limited_by(root, sets, task.tid):
@@ -326,7 +337,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
 
 
 def _inside(root: HostRoot, task: Task) -> bool:
-    """Whether a task is in the group of the isolated CPUs."""
+    """Return True if a task is in the group of the isolated CPUs."""
     places = parse_memberships(root.text(f"/proc/{task.tid}/cgroup") or "")
     return any(member.path.strip("/") in (GROUP, f"{GROUP}-hot") for member in places)
 

@@ -1,4 +1,4 @@
-"""The machine as a whole: power, PCIe, hypervisor, kernel flavour, cache shares."""
+"""Define the tunables of the whole machine: power, PCIe, hypervisor, kernel flavour, cache shares."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class KernelFlavour(Tunable):
         if realtime is None:
             return self.answer("unavailable", None, "the kernel's build line cannot be read", paths=paths)
         if realtime:
-            return self.answer("ok", "PREEMPT_RT", "bounds on the worst case are what this kernel is for", paths=paths)
+            return self.answer("ok", "PREEMPT_RT", "this kernel is built to bound the worst case", paths=paths)
         return self.answer(
             "info",
             "not real-time",
-            "good for throughput and for threads that spin on isolated CPUs; bounds need a PREEMPT_RT kernel",
+            "good for throughput and for threads that spin on isolated CPUs; a bounded worst case needs PREEMPT_RT",
             paths=paths,
         )
 
@@ -97,7 +97,7 @@ class PcieAspm(Settings):
         )
         wanted = self.choose(value, read_platform_power(host.root).aspm_policies)
         if value is None and host.guest:
-            raise Unavailable("the links of a guest are its host's", only_host=True)
+            raise Unavailable("the hypervisor's host controls a guest's links", only_host=True)
         return [Setting(ASPM_POLICY, current, wanted, "choice")]
 
 
@@ -105,10 +105,10 @@ class IommuState(Tunable):
     id = "iommu"
     title = "IOMMU"
     why = (
-        "Where devices' addresses are translated, each transfer costs a mapping and its undoing; iommu=pt passes the "
+        "Where device addresses are translated, each transfer is mapped and unmapped; iommu=pt passes the "
         "host's own devices through. The gain is small."
     )
-    danger = "off altogether, a device can reach all memory"
+    danger = "without an IOMMU a device can reach all memory"
     when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -122,7 +122,7 @@ class IommuState(Tunable):
         kinds = ", ".join(found.types) or "not shown"
         if found.types == ("identity",):
             return self.answer("ok", kinds, "the host's devices are passed through", paths=paths)
-        reason = "transfers of some devices are translated: marginal, and a protection"
+        reason = "transfers of some devices are translated: this costs little and protects memory"
         return self.answer("info", kinds, reason, paths=paths)
 
 
@@ -131,7 +131,7 @@ class CacheShares(Tunable):
     title = "Shares of cache and memory bandwidth"
     why = (
         "Programs on other cores push a hot thread's data out of the cache that they share; processors with resource "
-        "control can reserve ways of it."
+        "control can reserve parts (ways) of it."
     )
     when = "report"
     document = "Documentation/filesystems/resctrl.rst"
@@ -145,7 +145,7 @@ class CacheShares(Tunable):
         reason = (
             f"hot CPUs are in the group {', '.join(g.name for g in own[:3])}"
             if own
-            else "the hot CPUs share the cache with everybody"
+            else "the hot CPUs share the cache with all others"
         )
         return self.answer("info", f"{len(found.groups)} groups, {shares}", reason, paths=(f"{RESCTRL}/schemata",))
 
@@ -164,17 +164,17 @@ class HypervisorState(Tunable):
         found = host.hypervisor
         paths = ("/proc/cpuinfo",)
         if found.guest is None:
-            return self.answer("info", None, f"it cannot be told whether this is a guest: {found.source}", paths=paths)
+            return self.answer("info", None, f"it is unknown if this is a guest: {found.source}", paths=paths)
         if not found.guest:
-            return self.answer("ok", "bare metal", "nobody but this kernel schedules these CPUs", paths=paths)
+            return self.answer("ok", "bare metal", "only this kernel schedules these CPUs", paths=paths)
         owner = "its owner can pin this guest's CPUs, keep others off them and back them with huge pages"
         reason = "; ".join(filter(None, (found.doubt, f"{owner}; the guest cannot")))
         return self.answer("info", found.name, reason, paths=paths, only_host=True)
 
 
 _STEAL_PERCENT = 0.01
-"""Below this share of the time since boot, what was stolen may all be long past: one tick at boot must not count
-against a host for ever. It is 100 µs in each second."""
+"""Threshold in percent of the time since boot. Below it, all steal may be long past: one tick at boot must not count
+against a host forever. It is 100 µs in each second."""
 
 
 class Steal(Tunable):
@@ -192,13 +192,13 @@ class Steal(Tunable):
         if stat.reason:
             return self.answer("unavailable", None, stat.reason, paths=paths)
         if stat.steal_available is not True:
-            reason = "0 everywhere: either nothing was stolen or this hypervisor does not tell; measure to see which"
+            reason = "0 everywhere: either nothing was stolen or this hypervisor does not report it; measure to see"
             return self.answer("info", "0", reason, paths=paths, only_host=True)
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
         if 0 < share < _STEAL_PERCENT:
-            reason = f"less than {_STEAL_PERCENT:g} % since boot: whether any happens now, a measurement tells"
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to see if any happens now"
             value = f"{share:.2g} % of the hot CPUs' time since boot"
             return self.answer("info", value, reason, paths=paths, only_host=True)
         return self.answer(

@@ -1,4 +1,4 @@
-"""Memory: statistics, writeback, huge pages, nodes, swap."""
+"""Define the tunables of memory: statistics, writeback, huge pages, nodes, swap."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _VM = "/proc/sys/vm"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _WRITEBACK_MASK = "/sys/devices/virtual/workqueue/writeback/cpumask"
 _LOCKED_ENOUGH = 64 << 20
-"""Bytes that a measuring child locks with room to spare."""
+"""Number of bytes that a measuring child process locks, with room to spare."""
 
 
 class StatInterval(OneFile):
     id = "stat-interval"
     title = "Folding of memory statistics"
     why = (
-        "Once in this many seconds a kernel worker on each CPU folds that CPU's memory counters into the global ones, "
+        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones, "
         "and takes the CPU from the thread that runs there."
     )
     danger = "the figures in /proc/vmstat lag behind"
@@ -51,10 +51,10 @@ class Writeback(Settings):
     id = "writeback"
     title = "Writing of changed pages to disk"
     why = (
-        "Flusher workers wake up by the clock and whenever enough pages have changed, on any CPU that their workqueue "
+        "Flusher workers wake up periodically and whenever enough pages have changed, on any CPU that their workqueue "
         "allows; a thread that changes too many pages is made to wait for the disk."
     )
-    danger = "what was written in the last seconds is lost in a power cut: a longer interval makes that window longer"
+    danger = "a power cut loses the data written in the last seconds: a longer interval makes that window longer"
     risk = "medium"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     owns = (
@@ -87,7 +87,7 @@ class Writeback(Settings):
             away = False
         if away:
             return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
-        # The mask does it without a longer window for losses; the interval is the means where there is no mask.
+        # The mask does it without a longer window for losses; the interval is only for hosts without the mask.
         reason = f"{self._how_often(found.value)} and may do so on hot CPUs: workqueue-mask keeps them off"
         return self.answer("info", found.value, reason, paths=(*found.paths, _WRITEBACK_MASK))
 
@@ -115,7 +115,7 @@ class HugePages(Settings):
     id = "thp"
     title = "Transparent huge pages"
     why = (
-        "With 'always' the kernel assembles 2 MiB pages for everybody: page faults take longer and khugepaged moves "
+        "With 'always' the kernel assembles 2 MiB pages for all programs: page faults take longer and khugepaged moves "
         "memory under running threads, each time interrupting the CPUs that use it."
     )
     danger = "more TLB misses in programs that do not ask for huge pages"
@@ -150,7 +150,7 @@ class Ksm(OneFile):
     document = "Documentation/admin-guide/mm/ksm.rst"
     file = "/sys/kernel/mm/ksm/run"
     owns = (file,)
-    values = "0 (stop), 1 (run) or 2 (stop and part what was merged)"
+    values = "0 (stop), 1 (run) or 2 (stop and split the merged pages)"
     default = "0"
     culprits = ("ksmtuned",)
     good = "pages are not merged"
@@ -168,7 +168,7 @@ class NumaBalancing(OneFile):
     id = "numa-balancing"
     title = "Automatic NUMA balancing"
     why = (
-        "The kernel takes pages away from a task again and again, only to see by its page faults from where they are "
+        "The kernel unmaps pages of a task again and again, to see by its page faults from which node they are "
         "used, and moves them or the task."
     )
     danger = "programs that do not place their memory themselves may use the far node for longer"
@@ -178,13 +178,13 @@ class NumaBalancing(OneFile):
     values = "0, 1 or 2"
     default = "0"
     culprits = ("tuned",)
-    good = "no page is taken away to see who uses it"
+    good = "no page is unmapped to see which node uses it"
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
         return "0" if value is None else one_of(self, value, ("0", "1", "2"))
 
     def differs(self, setting: Setting) -> str:
-        return "pages of running threads are unmapped by the clock to see who uses them"
+        return "pages of running threads are unmapped periodically to see which node uses them"
 
 
 class ZoneReclaim(OneFile):
@@ -201,7 +201,7 @@ class ZoneReclaim(OneFile):
     values = "0 to 7"
     default = "0"
     culprits = ("tuned",)
-    good = "a full node is no reason to make a thread wait"
+    good = "a thread does not have to wait for a full node"
     absent = "this kernel was built without NUMA"
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
@@ -214,10 +214,7 @@ class ZoneReclaim(OneFile):
 class Swap(OneFile):
     id = "swap"
     title = "Swap"
-    why = (
-        "A page that was swapped out costs the thread that touches it a disk read, milliseconds where it expected "
-        "nanoseconds."
-    )
+    why = "A thread that touches a swapped-out page waits for a disk read: milliseconds where it expected nanoseconds."
     danger = "with a low swappiness the kernel drops cached files earlier"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/swappiness"
@@ -225,7 +222,7 @@ class Swap(OneFile):
     values = "swappiness, 0 to 200"
     default = "10"
     culprits = ("tuned",)
-    good = "swapping is the last resort; what is locked (mlockall) is never swapped out"
+    good = "swapping is the last resort; locked memory (mlockall) is never swapped out"
 
     def assess(self, host: Host) -> Assessment:
         areas = self._areas(host)
@@ -243,7 +240,7 @@ class Swap(OneFile):
     def differs(self, setting: Setting) -> str:
         return (
             f"memory may be swapped out, with swappiness {setting.current}: {setting.wanted} makes it rarer; "
-            "what is locked (mlockall) never is"
+            "locked memory (mlockall) never is"
         )
 
     def _areas(self, host: Host) -> int | None:
@@ -265,19 +262,19 @@ class Compaction(OneFile):
     values = "0 to 100"
     default = "0"
     culprits = ("tuned",)
-    good = "pages are moved only when somebody needs the room"
+    good = "pages are moved only when a program needs the room"
     absent = "this kernel does not compact ahead (from Linux 5.9, CONFIG_COMPACTION)"
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
         return "0" if value is None else whole_number(self, value, 0, 100)
 
     def differs(self, setting: Setting) -> str:
-        return "kcompactd moves pages ahead of need; 0 leaves it to those who need the room"
+        return "kcompactd moves pages ahead of need; with 0 pages move only when a program needs the room"
 
 
 class LockedMemory(Tunable):
     id = "locked-memory"
-    title = "What a process may lock and how it may be scheduled"
+    title = "Limits for locked memory and real-time priority"
     why = (
         "Memory that is not locked can be dropped or moved, and its next use is a page fault; a user needs a limit "
         "above zero to ask for a real-time priority."
@@ -334,4 +331,4 @@ class MemoryNodes(Tunable):
                 paths=paths,
                 fix="choose hot CPUs of one node with --cpus",
             )
-        return self.answer("ok", value, "the hot CPUs lie on one node: what they touch first is near", paths=paths)
+        return self.answer("ok", value, "the hot CPUs lie on one node: memory they touch first is near", paths=paths)

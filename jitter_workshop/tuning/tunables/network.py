@@ -1,4 +1,4 @@
-"""Network cards: which CPUs their queues use, and how they call for attention."""
+"""Define the tunables of network cards: the CPUs of their queues, and how they interrupt."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BusyPolling(Tunable):
         polled = max(settings.busy_poll_us or 0, settings.busy_read_us or 0)
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
-        words = "sockets wait for an interrupt unless a program asks to poll" if not polled else f"{value} before sleep"
+        words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before sleep"
         return self.answer("info", value, "; ".join((words, *filter(None, told))), paths=paths)
 
 
@@ -99,7 +99,7 @@ class NetworkCard(Tunable):
 
 
 def _polling(card: Interface) -> str:
-    """What is unusual about a card's polling, "" where nothing is."""
+    """Return the unusual properties of a card's polling, in words; "" where there are none."""
     parts = []
     if card.defer_hard_irqs:
         parts.append(f"arms its interrupt after {card.defer_hard_irqs} empty polls")
@@ -115,7 +115,7 @@ def _node(card: Interface) -> str:
 
 
 def _nodes_of(root: HostRoot, cpus: CpuSet) -> set[int]:
-    """The memory nodes that these CPUs belong to."""
+    """Return the memory nodes that these CPUs belong to."""
     folder = "/sys/devices/system/node"
     return {n for n, path in root.numbered(folder, "node") if (root.cpu_list(f"{path}/cpulist") or CpuSet()) & cpus}
 

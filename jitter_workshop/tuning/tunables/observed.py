@@ -1,4 +1,4 @@
-"""What is reported and never changed: protections, limits of a container, the scheduler's helpers."""
+"""Report properties that this tool never changes: protections, limits of a container, scheduler helpers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class CpuMax(Tunable):
     id = "cpu-max"
     title = "CPU time limit of this container"
     why = (
-        "A group that has used up its time for the period is stopped until the next one, up to 100 ms on all its CPUs: "
-        "from inside that looks like a fault of the scheduler."
+        "A group that has used up its time for the period is stopped until the next one, up to 100 ms on all its CPUs. "
+        "From inside that looks like a fault of the scheduler."
     )
     when = "report"
     document = "Documentation/scheduler/sched-bwc.rst"
@@ -31,18 +31,18 @@ class CpuMax(Tunable):
         limit = group.cpu_limit
         throttled = group.nr_throttled or 0
         if limit is None:
-            return self.answer("ok", "no limit", "no group on the way up limits CPU time", paths=paths)
+            return self.answer("ok", "no limit", "neither this group nor one above it limits CPU time", paths=paths)
         said = f"{limit:.3g} CPUs, stopped {throttled:,} times"
         if throttled:
             return self.answer(
                 "improve",
                 said,
-                "the limit has stopped this group: stalls of up to a period are its doing",
+                "the limit has stopped this group: it causes stalls of up to a period",
                 wanted="no limit",
                 paths=paths,
-                fix="ask whoever started this container or slice to lift its CPU limit",
+                fix="ask the owner of this container or slice to lift its CPU limit",
             )
-        return self.answer("info", said, "there is a limit, and it has stopped nobody yet", paths=paths)
+        return self.answer("info", said, "there is a limit, but it has not stopped this group yet", paths=paths)
 
 
 class Autogroup(Tunable):
@@ -50,7 +50,7 @@ class Autogroup(Tunable):
     title = "Grouping of tasks by session"
     why = (
         "Tasks of one terminal session share one weight, so that nice counts only among them; a hot thread that has "
-        "its CPU to itself is not concerned."
+        "its CPU to itself is not affected."
     )
     when = "report"
     document = "Documentation/scheduler/sched-design-CFS.rst"
@@ -69,7 +69,7 @@ class UtilizationClamps(Tunable):
     id = "uclamp"
     title = "Utilisation clamps"
     why = (
-        "With the governor schedutil a clamp tells the kernel at least, or at most, how busy to take a task for: it "
+        "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a task: it "
         "decides the clock and, on unequal cores, the core."
     )
     when = "report"
@@ -80,7 +80,7 @@ class UtilizationClamps(Tunable):
         low, high = (host.root.integer(path) for path in paths)
         if low is None or high is None:
             return self.answer("unavailable", None, "this kernel was built without it", paths=paths)
-        reason = "bounds for what tasks may ask for" if high >= 1024 else "tasks are held back: the clock stays lower"
+        reason = "bounds for the clamps of tasks" if high >= 1024 else "tasks are held back: the clock stays lower"
         return self.answer("info", f"{low} to {high} of 1024", reason, paths=paths)
 
 
@@ -88,8 +88,8 @@ class Mitigations(Tunable):
     id = "mitigations"
     title = "Mitigations of processor flaws"
     why = (
-        "Some mitigations make each entry into the kernel dearer. They protect this host; this tool never switches one "
-        "off, and a thread that stays out of the kernel hardly meets them."
+        "Some mitigations make each entry into the kernel slower. They protect this host; this tool never switches one "
+        "off, and a thread that stays out of the kernel is hardly affected."
     )
     when = "report"
     document = "Documentation/admin-guide/hw-vuln/index.rst"
@@ -98,7 +98,7 @@ class Mitigations(Tunable):
         found = read_vulnerabilities(host.root)
         paths = (f"{CPU_DIR}/vulnerabilities",)
         if not found:
-            return self.answer("unavailable", None, "this kernel does not tell", paths=paths)
+            return self.answer("unavailable", None, "this kernel does not report them", paths=paths)
         parts = (
             ("mitigated", "mitigated"),
             ("vulnerable", "not"),
@@ -108,14 +108,14 @@ class Mitigations(Tunable):
         counts = [(sum(v.state == state for v in found), words) for state, words in parts]
         value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
         names = ", ".join(v.name for v in found if v.state == "mitigated")
-        return self.answer("info", value, f"at work: {names}" if names else "none is at work", paths=paths)
+        return self.answer("info", value, f"active: {names}" if names else "none is active", paths=paths)
 
 
 class AddressRandomisation(Tunable):
     id = "aslr"
     title = "Address space randomisation"
     why = (
-        "Each start of a program places its memory elsewhere, and with it what collides in the caches: a reason to "
+        "Each start of a program places its memory elsewhere, so other data collide in the caches: a reason to "
         "compare rounds of fresh processes, not single ones."
     )
     when = "report"
@@ -133,7 +133,7 @@ class AddressRandomisation(Tunable):
 class Audit(Tunable):
     id = "audit"
     title = "Auditing of system calls"
-    why = "With rules loaded each system call is looked at, and what matches is written down."
+    why = "With rules loaded, each system call is checked, and matches are logged."
     when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -146,7 +146,7 @@ class Audit(Tunable):
             return self.answer("ok", "off", "switched off at boot", paths=paths)
         if running:
             return self.answer("info", "auditd runs", "auditctl -l shows its rules", paths=paths)
-        return self.answer("info", "no daemon", "nobody who would load rules runs here", paths=paths)
+        return self.answer("info", "no daemon", "no program that loads rules runs here", paths=paths)
 
 
 class SplitLock(Tunable):
@@ -154,7 +154,7 @@ class SplitLock(Tunable):
     title = "Split-lock mitigation"
     why = (
         "An atomic operation across two cache lines stops the memory bus for every core; the mitigation slows down "
-        "whoever does that, by 10 ms each time."
+        "the program that does it, by 10 ms each time."
     )
     when = "report"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -167,4 +167,4 @@ class SplitLock(Tunable):
         if found.split_lock_mitigate is None:
             return self.answer("unavailable", None, "this kernel or processor does not detect them", paths=paths)
         value = "on" if found.split_lock_mitigate else "off"
-        return self.answer("info", value, "good for the hot CPUs as long as nobody here is the culprit", paths=paths)
+        return self.answer("info", value, "good for the hot CPUs as long as no program here does this", paths=paths)

@@ -1,4 +1,4 @@
-"""Every tunable there is, found by its class: a new one is a class in one of these modules."""
+"""Find every tunable by its class: a new tunable is a class in one of these modules."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ HEADINGS = {
     "machine": "Machine and firmware",
     "observed": "Seen, not set",
 }
-"""Modules of this package, in the order in which ``status`` shows them, and what stands above their lines."""
+"""Modules of this package, in the order in which ``status`` shows them, with the headings above their lines."""
 
 FAMILIES = tuple(HEADINGS)
 
 
 def heading(tunable: Tunable) -> str:
-    """What stands above a tunable's line."""
+    """Return the heading above a tunable's line."""
     family = type(tunable).__module__.rpartition(".")[2]
     return HEADINGS.get(family, family)
 
 
 @cache
 def tunables() -> tuple[Tunable, ...]:
-    """One instance of each, in the order of ``status``."""
+    """Return one instance of each tunable, in the order of ``status``."""
     found: list[Tunable] = []
     for family in FAMILIES:
         module = import_module(f"jitter_workshop.tuning.tunables.{family}")
@@ -59,8 +59,10 @@ def tunables() -> tuple[Tunable, ...]:
 
 
 def find(tunable_id: str) -> Tunable:
-    """The tunable of this id; ``boot:`` may stand before that of a boot parameter. Raises UsageError that suggests the
-    nearest one."""
+    """Return the tunable of this id, with or without ``boot:`` before the id of a boot parameter.
+
+    Raise UsageError that suggests the nearest one.
+    """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
             return tunable
@@ -76,15 +78,17 @@ def find(tunable_id: str) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
-    """``ID`` and ``ID=VALUE`` words of a command line, ``once:`` before those that are for one boot. Raises UsageError
-    for unknown ids, for a value where none is taken, and for one id twice with different values."""
+    """Parse ``ID`` and ``ID=VALUE`` words of a command line, with ``once:`` before those that are for one boot.
+
+    Raise UsageError for unknown ids, for a value where none is taken, and for one id twice with different values.
+    """
     wanted: dict[str, Wanted] = {}
     for word in words:
         name, equals, value = word.partition("=")
         once = name.strip().startswith(ONCE)
         tunable = find(name.strip().removeprefix(ONCE))
         if once and tunable.when != "boot":
-            raise UsageError(f"{tunable.id} is no boot parameter: it is not for one boot", f"say only '{tunable.id}'")
+            raise UsageError(f"{tunable.id} is no boot parameter: not for one boot", f"say only '{tunable.id}'")
         if equals and not tunable.values:
             raise UsageError(f"{tunable.id} takes no value", f"say only '{tunable.id}'")
         asked = Wanted(tunable.id, value.strip() if equals else None, once)
@@ -94,9 +98,11 @@ def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
 
 
 def for_one_boot(words: Sequence[str]) -> tuple[str, ...]:
-    """The same words with the boot parameters among them for the next boot alone. Raises UsageError as
-    ``parse_wanted`` does, and where there is no boot parameter among them."""
+    """Return the same words with their boot parameters set for the next boot only.
+
+    Raise UsageError as ``parse_wanted`` does, and where there is no boot parameter among them.
+    """
     wanted = [(one, find(one.id).when == "boot") for one in parse_wanted(words)]
     if not any(boots for _, boots in wanted):
-        raise UsageError("no boot parameter is among them", "only boot parameters are for one boot")
+        raise UsageError("no boot parameter is among them", "only boot parameters can be set for one boot")
     return tuple(str(Wanted(one.id, one.value, once=boots)) for one, boots in wanted)

@@ -1,4 +1,4 @@
-"""The scheduler's own switches: real-time throttling, the deadline server, timers, RCU, preemption."""
+"""Define the tunables of the scheduler: real-time throttling, the deadline server, timers, RCU, preemption."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class RtThrottling(OneFile):
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if _only_admits(host):
             reason = (
-                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task by it: the "
-                "deadline server keeps time for ordinary tasks, and this only bounds what SCHED_DEADLINE may reserve"
+                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task with it: the "
+                "deadline server keeps time for ordinary tasks, and this only bounds the reservations of SCHED_DEADLINE"
             )
             return self.answer("info", f"{current} µs of {period} µs", reason, paths=(self.file,))
         if current < 0:
@@ -63,7 +63,7 @@ class RtThrottling(OneFile):
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
         if value is None:
-            raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to take it away")
+            raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to remove it")
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if value == "0":
             value = "zero, which would stop every real-time task"
@@ -71,7 +71,7 @@ class RtThrottling(OneFile):
 
 
 def _only_admits(host: Host) -> bool:
-    """Whether the limit has become one of admission alone (kernel/sched/rt.c since the deadline server, Linux 6.12)."""
+    """Return True if the limit is only for admission (kernel/sched/rt.c since the deadline server, Linux 6.12)."""
     return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
 
 
@@ -98,7 +98,7 @@ class DeadlineServer(Settings):
         reason = (
             "off on the hot CPUs: a busy real-time thread starves ordinary tasks there"
             if values == [0]
-            else "only a thread that spins under SCHED_FIFO meets it; off, nothing protects ordinary tasks there"
+            else "it affects only a thread that spins under SCHED_FIFO; if off, nothing protects ordinary tasks there"
         )
         return self.answer("info", shown, reason, paths=[s.path for s in settings[: self.shown_paths]])
 
@@ -124,8 +124,8 @@ class TimerMigration(TradeOff):
     id = "timer-migration"
     title = "Timers move between CPUs"
     why = (
-        "With 1 a timer that an idle or a tickless CPU sets up may run on another CPU. With 0 each CPU runs its own, "
-        "so housekeeping CPUs never hand theirs on, and hot CPUs never get rid of their own."
+        "With 1 a timer that an idle or a tickless CPU sets may run on another CPU. With 0 each CPU runs its own, "
+        "so timers neither come from housekeeping CPUs nor leave hot CPUs."
     )
     danger = "idle CPUs wake up more often with 0"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -196,7 +196,7 @@ class PreemptMode(TradeOff):
             return "a real-time kernel preempts nearly everywhere already"
         if current == "full":
             return "a woken thread gets its CPU as soon as this kernel can give it"
-        return "a thread that spins is not concerned; one that waits to be woken gets its CPU sooner with full"
+        return "it does not matter to a thread that spins; one that waits to be woken gets its CPU sooner with full"
 
     def asked(self, host: Host, value: str) -> str:
         words = (host.root.text(self.file) or "").split()

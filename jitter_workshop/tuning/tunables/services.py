@@ -1,4 +1,4 @@
-"""Services that undo what is set here, and services that take time when nobody expects it."""
+"""Define the tunables of services: those that undo settings of this tool, and those that take time unexpectedly."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 
 _APART = ("irqbalance",)
-"""Tuners that have a tunable of their own."""
+"""Tuners that have their own tunable."""
 
 _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
-"""They set their values once and are gone: stopping them undoes what they set, and nothing of theirs runs on."""
+"""Services that set their values once and exit. Stopping them undoes their values; no process keeps running."""
 
 
 class CompetingTuners(Tunable):
@@ -33,7 +33,7 @@ class CompetingTuners(Tunable):
         if not running and host.unseen:
             return self.answer("unavailable", None, host.unseen)
         if not running:
-            return self.answer("ok", "none", "nobody else sets these things here")
+            return self.answer("ok", "none", "no other service sets these things here")
         does = "; ".join(f"{s.name} {s.service.does}" for s in running[:3])
         stoppable = host.services.systemd and any(f"systemd({s.service.unit})" in self.owns for s in running)
         return self.answer(
@@ -56,7 +56,7 @@ class CompetingTuners(Tunable):
                 "active",
                 "inactive",
                 "unit",
-                why=f"{s.name} {s.service.does}. Starting it again at restore sets its profile anew.",
+                why=f"{s.name} {s.service.does}. On restore it is started again and sets its profile anew.",
             )
             for s in running
             if s.unit_active and f"systemd({s.service.unit})" in self.owns
@@ -67,8 +67,8 @@ class UnneededServices(Tunable):
     id = "services"
     title = "Services that take time"
     why = (
-        "Each wakes up by the clock or does work in the background, on any CPU that it is allowed: on a host that "
-        "measures or trades, what is not needed is better stopped by its owner."
+        "Each wakes up periodically or works in the background, on any CPU that it may use. On a host that "
+        "measures or trades, its owner should stop the services that are not needed."
     )
     when = "report"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -87,7 +87,7 @@ class UnneededServices(Tunable):
 
 
 def stop_command(host: Host, service: RunningService) -> str:
-    """How its owner stops a service on this host, as a command."""
+    """Return the command that stops a service on this host."""
     unit = service.service.unit
     if host.services.systemd:
         return f"systemctl stop {unit}"

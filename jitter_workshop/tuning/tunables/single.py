@@ -1,4 +1,4 @@
-"""Tunables that are one file with one value: most of the kernel's switches are."""
+"""Define tunables that are one file with one value, as most of the kernel's switches are."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 
 class OneFile(Settings):
-    """A tunable whose settings are one file.
+    """Define a tunable whose settings are one file.
 
-    ``file``: its path. ``kind``: how it is read. ``absent``: what is said where there is no such file.
+    ``file``: its path. ``kind``: how it is read. ``absent``: the reason shown where there is no such file.
     """
 
     file: ClassVar[str]
@@ -29,14 +29,19 @@ class OneFile(Settings):
         return [Setting(self.file, current, self.wanted(host, value, current), self.kind)]
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
-        """What the file should say. ``value`` None: the good value for this host, which is ``current`` where that is
-        good too. Raises Unavailable or UsageError as ``settings``."""
+        """Return the wanted value of the file.
+
+        ``value`` None means the good value for this host, which is ``current`` where that is good too. Raise
+        Unavailable or UsageError as ``settings`` does.
+        """
         raise NotImplementedError
 
 
 class TradeOff(OneFile):
-    """One file about which careful people disagree: ``status`` says what stands and what each side gains, and it is
-    changed only by ``ID=VALUE``."""
+    """Define one file about which experts disagree.
+
+    ``status`` shows the current value and the gain of each side. The file is changed only by ``ID=VALUE``.
+    """
 
     def assess(self, host: Host) -> Assessment:
         try:
@@ -46,7 +51,7 @@ class TradeOff(OneFile):
         return self.answer("info", current, self.both_sides(host, current), paths=(self.file,))
 
     def both_sides(self, host: Host, current: str) -> str:
-        """One or two sentences."""
+        """Return one or two sentences on the gain of each side."""
         raise NotImplementedError
 
     def wanted(self, host: Host, value: str | None, current: str) -> str:
@@ -55,17 +60,17 @@ class TradeOff(OneFile):
         return self.asked(host, value)
 
     def asked(self, host: Host, value: str) -> str:
-        """What the file says for ``ID=value``. Raises UsageError."""
+        """Return the file's value for ``ID=value``. Raise UsageError for an invalid one."""
         raise NotImplementedError
 
 
 def needs_value(tunable: Tunable) -> Unavailable:
-    """Why ``ID`` alone plans nothing."""
+    """Return the reason why ``ID`` alone plans nothing."""
     return Unavailable(f"neither value is better for all: say {tunable.id}=VALUE ({tunable.values})", info=True)
 
 
 def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
-    """What the file says, fit to be shown and compared. Raises Unavailable with ``absent``, or with the reason."""
+    """Return the file's value, fit to be shown and compared. Raise Unavailable with ``absent``, or with the reason."""
     reading = kind_of(kind).read(root, path)
     if reading.text is None:
         if reading.reason == "no such file":
@@ -76,19 +81,19 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
     if kind == "number" and parse_integer(reading.text) is None:
         raise Unavailable("it cannot be read: it does not hold a whole number")
     if printable(reading.text, 400) != reading.text:
-        raise Unavailable("it cannot be read: it holds something else than one line of text")
+        raise Unavailable("it cannot be read: it does not hold one line of text")
     return reading.text
 
 
 def not_permitted(root: HostRoot) -> str:
-    """Why a file cannot be read that is there."""
+    """Return why an existing file cannot be read."""
     if os.geteuid() == 0 and not root.recorded:
         return "not permitted, even to root (a lockdown or a container)"
     return "only root can read it"
 
 
 def without_debugfs(root: HostRoot) -> str:
-    """What is said of debugfs's files where it is not mounted, "" where it is."""
+    """Return the reason shown for debugfs's files where debugfs is not mounted; "" where it is."""
     folder = "/sys/kernel/debug"
     mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
     if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):
@@ -97,14 +102,14 @@ def without_debugfs(root: HostRoot) -> str:
 
 
 def number_of(text: str) -> int:
-    """The number that ``read_value`` found."""
+    """Return the number in a text that ``read_value`` returned."""
     number = parse_integer(text)
     assert number is not None
     return number
 
 
 def whole_number(tunable: Tunable, value: str, low: int, high: int) -> str:
-    """A VALUE that is a whole number between ``low`` and ``high``. Raises UsageError."""
+    """Return a VALUE that is a whole number from ``low`` to ``high``. Raise UsageError for anything else."""
     number = parse_integer(value)
     if number is None or not low <= number <= high:
         raise UsageError(
@@ -114,7 +119,7 @@ def whole_number(tunable: Tunable, value: str, low: int, high: int) -> str:
 
 
 def one_of(tunable: Tunable, value: str, allowed: Sequence[str]) -> str:
-    """A VALUE that is one of these words. Raises UsageError."""
+    """Return a VALUE that is one of these words. Raise UsageError for anything else."""
     if value not in allowed:
         raise UsageError(f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
     return value

@@ -1,4 +1,4 @@
-"""Which tasks may run on the hot CPUs: the kernel's own threads, and everybody else's."""
+"""Define the tunables of the tasks that may run on the hot CPUs: kernel threads and all others."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class KernelThreads(Settings):
         left_for_the_rest(host)
         tasks = [task for task in host.processes if task.kernel]
         if not tasks:
-            raise Unavailable("no kernel thread is to be seen from here (a container has none in its view)")
+            raise Unavailable("no kernel thread is visible here (a container does not see them)")
         found = []
         for task in tasks:
             if task.fixed or task.worker or task.name.startswith("irq/"):
-                continue  # bound by the kernel; by its workqueue; by its interrupt
+                continue  # bound by the kernel, by its workqueue, or by its interrupt
             allowed = read_allowed_cpus(host.root, task)
             if allowed is None:
                 continue
@@ -67,9 +67,12 @@ class KernelThreads(Settings):
 
 
 def _whose(name: str, after: str, host: Host) -> str:
-    """Which kernel thread it is. Of those that belong to a memory node, what becomes of them: the kernel binds them to
-    their node's CPUs, once more whenever one of these comes online (``kswapd_cpu_online``, ``kcompactd_cpu_online``;
-    newer kernels: ``kthreads_online_cpu``), and reclaims memory from a distance where the whole node is kept clear."""
+    """Return the name of a kernel thread and, if it belongs to a memory node, the effect of the change on it.
+
+    The kernel binds such threads to their node's CPUs, and again whenever one of these comes online
+    (``kswapd_cpu_online``, ``kcompactd_cpu_online``; newer kernels: ``kthreads_online_cpu``). Where the whole node is
+    kept clear, they reclaim memory from another node.
+    """
     found = _PER_NODE.fullmatch(name)
     home = host.nodes.get(int(found[1])) if found is not None else None
     if home is None or len(host.nodes) < 2:
@@ -83,7 +86,7 @@ class UserTasks(Tunable):
     title = "Other tasks"
     why = (
         "A task that becomes runnable on a hot CPU takes turns with the thread there, a few milliseconds each. "
-        "Isolation keeps all of them off; this says who they are."
+        "Isolation keeps all of them off; this report names them."
     )
     when = "report"
     document = "Documentation/scheduler/sched-design-CFS.rst"
@@ -101,7 +104,7 @@ class UserTasks(Tunable):
             if allowed is not None and allowed & host.hot:
                 here.append(task)
         if not seen:
-            return self.missing(Unavailable("no process is to be seen from here"))
+            return self.missing(Unavailable("no process is visible here"))
         if not here:
             return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.hot}", wanted="0")
         names = Counter(task.name for task in here)

@@ -1,4 +1,4 @@
-"""What looks in on every CPU by the clock: lockup detectors, machine-check polling, tracing and profiling."""
+"""Define the tunables that interrupt every CPU periodically: lockup detectors, error polling, tracing, profiling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Watchdogs(Settings):
     title = "Lockup detectors"
     why = (
         "The soft-lockup detector has a timer on each CPU every four seconds that makes a task of the highest priority "
-        "run there, which takes the CPU from whoever has it."
+        "run there, which takes the CPU from the running thread."
     )
     danger = "a hang of the CPUs left out is no longer noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
@@ -58,14 +58,14 @@ class Watchdogs(Settings):
         return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
 
     def differs(self, setting: Setting) -> str:
-        return f"CPUs {setting.current} are watched, hot ones or their siblings too; {setting.wanted} is enough"
+        return f"CPUs {setting.current} are watched, including hot ones or their siblings; {setting.wanted} is enough"
 
 
 class NmiWatchdog(OneFile):
     id = "nmi-watchdog"
     title = "Hard-lockup detector"
     why = (
-        "It interrupts each watched CPU through a performance counter, which no code can put off, and takes that "
+        "It interrupts each watched CPU through a performance counter, which no code can delay, and takes that "
         "counter away from profilers."
     )
     danger = "a CPU that hangs with interrupts off is no longer noticed"
@@ -90,7 +90,7 @@ class MceInterval(Settings):
     id = "mce-interval"
     title = "Polling for corrected hardware errors"
     why = (
-        "Every 300 s by default a timer on each CPU reads its machine-check banks; with errors to report it comes "
+        "Every 300 s by default a timer on each CPU reads its machine-check banks; after errors it comes "
         "more often. One value holds for all CPUs."
     )
     danger = "corrected memory errors, the first sign of a failing module, are told later or (0) never"
@@ -127,7 +127,7 @@ class Tracing(Settings):
         "A tracer or enabled events cost time at every point that they record: a tracer of functions makes the whole "
         "kernel slower, hot CPUs included."
     )
-    danger = "whoever traces now gets no more records"
+    danger = "a running trace gets no more records"
     document = "Documentation/trace/ftrace.rst"
     owns = tuple(
         f"{folder}/{name}"
@@ -151,7 +151,7 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """What other buffers trace: their tracers and switches, where they are at work."""
+    """Return the tracers and switches of other buffers that are active."""
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"
@@ -171,8 +171,8 @@ class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
     why = (
-        "Whoever may use perf can sample up to this often a second, each time by an interrupt on the sampled CPU. It "
-        "costs nothing while nobody profiles."
+        "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. It "
+        "costs nothing while no one profiles."
     )
     danger = "profiles become coarse or empty"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -190,7 +190,7 @@ class PerfSampleRate(TradeOff):
 
 class PerfParanoid(Tunable):
     id = "perf-access"
-    title = "Who may use perf events"
+    title = "Access to perf events"
     why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
     when = "report"
     document = "Documentation/admin-guide/perf-security.rst"
@@ -202,7 +202,7 @@ class PerfParanoid(Tunable):
         except Unavailable as refusal:
             return self.missing(refusal, paths)
         who = (
-            "everybody may see the kernel's work on all CPUs"
+            "every user may see the kernel's work on all CPUs"
             if current < 0
             else "users see their own tasks and the CPUs they run on"
             if current <= 1
@@ -212,7 +212,7 @@ class PerfParanoid(Tunable):
 
 
 def tracefs(root: HostRoot) -> str:
-    """Where tracefs is mounted. Raises Unavailable where it is not, or may not be looked into."""
+    """Return the mount point of tracefs. Raise Unavailable where it is not mounted, or may not be read."""
     for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         reason = root.reading(f"{folder}/current_tracer").reason
         if reason == "not permitted":

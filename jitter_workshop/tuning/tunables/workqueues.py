@@ -1,4 +1,4 @@
-"""Where deferred kernel work may run."""
+"""Define the tunable of the CPUs for deferred kernel work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems hand work that may sleep to kernel workers, which run wherever there is room; the "
+        "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU; the "
         "masks of the unbound ones keep them, and the writeback of files, off the hot CPUs and off their siblings."
     )
     danger = "per-CPU workqueues do not follow it"
@@ -48,6 +48,6 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """The mask without the CPUs that work is kept off, as it is where it has none of them."""
+    """Return the setting whose mask lacks the CPUs that work is kept off; unchanged where it has none of them."""
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)
