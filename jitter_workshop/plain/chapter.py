@@ -227,7 +227,7 @@ class PlainChapter:
         talk.page(walk.page(step))
         if step == "look":
             title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
-            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, MONO, title)), "")
+            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, MONO, title), width), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:
@@ -255,7 +255,7 @@ class PlainChapter:
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":
-            return views.unstyled(chapter_lines.plan(plan, width, MONO))
+            return views.unstyled(chapter_lines.plan(plan, width, MONO), width)
         if step == "apply" and plan.changes and plan == before:
             return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
         return settings.plan_lines(plan, width)
@@ -306,7 +306,7 @@ class PlainChapter:
             return
         talk.chart(walk.curves())
         talk.say(*views.wrap(view.headline, talk.width), "")
-        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width, MONO)), "")
+        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width, MONO), talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
@@ -316,10 +316,10 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         explanation = walk.explain()
         if explanation is None:
-            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width, MONO)), "")
+            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width, MONO), talk.width), "")
             return
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
-        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width, MONO)), "")
+        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width, MONO), talk.width), "")
         causes.tell_offer(self._workshop, walk, talk)
 
     def _predict(self, answer: str) -> None:

@@ -74,7 +74,7 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
-        table = unstyled(chapter_lines.cured(view, talk.width, MONO))
+        table = unstyled(chapter_lines.cured(view, talk.width, MONO), talk.width)
         talk.say(*wrap(view.text, talk.width), "", *table, "")
     return view is not None
 

@@ -44,9 +44,9 @@ def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) ->
     )
 
 
-def unstyled(lines: Iterable[Text]) -> list[str]:
-    """Return the presenter's lines as plain text."""
-    return [line.plain.rstrip() for line in lines]
+def unstyled(lines: Iterable[Text], width: int) -> list[str]:
+    """Return the presenter's lines as plain text, cut at ``width`` cells."""
+    return [line.plain.rstrip()[:width] for line in lines]
 
 
 def prose(markdown: str, width: int) -> list[str]:

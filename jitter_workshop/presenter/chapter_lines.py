@@ -179,7 +179,7 @@ def plan(view: PlanView, width: int, palette: Palette) -> Lines:
         lines.append(Text("Nothing.", style=palette.text))
     rows = [["#", "what", "before", "", "after", "for"]]
     rows += [
-        [str(c.n), clean(c.path, 60), clean(c.before, 24), "→", clean(c.after, 24), clean(c.when, 12)]
+        [str(c.n), clean(c.path, 60), clean(c.before, 24), "→", f"CPU {clean(c.after, 24)}", clean(c.when, 12)]
         for c in view.changes
     ]
     if view.changes:

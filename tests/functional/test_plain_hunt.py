@@ -116,8 +116,8 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
 
 def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
     text = said(workshop, "|||||cure here||q")
-    assert "The run 'before the hunt', before:" in text
-    assert "The run 'with the cure':" in text
+    assert "first: before the hunt" in text
+    assert "third: with the cure" in text
 
 
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
@@ -165,7 +165,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "'99' is no CPU to step aside to",
         "'nowhere' is no CPU to step aside to",
         "Stolen a second",
-        "quiet beside it with the cure",
+        "quiet beside the noise with the cure",
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3

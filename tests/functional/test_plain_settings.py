@@ -302,7 +302,7 @@ def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     assert "✗ You said: Nobody. The answer is: The counters of the memory management." in said
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said
-    assert "The same by hand: vmstat 1 5 Who can run" in said
+    assert "THE SAME BY HAND $ vmstat 1 5 Who can run" in said
 
 
 @pytest.mark.parametrize("rights", ["root", "sudo", "none"])

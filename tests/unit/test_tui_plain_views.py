@@ -163,5 +163,5 @@ def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> 
 
 def test_hostile_names_do_not_reach_the_terminal() -> None:
     facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
-    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40, MONO)))
+    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40, MONO), 40))
     assert all(line.isprintable() for line in views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40))
