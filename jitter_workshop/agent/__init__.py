@@ -1,1 +1,1 @@
-"""The part that runs as root: a protocol of JSON lines, and nothing that a caller says is believed."""
+"""Change the host as root, by a protocol of JSON lines in which no claim of the caller is trusted."""

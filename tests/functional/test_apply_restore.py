@@ -266,7 +266,7 @@ def test_a_recorded_host_is_not_changed(verb: list[str], say: Say, tree: Path) -
 
 def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Any:
-        raise HostError("changing this host needs root's rights, and sudo is not here", "run it as root")
+        raise HostError("changing this host needs root's rights; sudo is not installed", "run it as root")
 
     monkeypatch.setattr(changing, "connect", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
