@@ -1,1 +1,1 @@
-"""A class on shared machines: what its members did, for its instructor to see. Turns are the agent's."""
+"""Show an instructor what the members of a class did on shared machines. Turns are the agent's."""

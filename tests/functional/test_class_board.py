@@ -175,7 +175,7 @@ def test_a_student_has_no_board_and_is_told_what_there_is(ask: Asks, full: Path)
     for words in (["board"], ["board", "--json"], ["board", "--csv"], ["board", "--machine", "--json"]):
         code, out, err = ask(*words, user="grace")
         assert (code, out) == (2, "")
-        assert "the board is the instructor's" in err
+        assert "only an instructor may see the board" in err
         assert "class results" in err
 
 

@@ -296,7 +296,7 @@ def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive:
     try:
         done = host.run(LAUNCHER, "class", "init", "--yes")
         assert done.returncode == 2
-        assert "tui/app.py is not as it was installed, and this is that copy" in done.stderr
+        assert "tui/app.py is not as it was installed, and the tool runs from this copy" in done.stderr
         assert "install.py" in done.stderr
     finally:
         assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
@@ -395,7 +395,7 @@ def test_a_low_priority_of_its_callers_holds_up_no_service(low: list[str], host:
         end(host, running)
     done = host.run(*low, *service("classroom"), user="grace", stdin='{"verb":"hello","id":1}\n')
     assert (done.returncode, done.stdout) == (2, "")
-    assert "serves nobody at a low priority" in done.stderr
+    assert "does not run at a low priority" in done.stderr
 
 
 @pytest.mark.parametrize("module", ["agent", "classroom"])
