@@ -87,7 +87,7 @@ def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
     out, err = holder.communicate(timeout=LIMIT_S)
     assert holder.returncode == 0
     assert out == "You have the turn, 4 min left.\n"
-    assert "Ctrl-C gives it back" in err
+    assert "Ctrl-C gives the turn back" in err
     until(lambda: machine.state().turn is None)
 
 
@@ -156,7 +156,7 @@ def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine
     code, _, err = machine.say("give")
     assert (code, err) == (
         2,
-        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' takes it\n",
+        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' asks for it\n",
     )
     for name, why in (("root", "this user neither has the turn nor waits for it"), ("nosuch", "there is no user")):
         code, _, err = machine.say("end", name, options="user=ada instructor=1")

@@ -138,7 +138,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     assert difference(before, bare.listing()) == []
     refused = bare.run(python, str(archive / "install.py"))
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "nobody is here to ask" in refused.stderr
+    assert "no terminal to ask" in refused.stderr
     assert difference(before, bare.listing()) == []
 
     made = bare.run(python, str(archive / "install.py"), "--yes")
@@ -157,7 +157,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     }
     assert all(path in shown.stdout for path in created - inside if "/run/sudo" not in path and "lock" not in path)
     again = bare.run(python, str(archive / "install.py"), "--yes")
-    assert again.stdout == "this is a class host already; nothing is to do\n"
+    assert again.stdout == "this is a class host already; there is nothing to do\n"
     assert problems(bare) == []
 
     gone = bare.run(LAUNCHER, "class", "remove", "--yes")

@@ -211,4 +211,4 @@ def test_an_empty_root_is_not_this_host(words: list[str], capsys: pytest.Capture
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "it is empty: give the folder of a recorded host" in err
+    assert "empty; give the folder of a recorded host" in err
