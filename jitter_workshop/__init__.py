@@ -1,3 +1,3 @@
-"""Jitter Workshop: where latency jitter comes from on this Linux host, and how to remove it."""
+"""Find where latency jitter on this Linux host comes from, and remove it."""
 
 __version__ = "0.1.0"

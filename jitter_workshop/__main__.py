@@ -1,4 +1,4 @@
-"""``python -m jitter_workshop`` is ``jitter-workshop``."""
+"""Run ``jitter-workshop`` as ``python -m jitter_workshop``."""
 
 from jitter_workshop.cli import main
 

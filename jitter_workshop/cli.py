@@ -1,7 +1,7 @@
-"""The command line's frame: find the verb, run it, and turn whatever happens into an exit code.
+"""Find the verb on the command line, run it, and turn the result into an exit code.
 
-This is the only place that decides exit codes: 0 done, 1 done with a finding, 2 not done (one line on stderr),
-129, 130 and 143 for HUP, INT and TERM.
+Only this module decides exit codes: 0 done, 1 done with a finding, 2 not done (one line on stderr), 129, 130 and 143
+for HUP, INT and TERM.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.model.text import clean
 
 _TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
-"""Options that may stand before a verb and swallow the word after them."""
+"""Options that may stand before a verb and take the next word as their value."""
 _KEPT = {
-    "measure": f"; what was measured is kept: see '{PROGRAM} sessions show @1'",
-    "prove": f"; what was proven is kept: see '{PROGRAM} prove --list'",
+    "measure": f"; the run is kept: see '{PROGRAM} sessions show @1'",
+    "prove": f"; the proof is kept: see '{PROGRAM} prove --list'",
 }
-"""What is said of a verb that kept its work and could not print it."""
+"""End of the error message for verbs that saved their result but could not print it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:
-        # Closed by the caller (>&-), who wants the exit code alone.
+        # Closed by the caller (>&-), which wants only the exit code.
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # Whoever read our output has left (``| head``): nobody is there to be told.
+        # The reader of our output has closed the pipe (``| head``), so no message would arrive.
         return 0
     except SystemExit as leave:
         # argparse leaves this way after --help and --version.
@@ -108,7 +108,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _verb_position(words: list[str]) -> int | None:
-    """Where the verb stands: the first word that is neither an option nor an option's value."""
+    """Return the index of the verb: the first word that is neither an option nor an option's value. None if there is
+    none."""
     position = 0
     while position < len(words):
         word = words[position]
@@ -128,24 +129,24 @@ def _run(verb: str, words: list[str]) -> int:
 
 
 def overview() -> str:
-    """The text of ``--help`` without a verb."""
+    """Return the text of ``--help`` without a verb."""
     width = max(len(verb) for verb in VERBS)
     verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, line in VERBS.items())
     return f"""usage: {PROGRAM} [--session NAME] [--root TREE] [VERB] …
 
 Where latency jitter comes from on this Linux host, and how to remove it.
 
-Without a verb, the workshop begins:
-  --plain          line by line instead of a screen
+Without a verb, the workshop starts:
+  --plain          line by line instead of full screen
   --chapter ID     go straight to a chapter
   --course DIR     another course than the built-in one
 
 Verbs ('{PROGRAM} VERB --help' says more):
 {verbs}
 
-Everywhere:
+With every verb:
   --session NAME   the session to work in (default: the current one)
-  --root TREE      a recorded host instead of this one; reads only
+  --root TREE      a recorded host instead of this one; read-only
   --help, --version
 
 Exit codes: 0 done, 1 done with a finding, 2 not done, 129/130/143 ended by HUP/INT/TERM.
@@ -154,7 +155,7 @@ Exit codes: 0 done, 1 done with a finding, 2 not done, 129/130/143 ended by HUP/
 
 @contextlib.contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """HUP, INT and TERM become Interrupted while a verb runs; what was ignored (nohup) stays ignored."""
+    """Turn HUP, INT and TERM into Interrupted while a verb runs. Ignored signals (nohup) stay ignored."""
 
     def interrupt(signum: int, _frame: FrameType | None) -> None:
         raise Interrupted(signum)
@@ -166,7 +167,7 @@ def _signals_interrupt() -> Iterator[None]:
             try:
                 kept[signum] = signal.signal(signum, interrupt)
             except ValueError:
-                break  # not the main thread: signals are somebody else's business
+                break  # not the main thread, which alone may set handlers
     try:
         yield
     finally:
@@ -183,8 +184,10 @@ def _not_done(sentence: str) -> int:
 
 
 def _settle_streams() -> None:
-    """Empty the output streams; one whose reader or terminal has gone is pointed at nothing, or Python's own flush at
-    exit would complain and replace the exit code by 120."""
+    """Flush the output streams; point a stream whose reader or terminal has gone at /dev/null.
+
+    Otherwise Python's own flush at exit would complain and replace the exit code by 120.
+    """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue

@@ -1,6 +1,6 @@
-"""Every location that the workshop reads or writes for itself, once (XDG base directories).
+"""Define once every location that the workshop reads or writes for itself (XDG base directories).
 
-Environment variables win over defaults; a relative path in one of them is ignored, as the XDG specification asks.
+Environment variables win over defaults. A relative path in one of them is ignored, as the XDG specification asks.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from pathlib import Path
 APP = "jitter-workshop"
 
 CLASS_FILE = "/etc/jitter-workshop/class.toml"
-"""Root's; a host that has it is a class host."""
+"""Root's class file; a host that has it is a class host."""
 RUN_DIR = "/run/jitter-workshop"
-"""Root's, read by all: the sockets of both services, and whose turn it is."""
+"""Root's folder, readable by all: the sockets of both services, and the state of the turn."""
 BOARD_DIR = "/var/lib/jitter-workshop-board"
-"""The board's own, of the user jitterlab: its database, which nobody else reads, and the banner, which all do."""
+"""Folder of the board (user jitterlab): its database, which only the board reads, and the banner, which all may
+read."""
 INSTALL_DIR = "/opt/jitter-workshop"
-"""Where a class host has the tool, root's own: who may change it could change what root runs."""
+"""The tool on a class host. It belongs to root: a user who can change it could change what root runs."""
 
 
 def _xdg(variable: str, default: str) -> Path:
@@ -26,28 +27,30 @@ def _xdg(variable: str, default: str) -> Path:
 
 
 def state_dir() -> Path:
-    """``$XDG_STATE_HOME/jitter-workshop`` (default ``~/.local/state``)."""
+    """Return ``$XDG_STATE_HOME/jitter-workshop`` (default ``~/.local/state``)."""
     return _xdg("XDG_STATE_HOME", ".local/state") / APP
 
 
 def sessions_dir() -> Path:
-    """Where sessions live, one folder each."""
+    """Return the folder of the sessions; each session has a folder in it."""
     return state_dir() / "sessions"
 
 
 def config_file() -> Path:
-    """``$XDG_CONFIG_HOME/jitter-workshop/config.toml``."""
+    """Return ``$XDG_CONFIG_HOME/jitter-workshop/config.toml``."""
     return _xdg("XDG_CONFIG_HOME", ".config") / APP / "config.toml"
 
 
 def cache_dir() -> Path:
-    """Where the benchmark's unlinked record and journal files are made, and packed recordings are unpacked."""
+    """Return the folder for the benchmark's unlinked record and journal files, and for unpacked recordings."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 
 def documents_dir() -> Path | None:
-    """The user's documents, by xdg-user-dirs (``$XDG_CONFIG_HOME/user-dirs.dirs``: ``XDG_DOCUMENTS_DIR="$HOME/…"``);
-    None where nothing says where they are."""
+    """Return the user's documents folder as xdg-user-dirs names it; None if it names none.
+
+    It is read from ``$XDG_CONFIG_HOME/user-dirs.dirs``: ``XDG_DOCUMENTS_DIR="$HOME/…"``.
+    """
     try:
         text = (_xdg("XDG_CONFIG_HOME", ".config") / "user-dirs.dirs").read_text("utf-8", "replace")
     except OSError:

@@ -1,8 +1,8 @@
-"""The agent's entry: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
+"""Start the agent: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
 
-``--listen`` serves the socket that was handed over (sd_listen_fds(3)) until it is told to stop; ``--sweep`` gives back
-what a turn left whose agent has died. Its own tree comes last in the module path, so that nothing in it can stand in
-for a module of the standard library.
+``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)) until it is told to stop. ``--sweep`` restores
+what a turn left whose agent has died. The agent's own tree comes last in the module path, so that no file in it can
+replace a module of the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """0 after a connection that ended, 2 where it never began (one sentence on standard error)."""
+    """Return 0 after a connection that ended, 2 if it never began (one sentence on standard error)."""
     sys.dont_write_bytecode = True
     listening = words == ["--listen"]
     if _TREE not in sys.path:
@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
             os.environ.clear()
             class_connection.sweep(_setup(0, "root"))
         elif words:
-            raise UsageError("the agent takes no words but --listen and --sweep")
+            raise UsageError("the agent takes no arguments except --listen and --sweep")
         else:
             _serve()
     except WorkshopError as error:
@@ -61,7 +61,7 @@ def _listen() -> None:
 
     descriptor = inherited(os.environ)
     if descriptor is None:
-        raise HostError("no socket was handed over", "start it by its systemd units")
+        raise HostError("no socket was passed on", "start it by its systemd units")
     ownership.check(os.environ, from_socket=True)
     os.environ.clear()
     class_connection.sweep(_setup(0, "root"))
@@ -70,8 +70,10 @@ def _listen() -> None:
 
 
 def _serve(counted: bool = False) -> None:
-    """One connection on descriptors 0 and 1. ``counted``: whoever accepted it has counted it among its caller's. Raises
-    WorkshopError where it cannot begin."""
+    """Serve one connection on descriptors 0 and 1. Raises WorkshopError if it cannot begin.
+
+    ``counted``: the listener has already counted this connection for its user.
+    """
     import stat
 
     from jitter_workshop.agent import caller as member
@@ -86,7 +88,7 @@ def _serve(counted: bool = False) -> None:
     uid = member.caller(0, os.environ)
     os.environ.clear()
     if uid and not (member.is_supported_fd(0) and member.is_supported_fd(1)):
-        raise HostError("the agent speaks over a pipe or a socket", "'jitter-workshop' starts it as it has to be")
+        raise HostError("the agent needs a pipe or a socket", "let 'jitter-workshop' start it")
     server: Server | None = None
     stopped = False
 
@@ -100,14 +102,14 @@ def _serve(counted: bool = False) -> None:
         if server is not None:
             server.nudge()
 
-    # Before anybody can know of this process: a signal that nobody expects ends it.
+    # Before other processes know of this one: a signal without a handler would end it.
     signal.signal(signal.SIGUSR1, nudge)
     signal.signal(signal.SIGTERM, interrupt)
     try:
         who = f"user {uid}" if uid else "root"
         setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
         if from_socket and setup.described is None:
-            raise HostError(f"{CLASS_FILE} is not there: this is no class host any more", "ask the instructor")
+            raise HostError(f"{CLASS_FILE} is missing: this is no longer a class host", "ask the instructor")
         if setup.described is not None:
             class_connection.step_aside(setup)
             if uid and not counted:
@@ -115,7 +117,7 @@ def _serve(counted: bool = False) -> None:
         server = Server(setup, 0, 1)
     except WorkshopError as error:
         daemon_env.set_exit_deadline()
-        if from_socket:  # whoever calls does not see standard error
+        if from_socket:  # the caller does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
         raise
@@ -137,8 +139,11 @@ def _take_place(uid: int) -> None:
 
 
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
-    """``free``: who is root and came by no socket needs no turn, nor a class file that can be read: there has to be a
-    way when the class's own does not work. Raises WorkshopError."""
+    """Return the setup for one caller. Raises WorkshopError.
+
+    ``free``: the caller is root and did not come by the socket. It needs no turn, and works without a readable class
+    file: root must be able to act when the class's own way does not work.
+    """
     from jitter_workshop.agent import caller as member
     from jitter_workshop.agent import ownership
     from jitter_workshop.agent.server import Setup

@@ -1,7 +1,7 @@
-"""Who changed what on a class host, and when: one JSON object a line in root's own folder, for root's eyes.
+"""Record who changed what on a class host, and when: one JSON object a line in root's own folder, for root only.
 
-What was refused is kept apart, and whose turn it was, too: who asks a million times, or takes the turn and gives it
-back a million times, writes over nobody's changes.
+Refusals and turns have logs of their own. So a user who asks, or takes and gives back the turn, a million times cannot
+push the changes out of their log.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ CHANGES = "audit.jsonl"
 TURNS = "turns.jsonl"
 REFUSALS = "refusals.jsonl"
 MAX_BYTES = 8 << 20
-"""Of each; a full one becomes ``.1``, in the place of the one before."""
+"""Size limit of each log. A full one is renamed to ``.1`` and replaces the previous ``.1``."""
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Audit:
-    """The three logs. A line that cannot be written keeps nobody from giving back: it is left out."""
+    """Append to the three logs. A line that cannot be written is left out: it must not stop a restore."""
 
     def __init__(self, folder: StateDir, user: str, uid: int) -> None:
         self._folder = folder
         self._who = {"user": user, "uid": uid}
 
     def changed(self, what: str, **more: Any) -> None:
-        """Something was applied or given back, or could not be; an instructor did something."""
+        """Log that something was applied or restored, or could not be, or that an instructor acted."""
         self._append(CHANGES, what, more)
 
     def turn(self, what: str, **more: Any) -> None:
-        """A turn began or ended."""
+        """Log that a turn began or ended."""
         self._append(TURNS, what, more)
 
     def refused(self, what: str, why: str) -> None:
@@ -55,8 +55,10 @@ class Audit:
                 os.close(file)
 
     def _opened(self, name: str, room: int) -> int:
-        """A log with room for so many bytes, as a locked descriptor: of all who find it full, one renames it. Raises
-        OSError."""
+        """Return a locked descriptor of a log with room for ``room`` bytes. Raises OSError.
+
+        Of all processes that find the log full, only one renames it.
+        """
         folder = self._folder.state
         while True:
             file = os.open(name, _FLAGS, 0o600, dir_fd=folder)
@@ -74,7 +76,7 @@ class Audit:
 
 
 def _same(file: os.stat_result, name: str, folder: int) -> bool:
-    """Whether a file that was opened by its name still has it."""
+    """Check that a file that was opened by its name still has that name."""
     try:
         return os.path.samestat(file, os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:

@@ -1,7 +1,9 @@
-"""Who speaks, and what the class lets them do. Whoever they say they are: the kernel says who it is (SO_PEERCRED on a
-socket, unix(7)), or sudo, which is root's own program (SUDO_UID).
+"""Identify the caller and say what the class lets them do. The identity comes from the kernel or from sudo, never from
+the caller.
 
-What only a class host needs is loaded only there."""
+The kernel gives it for a socket (SO_PEERCRED, unix(7)); sudo, root's own program, gives it as SUDO_UID. Modules that
+only a class host needs are loaded only there.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from jitter_workshop.tuning.tunables.registry import find
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody of a class. ``may_apply``: of a student, ids of tunables or ``*``."""
+    """Hold a member of a class. ``may_apply``: for a student, ids of tunables or ``*``."""
 
     uid: int
     user: str
@@ -33,8 +35,11 @@ class Member:
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
-    """The class of this host, None where it is no class host. Raises HostError for a file that others than root could
-    have written, UsageError for one that makes no sense: what was to be limited would not be."""
+    """Return the class of this host, None if it is not a class host.
+
+    Raises HostError for a file that users other than root could have written, UsageError for one that makes no sense:
+    if such a file were ignored, nothing would be limited.
+    """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -57,15 +62,17 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """The user id of who speaks over ``descriptor``; of root's own caller 0. Whom a program of root's let in is who it
-    says, whatever ``descriptor`` is: they chose it, and may have connected it to a service that is root's. Raises
-    HostError."""
+    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raises HostError.
+
+    SUDO_UID, PKEXEC_UID and DOAS_USER come before the socket's peer: the caller chose ``descriptor``, and may have
+    connected it to a service of root's.
+    """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
             return int(given)
         if name in environment:
-            raise HostError(f"{name} is no user's number")
+            raise HostError(f"{name} is not a user id")
     if user := environment.get("DOAS_USER"):
         import pwd
 
@@ -85,20 +92,22 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def is_supported_fd(descriptor: int) -> bool:
-    """Whether a write to ``descriptor`` can be waited for with select(2): a file may lie on a file system of the
-    caller's own (FUSE), where a write takes as long as they like."""
+    """Check that select(2) can wait for a write to ``descriptor``: a pipe or a socket.
+
+    A file may lie on a file system of the caller's own (FUSE), where a write takes as long as they like.
+    """
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def member(uid: int, described: ClassFile) -> Member:
-    """Who a user id is in a class. Raises HostError for who is not in it."""
+    """Return the member that a user id is in a class. Raises HostError if it is not in the class."""
     import pwd
 
     try:
         user = pwd.getpwuid(uid).pw_name
     except KeyError:
-        raise HostError(f"user {uid} has no name here", "ask who looks after this machine") from None
+        raise HostError(f"user {uid} has no name here", "ask the administrator of this machine") from None
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
         raise HostError(f"{clean(user, 40)} is not in the group {GROUP}", "ask the instructor, and log in again")
@@ -106,8 +115,10 @@ def member(uid: int, described: ClassFile) -> Member:
 
 
 def uids_of(group: str) -> frozenset[int]:
-    """The user ids of a group's members, those whose own group it is among them, but for the service of that name; none
-    where there is no such group."""
+    """Return the user ids of a group's members; an empty set if there is no such group.
+
+    Users whose primary group it is are included, except for the service user of the same name.
+    """
     import grp
     import pwd
 
@@ -125,32 +136,32 @@ def uids_of(group: str) -> frozenset[int]:
 
 
 def check_cpus(who: Member, described: ClassFile, cpus: str) -> None:
-    """A student's CPUs are the class's hot ones. Raises UsageError, HostError."""
+    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
     if who.instructor:
         return
     try:
         asked = CpuSet.parse_list(cpus)
     except ValueError:
-        raise UsageError("the hot CPUs are no list of CPUs") from None
+        raise UsageError("the hot CPUs are not a list of CPUs") from None
     if asked != described.hot_cpus:
         raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
 
 
 def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
-    """What a student may ask for at all: the class's hot CPUs, and what it lets them apply. Raises UsageError,
-    HostError."""
+    """Check that a student asks only for the class's hot CPUs and for tunables that the class lets them apply. Raises
+    UsageError, HostError."""
     check_cpus(who, described, cpus)
     if who.instructor:
         return
     for one in wanted:
         if find(one.id).when == "boot":
-            raise HostError(f"{one.id} is for the next boot: boot changes are the instructor's")
+            raise HostError(f"{one.id} is for the next boot: only an instructor may make boot changes")
         if ANY not in who.may_apply and one.id not in who.may_apply:
-            raise HostError(f"{one.id} is not among what you may apply in this class", "ask the instructor")
+            raise HostError(f"you may not apply {one.id} in this class", "ask the instructor")
 
 
 def permitted_to(who: Member, changes: tuple[Change, ...] | list[Change]) -> tuple[list[Change], list[Refused]]:
-    """The writes that this caller may have made, and the others with the reason."""
+    """Return the changes that this caller may make, and the refused ones with the reason."""
     allowed: list[Change] = []
     refused: list[Refused] = []
     for change in changes:
@@ -163,13 +174,13 @@ def permitted_to(who: Member, changes: tuple[Change, ...] | list[Change]) -> tup
 
 
 def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
-    """The CPUs of this class that are not hot. Raises HostError where a hot one is not online."""
+    """Return the CPUs of this class that are not hot. Raises HostError if a hot one is not online."""
     return host_for(root, str(described.hot_cpus)).housekeeping
 
 
 def _student_may_not(who: Member, change: Change) -> str:
     if change.when not in ("run", "runtime"):
-        return "boot changes are the instructor's"
+        return "only an instructor may make boot changes"
     if change.risk == "high" and change.tunable not in who.may_apply:
-        return "it is of high risk, and the class file does not name it: ask the instructor"
+        return "it has a high risk, and the class file does not allow it to you: ask the instructor"
     return ""

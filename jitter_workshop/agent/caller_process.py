@@ -1,8 +1,8 @@
-"""What the agent does for a process of its caller's own: put it on the isolated CPUs, give it a real-time priority.
+"""Move a caller's own process to the isolated CPUs, or give its threads a real-time priority.
 
-The caller names a process by its number. It is held by a pidfd before its owner is looked at and asked for again after
-the write, so that a number that was used again meanwhile is noticed (pidfd_open(2)). Neither is a setting of the host:
-both end with the process, so nothing is journalled.
+The caller names a process by its number. The agent opens a pidfd before it reads the process's owner, and checks the
+pidfd again after the write, so that a reused number is noticed (pidfd_open(2)). Neither change is a setting of the
+host: both end with the process, so they are not journalled.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from jitter_workshop.tuning.tunables.isolation import own_group
 from jitter_workshop.tuning.writer import HostWriter
 
 MAX_PRIORITY = 49
-"""Below the threads of interrupts of a real-time kernel (50), and of everything that keeps the machine going."""
+"""Below the interrupt threads of a real-time kernel (50), and below all threads that keep the machine running."""
 MAX_THREADS = 1024
 
 
 class Held:
-    """A process of the caller's own, held by its pidfd. Raises HostError where it is not theirs, or has ended."""
+    """Hold a process of the caller's own by its pidfd. Raises HostError if it is not theirs, or has ended."""
 
     def __init__(self, root: HostRoot, pid: int, uid: int) -> None:
         self.pid = pid
         try:
             self._file = os.pidfd_open(pid)
         except OSError as error:
-            raise HostError(f"process {pid} cannot be held: {reason(error)}") from error
+            raise HostError(f"process {pid} cannot be opened: {reason(error)}") from error
         try:
             found = owners(root, pid)
             self.check()
@@ -51,7 +51,7 @@ class Held:
         os.close(self._file)
 
     def check(self) -> None:
-        """Raises HostError where the process has ended since."""
+        """Raise HostError if the process has ended since."""
         try:
             signal.pidfd_send_signal(self._file, 0)
         except OSError as error:
@@ -59,7 +59,10 @@ class Held:
 
 
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
-    """Put a process with all its threads into the set of the isolated CPUs. The CPUs as a list."""
+    """Put a process with all its threads into the set of the isolated CPUs, and return these CPUs as a list.
+
+    Raises HostError if no CPUs are isolated, or the process cannot be moved.
+    """
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     if sets is None or group is None:
@@ -74,25 +77,28 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:
-    """Give threads of a process SCHED_FIFO with ``priority`` (0: SCHED_OTHER again); what they start has neither."""
+    """Give threads of a process SCHED_FIFO with ``priority`` (0: SCHED_OTHER again); their children do not inherit it.
+
+    Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses.
+    """
     if not 0 <= priority <= MAX_PRIORITY:
-        raise UsageError(f"'priority' is a number from 0 to {MAX_PRIORITY}")
+        raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:
-        raise UsageError(f"'tids' is a list of at most {MAX_THREADS} threads")
+        raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     with Held(root, pid, uid) as process:
         for tid in tids:
             if not root.is_dir(f"/proc/{pid}/task/{tid}"):
-                raise HostError(f"thread {tid} is none of process {pid}")
+                raise HostError(f"thread {tid} does not belong to process {pid}")
             policy = os.SCHED_FIFO if priority else os.SCHED_OTHER
             try:
                 os.sched_setscheduler(tid, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
             except OSError as error:
-                raise HostError(f"thread {tid} does not get the priority: {reason(error)}") from error
+                raise HostError(f"cannot give thread {tid} the priority: {reason(error)}") from error
             process.check()
 
 
 def owners(root: HostRoot, pid: int) -> set[int]:
-    """The four user ids of a process (proc_pid_status(5)); empty where they cannot be read."""
+    """Return the four user ids of a process (proc_pid_status(5)); an empty set if they cannot be read."""
     for line in (root.text(f"/proc/{pid}/status") or "").splitlines():
         if line.startswith("Uid:"):
             return {int(word) for word in line.split()[1:5] if word.isdigit()}

@@ -1,4 +1,4 @@
-"""The changes of one connection: making them, giving them back, and the host's lock meanwhile."""
+"""Apply and restore the changes of one connection; hold the host's lock meanwhile."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ from jitter_workshop.tuning.writer import HostWriter
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an agent works on. ``owner``: who must own the state folder; ``top``: below which folder it lies. ``who``:
-    words about the caller; ``notice``: what they are to be told first. ``described`` and ``member``: on a class host,
-    the class and who the caller is in it; ``needs_turn``: whether they may change the host in their turn alone."""
+    """Hold what an agent works on.
+
+    ``owner``: the user that must own the state folder. ``top``: the folder above it. ``who``: words about the caller.
+    ``notice``: what to tell the caller first. ``described`` and ``member``: on a class host, the class and the caller's
+    part in it. ``needs_turn``: the caller may change the host only in their turn.
+    """
 
     root: HostRoot
     writer: HostWriter
@@ -51,8 +54,11 @@ class Setup:
 
 
 class Changes:
-    """``leased``: the ids of the journals that end with this connection; ``lease_s``: after so many seconds of silence,
-    None while there are none."""
+    """Apply, restore and lease changes.
+
+    ``leased``: the ids of the journals that end with this connection. ``lease_s``: idle timeout in seconds, None if
+    nothing is leased.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.lease_s: float | None = None
@@ -63,7 +69,7 @@ class Changes:
 
     @property
     def folder(self) -> StateDir:
-        """Root's own folder. Raises HostError."""
+        """Return root's own folder. Raises HostError."""
         if self._folder is None:
             self._folder = StateDir(self.setup.top, self.setup.owner)
         return self._folder
@@ -82,7 +88,7 @@ class Changes:
             raise UsageError("this connection holds a lease", "say 'keep' first")
         self._begin()
         try:
-            # Only now, under the lock: nobody else of ours writes between the plan and its writes.
+            # Plan only now, under the lock: no other agent writes between the plan and its writes.
             host = Host(host.root, host.hot)
             drawn = plan(host, wanted)
             changes, refused = shown_only(drawn.changes, shown)
@@ -92,7 +98,7 @@ class Changes:
                 changes, forbidden = permitted_to(self.setup.member, changes)
                 refused += forbidden
             if lease_s is None and any(change.lease for change in changes):
-                raise UsageError("a part of this lasts only as long as somebody holds it", "add --hold, or -- COMMAND")
+                raise UsageError("part of this lasts only while a command holds it", "add --hold, or -- COMMAND")
             if not changes:
                 return ApplyResult(None, (), tuple(refused), False)
             words = tuple(str(_with_default(one)) for one in wanted)
@@ -112,7 +118,7 @@ class Changes:
             finally:
                 journal.close()
             if journal.trouble:
-                why = f"its last records could not be written ({journal.trouble}); 'restore' goes by the host's values"
+                why = f"its last records could not be written ({journal.trouble}); 'restore' will use the host's values"
                 refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", why))
             if not result.applied:
                 self._tidy()
@@ -121,7 +127,8 @@ class Changes:
             self._end()
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Give back these tunables, or all, of all journals or of those named. Raises HostError."""
+        """Restore these tunables, or all if ``only`` is empty, from all journals or from those named. Raises
+        HostError."""
         self._begin()
         try:
             return self._give_back(only, journals, forget=forget)
@@ -129,7 +136,8 @@ class Changes:
             self._end()
 
     def keep(self, asked: Sequence[str]) -> list[str]:
-        """What these journals stand for, or all, does not end with the connection."""
+        """Take these journals, or all, out of the lease, so that their changes outlast the connection. Return their
+        ids."""
         kept = [one for one in self.leased if not asked or one in asked]
         self.leased = [one for one in self.leased if one not in kept]
         if not self.leased:
@@ -138,7 +146,7 @@ class Changes:
         return kept
 
     def end_lease(self) -> RestoreResult:
-        """Give back what this connection leased; an empty result where it leased nothing."""
+        """Restore what this connection leased; return an empty result if it leased nothing."""
         if not self.leased:
             return RestoreResult((), (), False)
         self._begin()
@@ -149,7 +157,7 @@ class Changes:
             self._end()
 
     def close(self) -> None:
-        """Let go of lock and folder."""
+        """Release the lock and close the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -158,7 +166,7 @@ class Changes:
             self._folder = None
 
     def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Undo all journals, or those named; the lock is held."""
+        """Restore all journals, or those named; the caller holds the lock."""
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)
         opened, foreign = open_journals(folder, boot_id, setup.journals)
@@ -180,7 +188,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Put a journal away of which nothing stands."""
+        """Put away a journal none of whose changes is in place."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)
@@ -191,13 +199,14 @@ class Changes:
         self._lock.take(self.setup.lock_wait_s)
 
     def _end(self) -> None:
-        """Let go of the lock, unless a lease lives: who stacked changes on it would be left with half of them."""
+        """Release the lock, unless a lease lives: an agent that stacked changes on leased ones would keep half of
+        them."""
         if self._lock is not None and not self.leased:
             self._lock.release()
 
 
 def _with_default(wanted: Wanted) -> Wanted:
-    """With the value that the tunable takes where none was said, so that a profile says it."""
+    """Fill in the tunable's default if no value was given, so that a profile names it."""
     tunable = find(wanted.id)
     if wanted.value is None and tunable.values and tunable.default is not None:
         return replace(wanted, value=tunable.default)

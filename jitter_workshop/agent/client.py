@@ -1,6 +1,6 @@
-"""The caller's side: starts the agent as root, speaks with it, and keeps a lease alive.
+"""Start the agent as root, talk to it, and keep a lease alive (the caller's side).
 
-As root the agent is started directly, else by sudo: without a password where that is possible, else with sudo's own
+If we are root, the agent is started directly, else by sudo: without a password if possible, else with sudo's own
 question on the terminal.
 """
 
@@ -33,22 +33,22 @@ from jitter_workshop.paths import CLASS_FILE
 T = TypeVar("T")
 
 Rights = Literal["root", "sudo", "none"]
-"""``sudo``: it is there, and may ask for a password, or refuse."""
+"""``sudo``: sudo is installed, but may ask for a password or refuse."""
 
 LEASE_S = 20.0
-"""A lease ends after this many seconds of silence; a heartbeat comes five times as often."""
+"""A lease ends after this many seconds of silence; five heartbeats fit into them."""
 STEP_LIMIT_S = 600.0
-"""How long a plan, an apply or a restore may take (update-grub alone takes up to two minutes)."""
+"""Time limit in seconds for a plan, an apply or a restore (update-grub alone takes up to two minutes)."""
 START_LIMIT_S = 30.0
 ASK_LIMIT_S = 300.0
-"""How long sudo's question on the terminal may stay open."""
+"""Time limit in seconds for sudo's password question on the terminal."""
 
 _RESTORE = "run 'jitter-workshop restore' to give back what was changed"
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What root's rights are wanted for, as a noun and as a verb; ``otherwise``: the way without them, "" for none."""
+    """Hold why root rights are needed, as a noun and as a verb; ``otherwise``: the way without them, "" for none."""
 
     noun: str
     verb: str
@@ -65,13 +65,13 @@ TRACING = Purpose("recording the kernel's trace", "record the kernel's trace")
 
 
 def agent_command() -> tuple[str, ...]:
-    """The agent's command line, as a rule in sudoers has to name it."""
+    """Return the agent's command line, as a rule in sudoers has to name it."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
 
 
 class AgentClient:
-    """One connection. ``notice``: what the user is to be told about whose code runs as root, "" for nothing."""
+    """Hold one connection. ``notice``: a warning for the user about whose code runs as root, "" for none."""
 
     def __init__(
         self,
@@ -81,8 +81,11 @@ class AgentClient:
         purpose: Purpose = CHANGING,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start ``command`` (in this program's environment, or another), or take a connection, and greet the agent.
-        Raises HostError in one sentence, about ``purpose``, where that fails."""
+        """Start ``command`` (in this program's environment, or in ``environment``), or take a connection, and greet the
+        agent.
+
+        Raises HostError in one sentence, about ``purpose``, if that fails.
+        """
         self.notice = ""
         self._purpose = purpose
         self._names: list[str] = []
@@ -98,7 +101,7 @@ class AgentClient:
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
-                raise HostError("the agent is of another version", "install both from the same version")
+                raise HostError("the agent has another version", "install both from the same version")
             self.notice = clean(hello.get("notice", ""), 600)
         except BaseException:
             self._end()
@@ -112,16 +115,18 @@ class AgentClient:
 
     @property
     def ended(self) -> bool:
-        """Has the agent's process ended, for whatever reason?"""
+        """Return True if the agent's process has ended, for whatever reason."""
         return self._link.ended
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
-        """The plan as root sees it."""
+        """Return the plan as root sees it."""
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
     def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:
-        """Make the changes whose digests are in ``shown``. With ``lease`` they are given back when this connection ends
-        or this process stands still."""
+        """Make the changes whose digests are in ``shown``.
+
+        With ``lease`` they are restored when this connection ends or this process is stopped.
+        """
         lease_s = LEASE_S if lease else None
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
         if lease:
@@ -129,11 +134,11 @@ class AgentClient:
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Give back what is applied; with ``forget`` strike off, too, what somebody else has changed since."""
+        """Restore what is applied; with ``forget`` also drop the changes that others have overwritten since."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
-        """Put a process of this user's on the CPUs that are isolated; which ones."""
+        """Put a process of this user's on the isolated CPUs, and return these CPUs."""
         return str(self._ask("place", START_LIMIT_S, pid=pid).get("cpus", ""))
 
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
@@ -161,7 +166,7 @@ class AgentClient:
         self._ask("evidence", START_LIMIT_S, do="start")
 
     def evidence_read(self) -> TraceRead:
-        """Stop, and what was recorded since the start."""
+        """Stop recording, and return what was recorded since the start."""
         told = self._ask("evidence", STEP_LIMIT_S, do="read")
         try:
             parts = [
@@ -173,27 +178,30 @@ class AgentClient:
             self._names += json.loads(whole[4:length])
             lost, elsewhere = ({int(cpu): n for cpu, n in told[name].items()} for name in ("lost", "lost_elsewhere"))
         except (KeyError, TypeError, ValueError, zlib.error) as error:
-            raise HostError(f"the agent answers in a form that is not understood: {error}") from error
+            raise HostError(f"the agent's answer is not understood: {error}") from error
         return TraceRead(whole[length:], tuple(self._names), lost, elsewhere)
 
     def evidence_end(self) -> None:
-        """Take the trace away from the kernel."""
+        """Remove the trace instances from the kernel."""
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self, journals: Sequence[str] = ()) -> None:
-        """What this lease holds stays until ``restore``; with ``journals`` only what was applied as these."""
+        """Keep the changes of this lease until ``restore``; with ``journals`` only those of these journals."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
-        """Wait for the turn of a class host and have it: this process and what it starts may then use the hot CPUs.
-        ``people``: who else is in the team; ``stop``: a descriptor that ends the wait when it becomes readable. A wait
-        that ends without the turn ends the connection. Raises HostError, BusyError after ``wait_s``, WaitStopped."""
+        """Wait for the turn of a class host, and take it: this process and its children may then use the hot CPUs.
+
+        ``people``: the other members of the team. ``stop``: a descriptor that ends the wait when it becomes readable.
+        If the wait ends without the turn, the connection ends. Raises HostError, BusyError after ``wait_s``,
+        WaitStopped.
+        """
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
         try:
             return _as(TurnGranted, self._talk.ask("turn", wait_s, stop, **fields))
         except Late:
-            self._end()  # the answer may be on its way: who has left the queue has no connection any more
+            self._end()  # the answer may be on its way, but our place in the queue is given up
             raise BusyError("the turn did not come in time") from None
         except WaitStopped:
             self._end()
@@ -202,33 +210,36 @@ class AgentClient:
             raise self._died(False) from error
 
     def need_turn(self) -> None:
-        """Raises HostError, which says why, where this connection has not the turn (any more)."""
+        """Raise HostError with the reason if this connection does not have the turn (any more)."""
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:
-        """``give`` the turn back, say what one is ``doing`` in it, or as an instructor ``end`` (``user``), ``freeze``
-        and ``thaw``. Raises HostError."""
+        """Send a request about turns. Raises HostError.
+
+        ``give`` gives the turn back, ``doing`` says what the holder does in it. For instructors: ``end`` (``user``),
+        ``freeze`` and ``thaw``.
+        """
         self._ask("turn", STEP_LIMIT_S, do=do, **fields)
 
     def bye(self) -> RestoreResult:
-        """End the connection; a lease is given back first."""
+        """End the connection; a lease is restored first."""
         try:
             return _as(RestoreResult, self._ask("bye", STEP_LIMIT_S))
         finally:
             self._end()
 
     def wait(self) -> None:
-        """Wait until the agent ends by itself, which it does where this process stood still for longer than a lease
-        lasts. Raises HostError then."""
+        """Wait until the agent ends by itself, because this process was stopped for longer than a lease lasts. Raises
+        HostError then."""
         if self._link.wait() == 0:
             raise HostError(
-                f"this program stood still for longer than {LEASE_S:.0f} s, so what was applied has been given back",
-                "'jitter-workshop restore --list' shows that nothing stands",
+                f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
+                "'jitter-workshop restore --list' shows what is still applied",
             )
         raise self._died(False)
 
     def close(self) -> None:
-        """End the connection without asking; a lease is given back by the agent itself."""
+        """End the connection without a request; the agent restores a lease by itself."""
         self._end()
 
     def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
@@ -247,12 +258,12 @@ class AgentClient:
             try:
                 self._talk.write(b'{"verb":"heartbeat"}\n')
             except OSError:
-                # The agent has ended by itself: asked for at once, it is nobody's <defunct> process.
+                # The agent has ended by itself: reap it at once, so that it does not stay as <defunct>.
                 self._link.code(LEASE_S)
                 return
 
     def _died(self, starting: bool) -> HostError:
-        """The error of an agent that does not answer any more, with its own last words."""
+        """Return the error for an agent that does not answer any more, with its own last words."""
         code = self._link.code(0.5)
         said = self._link.last_words()
         if starting:
@@ -262,19 +273,21 @@ class AgentClient:
 
     def _end(self) -> None:
         self._beating.set()
-        # An agent that gives back a lease takes as long as that takes; it does so without us.
+        # An agent that restores a lease may take long; it goes on without us.
         self._talk.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
-    """By which way root's rights would be had here, without trying: an attempt of sudo's that fails is logged.
-    ``status``: for tests."""
+    """Return how root rights can be had here. It does not try: sudo logs an attempt that fails.
+
+    ``status``: for tests.
+    """
     if os.geteuid() == 0:
         return "root"
     if shutil.which("sudo") is None:
         return "none"
     try:
-        # In many containers a set-user-ID program gets no other rights (proc_pid_status(5), prctl(2)).
+        # In many containers a set-user-ID program gets no extra rights (proc_pid_status(5), prctl(2)).
         barred = "NoNewPrivs:\t1" in Path(status).read_text(encoding="ascii", errors="replace")
     except OSError:
         barred = False
@@ -282,10 +295,13 @@ def rights(status: str = "/proc/self/status") -> Rights:
 
 
 def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
-    """The agent of this host, as root. Raises HostError where root's rights are not to be had, in words about
-    ``purpose``; without ``ask`` NeedsPassword where sudo would ask for a password on the terminal."""
+    """Return a connection with the agent of this host, as root.
+
+    Raises HostError, in words about ``purpose``, if root rights cannot be had. Without ``ask`` it raises NeedsPassword
+    if sudo would ask for a password on the terminal.
+    """
     command = agent_command()
-    # Root asks nobody: there has to be a way also when the class's own does not work.
+    # Root does not use the class's service: root must be able to act when that does not work.
     path = class_socket() if os.geteuid() else None
     if path is not None:
         return AgentClient(SocketLink(path), purpose=purpose)
@@ -293,7 +309,7 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
         return AgentClient(command, purpose=purpose, environment=_of_root())
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError(f"{purpose.noun} needs root's rights, and sudo is not here", purpose.advice("run it as root"))
+        raise HostError(f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run it as root"))
     try:
         return AgentClient((sudo, "-n", "--", *command), purpose=purpose)
     except NeedsPassword as refusal:
@@ -306,7 +322,8 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
 
 
 def connect_class() -> AgentClient:
-    """The agent of a class host, as a member of the class, of whom nobody asks a password. Raises HostError."""
+    """Return a connection with the agent of a class host, as a member of the class, without a password. Raises
+    HostError."""
     path = class_socket()
     if path is not None:
         return AgentClient(SocketLink(path))
@@ -315,19 +332,22 @@ def connect_class() -> AgentClient:
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
-    """On a class host root is root, however they became it: the agent would take whom sudo let run it for a member.
-    None, this program's own environment, elsewhere: there the journal names who it was."""
+    """Return the environment for an agent that root starts: on a class host without SUDO_UID, else None.
+
+    On a class host root is root, even by sudo: with SUDO_UID the agent would treat root as that member. Elsewhere the
+    agent gets this program's own environment (None), so that the journal names the user.
+    """
     if not os.path.lexists(class_file):
         return None
     return {name: value for name, value in os.environ.items() if name != "SUDO_UID"}
 
 
 class NeedsPassword(HostError):
-    """sudo would ask for a password."""
+    """Report that sudo would ask for a password."""
 
 
 def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
-    """Why an agent did not begin, from its own or sudo's last words."""
+    """Return the error for an agent that did not begin, from its own or sudo's last words."""
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:
@@ -342,4 +362,4 @@ def _as(cls: type[T], value: dict[str, Any]) -> T:
     try:
         return from_plain(cls, value)
     except CodecError as error:
-        raise HostError(f"the agent answers in a form that is not understood: {error}", _RESTORE) from error
+        raise HostError(f"the agent's answer is not understood: {error}", _RESTORE) from error

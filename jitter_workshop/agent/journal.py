@@ -1,4 +1,4 @@
-"""Writing journals (their form: ``tuning/journal.py``). An intent is on the disk before its write happens."""
+"""Write journals (their form: ``tuning/journal.py``). An intent is on the disk before its write happens."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from jitter_workshop.tuning.journal import (
 from jitter_workshop.tuning.reasons import reason
 
 KEPT_DONE = 50
-"""How many closed journals are kept for looking up."""
+"""Number of closed journals that are kept for reference."""
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class JournalFile:
-    """One journal open for appending: the Keeper of applying and the Recorder of restoring.
+    """Append to one journal: the Keeper of applying and the Recorder of restoring.
 
     ``trouble``: why records that nothing depends on could not be written, "" while they can.
     """
@@ -44,7 +44,7 @@ class JournalFile:
         self._boot_id = boot_id
         self._length = whole
         if os.fstat(file).st_size > whole:
-            # A torn tail: what it would have announced never happened.
+            # A torn last line: the write that it announced never happened.
             with contextlib.suppress(OSError):
                 os.ftruncate(file, whole)
 
@@ -59,8 +59,10 @@ class JournalFile:
         wanted: Sequence[str],
         isolated: Sequence[int] = (),
     ) -> JournalFile:
-        """Begin a journal; ``isolated``: the CPUs that others' partitions have. File and folder have reached
-        the disk when it returns. Raises HostError; nothing is changed then. Call it under the host's lock."""
+        """Begin a journal, under the host's lock. File and folder have reached the disk when it returns.
+
+        ``isolated``: the CPUs of others' partitions. Raises HostError; nothing is changed then.
+        """
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -95,7 +97,7 @@ class JournalFile:
         return journal
 
     def intents(self, changes: Sequence[Change]) -> None:
-        """Announce writes; all of them are on the disk when it returns. Raises OSError; nothing is announced then."""
+        """Announce writes. All of them are on the disk when it returns. Raises OSError; nothing is announced then."""
         records = [
             {
                 "record": "intent",
@@ -127,16 +129,16 @@ class JournalFile:
         self._try({"record": "then", "name": name})
 
     def owed(self, n: int, why: str) -> None:
-        """Note that a write was to be given back and could not be yet."""
+        """Note that a setting could not be given back yet."""
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Note the value that giving write ``n`` back means now: an earlier write below it was given up. Raises
-        OSError."""
+        """Note a new value to restore for write ``n``, because an earlier write to the same setting was given up.
+        Raises OSError."""
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
     def close(self) -> None:
-        """Sync and close."""
+        """Sync and close the file."""
         with contextlib.suppress(OSError):
             os.fdatasync(self._file)
         os.close(self._file)
@@ -171,8 +173,8 @@ class JournalFile:
 def open_journals(
     folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
 ) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
-    """Every journal that is not closed, oldest first, and those that are not to be trusted or read. The caller closes
-    the files."""
+    """Return every open journal, oldest first, and those that cannot be trusted or read. The caller closes the
+    files."""
     opened: list[tuple[Journal, JournalFile]] = []
     refused: list[LeftAlone] = []
     for ident in journal_ids(os.listdir(folder.journal)):  # noqa: PTH208 - a descriptor
@@ -196,14 +198,16 @@ def open_journals(
 def close_finished(
     folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
 ) -> tuple[LeftAlone, ...]:
-    """Close all files; put away the journals of which nothing stands any more. Where ``everything`` was to be given
-    back, damaged ones go to a folder of their own and are told, else they stay. Nothing is thrown away but the oldest
-    of many closed ones. The newest comes first: an older one tells that a restore which was cut short had given back
-    more than it could write down."""
+    """Close all files, and put away the journals none of whose changes is in place any more.
+
+    If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported, else they
+    stay. Only the oldest of many closed journals are deleted. The newest journal is put away first: an older one that
+    is still there shows that a restore was interrupted and had restored more than it could record.
+    """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):
         if file.trouble:
-            words = f"what was given back could not be written down ({file.trouble}); 'restore' will look at it again"
+            words = f"the restore could not be recorded ({file.trouble}); the next 'restore' will check it again"
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", "", None, words))
         file.close()
         finished = not journal.active and not journal.due
@@ -215,7 +219,7 @@ def close_finished(
             if finished and _put_away(folder, name, DAMAGED):
                 kept = f"{JOURNAL_DIR}/{DAMAGED}/{name}"
             rest = f" (and {len(journal.problems) - 1} more)" if len(journal.problems) > 1 else ""
-            words = f"{journal.problems[0]}{rest}; what it stood for cannot be given back; kept as {kept}"
+            words = f"{journal.problems[0]}{rest}; its changes cannot be given back; kept as {kept}"
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{name}", "", None, words))
         elif finished:
             _put_away(folder, name, DONE)
@@ -224,10 +228,10 @@ def close_finished(
 
 
 def _not_ours(file: int, owner: int) -> str:
-    """Why a file is not one of ours, "" where it is."""
+    """Return why a file is not a journal of ours, "" if it is one."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
-        return "it is no regular file"
+        return "it is not a regular file"
     if status.st_uid != owner:
         return f"it belongs to user {status.st_uid}, not to root"
     if stat.S_IMODE(status.st_mode) & 0o022:
@@ -249,7 +253,7 @@ def _bytes(file: int) -> bytes:
 
 
 def _last_number(folder: StateDir) -> int:
-    """The highest number that any journal here has or had."""
+    """Return the highest number that any journal here has or had."""
     last = 0
     for descriptor in _folders(folder):
         for ident in journal_ids(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor
@@ -269,7 +273,7 @@ def _folders(folder: StateDir) -> list[int]:
 
 
 def _put_away(folder: StateDir, name: str, where: str) -> bool:
-    """Move a journal to a folder beside it; False where that fails, and it stays."""
+    """Move a journal to a folder beside it. Return False if that fails; the journal stays then."""
     try:
         place = folder.subfolder(where)
         try:

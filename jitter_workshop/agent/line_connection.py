@@ -1,4 +1,4 @@
-"""A connection with a caller, line by line, over two descriptors. Whoever it is may be slow, silent, or shout."""
+"""Read and write lines over two descriptors. The caller may be slow, silent, or never stop sending."""
 
 from __future__ import annotations
 
@@ -15,39 +15,43 @@ from jitter_workshop.agent import protocol
 from jitter_workshop.errors import HostError, UsageError
 
 IDLE_LIMIT_S = 3600.0
-"""How long a connection without a lease may say nothing."""
+"""Idle timeout in seconds of a connection without a lease."""
 
 _STEP_S = 0.5
-"""How often it is looked, while an answer is not read, whether that is still to be waited for."""
+"""Time in seconds between two checks for an end while an answer is not read."""
 
 LeaseS = Callable[[], float | None]
-"""After how many seconds of silence the caller has gone; None where nothing is held for them."""
+"""Idle timeout in seconds; None if nothing is held for the caller."""
 
 
 class Gone(Exception):
-    """The caller is not there any more."""
+    """Report that the caller is gone."""
 
 
 class Attention(Protocol):
-    """What else is to be looked at while a caller is silent, and also while one never is."""
+    """Describe what else needs attention on a connection, whether the caller is silent or never stops sending."""
 
     def watched(self) -> list[int]:
-        """Descriptors that become readable when there is something to see."""
+        """Return descriptors that become readable when something has changed."""
 
     def left_s(self) -> float:
-        """How long until there is something to see by time alone."""
+        """Return the seconds until the next check that is due by time alone."""
 
     def look(self) -> None:
-        """See it."""
+        """Check what has changed, and act on it."""
 
     def ended(self) -> bool:
-        """Whether what the caller had is over, so that nothing more is to be waited for with them."""
+        """Return True if the caller's turn is over, so that the connection must not wait for them any longer."""
 
 
 class NonBlockingFd:
-    """Reads from or writes to a descriptor, and never waits: a caller of sudo's may hold both ends of a pipe, and take
-    what select(2) saw, or fill it. Whether a description waits is its holders' to set, so a pipe is opened anew; only
-    a pipe that this user may not open is used as it is, by a service that holds nothing for its caller."""
+    """Read from or write to a descriptor, and never block.
+
+    A caller of sudo's may hold both ends of a pipe, and so take the data that select(2) saw, or fill the pipe.
+    O_NONBLOCK belongs to the open file description, which such a caller shares and can change, so a pipe is opened
+    anew. A pipe that this user may not open is used as it is; only a service that holds nothing for its caller meets
+    this.
+    """
 
     def __init__(self, descriptor: int, flags: int) -> None:
         self._file = descriptor
@@ -64,15 +68,15 @@ class NonBlockingFd:
                 self._file = os.open(f"/proc/self/fd/{descriptor}", flags | os.O_NONBLOCK | os.O_CLOEXEC)
                 self._opened = True
             except OSError as error:
-                if error.errno == errno.ENXIO:  # a FIFO with a name, which would wait for whoever comes to read it
-                    raise HostError("nobody reads the answers") from error
+                if error.errno == errno.ENXIO:  # a named FIFO without a reader
+                    raise HostError("the answers have no reader") from error
 
     def read(self, most: int) -> bytes:
-        """Raises BlockingIOError where nothing is there."""
+        """Return what is there. Raises BlockingIOError if nothing is there."""
         return os.read(self._file, most) if self._socket is None else self._socket.recv(most, self._now)
 
     def write(self, data: memoryview) -> int:
-        """Raises BlockingIOError where nothing is taken."""
+        """Write, and return how many bytes were taken. Raises BlockingIOError if none were."""
         return os.write(self._file, data) if self._socket is None else self._socket.send(data, self._now)
 
     def close(self) -> None:
@@ -83,12 +87,14 @@ class NonBlockingFd:
 
 
 class Lines:
-    """Reads lines and writes answers. ``stop``: to end between two steps (:meth:`interrupt`). Raises HostError where
-    nobody can hear an answer."""
+    """Read lines and write answers. ``stop``: end between two steps (:meth:`interrupt`).
+
+    Raises HostError if the answers have no reader.
+    """
 
     def __init__(self, source: int, sink: int) -> None:
-        # Waiting is on the descriptors that were handed over: one that is opened after the other end has closed never
-        # tells of it (poll(2) on a FIFO).
+        # Wait on the original descriptors: one that is opened after the other end has closed never reports that end
+        # (poll(2) on a FIFO).
         self._reader = NonBlockingFd(source, os.O_RDONLY)
         self._writer = NonBlockingFd(sink, os.O_WRONLY)
         self.stop = False
@@ -106,7 +112,7 @@ class Lines:
             os.write(self._waker, b"!")
 
     def nudge(self) -> None:
-        """Look at what else there is to see; for signal handlers."""
+        """Check for changes; for signal handlers."""
         self._nudged = True
         with contextlib.suppress(OSError):
             os.write(self._waker, b"?")
@@ -118,9 +124,10 @@ class Lines:
         self._writer.close()
 
     def next(self, lease_s: LeaseS, attention: Attention | None) -> bytes | None:
-        """The next line, None at the end of the input. Raises Gone when the lease, or patience, has run out."""
+        """Return the next line, None at the end of the input. Raises Gone when the lease or the idle limit has run
+        out."""
         while True:
-            # Before a line is taken, not only where none is there: who never stops talking has no longer turn.
+            # Check before each line, also if one is there: a caller that never stops sending gets no longer turn.
             if attention is not None and (self._nudged or attention.left_s() <= 0):
                 self._nudged = False
                 attention.look()
@@ -130,22 +137,23 @@ class Lines:
                 self._heard = time.monotonic()
                 return line
             if len(self._buffer) > protocol.MAX_LINE:
-                self.send(protocol.failure(None, UsageError("a line that is too long")), lease_s())
+                self.send(protocol.failure(None, UsageError("the line is too long")), lease_s())
                 raise Gone
             if not self._more(lease_s(), attention):
                 return None
 
     def gone(self) -> bool:
-        """Whether to stop between two writes: told to, or nobody is there any more to be told what was done."""
+        """Return True to stop between two writes: we were told to, or the caller has left and could not learn what was
+        done."""
         if not self.stop:
             look = select.poll()
             look.register(self._source, 0)
-            self.stop = bool(look.poll(0))  # only POLLHUP and its like are told unasked
+            self.stop = bool(look.poll(0))  # with no event asked for, poll reports only POLLHUP and errors
         return self.stop
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attention | None = None) -> None:
-        """Write an answer; a caller that does not read it is a caller that has gone, and the time of their turn goes on
-        meanwhile. Raises Gone."""
+        """Write an answer. A caller that does not read it counts as gone; the time of their turn goes on meanwhile.
+        Raises Gone."""
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
         while view:
@@ -156,7 +164,7 @@ class Lines:
             taken = 0
             if ready:
                 try:
-                    # A pipe that is ready takes at least this much (PIPE_BUF, pipe(7)), where nobody fills it first.
+                    # A ready pipe takes at least this much (PIPE_BUF, pipe(7)), unless another process fills it first.
                     taken = self._writer.write(view[:4096])
                 except BlockingIOError:
                     pass
@@ -173,11 +181,12 @@ class Lines:
             os.read(self._wake, 4096)
 
     def _more(self, lease_s: float | None, attention: Attention | None) -> bool:
-        """Wait until there is more to read, or something to see; False at the end of the input. Raises Gone."""
+        """Wait until there is more to read, or something has changed; return False at the end of the input. Raises
+        Gone."""
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
         patience_s = min(left_s, attention.left_s()) if attention is not None else left_s
         watched = attention.watched() if attention is not None else []
-        # What came while a long write kept us busy is read before the silence is judged.
+        # Input that came during a long write is read before the caller counts as silent.
         ready, _, _ = select.select([self._source, self._wake, *watched], [], [], max(patience_s, 0.0))
         if self.stop or (not ready and left_s <= patience_s):
             raise Gone

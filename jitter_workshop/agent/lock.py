@@ -1,4 +1,5 @@
-"""One agent changes a host at a time: flock(2) on a file in root's own folder, let go by the kernel with its holder."""
+"""Let only one agent change a host at a time: flock(2) on a file in root's own folder. The kernel releases it when its
+holder ends."""
 
 from __future__ import annotations
 
@@ -18,15 +19,17 @@ _STEP_S = 0.05
 
 
 class Busy(HostError):
-    """Somebody else holds the lock."""
+    """Report that another agent holds the lock."""
 
 
 class HostLock:
-    """Taken while something is written, and as long as a lease lives. Not to be read by others (mode 0600): a lock that
-    anybody can open is a lock that anybody can take."""
+    """Hold the lock during writes, and as long as a lease lives.
+
+    Other users must not open the file (mode 0600): a user who can open a lock can take it.
+    """
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """``who``: words about the holder, for those who wait."""
+        """Open the lock. ``who``: words about the holder, for those who wait. Raises HostError."""
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -35,16 +38,14 @@ class HostLock:
         self.held = False
 
     def take(self, wait_s: float = WAIT_S) -> None:
-        """Take it, or raise Busy, which names the holder after ``wait_s`` seconds."""
+        """Take the lock; after ``wait_s`` seconds raise Busy, which names the holder."""
         ends = time.monotonic() + wait_s
         while not self.held:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise Busy(
-                        f"somebody else holds changes to this host: {self._holder()}", "wait until they are done"
-                    ) from None
+                    raise Busy(f"changes to this host are held by {self._holder()}", "wait until it is done") from None
                 time.sleep(_STEP_S)
                 continue
             self.held = True
@@ -57,7 +58,7 @@ class HostLock:
             self.held = False
 
     def _label(self, who: str) -> None:
-        """Words for those who wait; a full or read-only disk must not keep anybody from giving back."""
+        """Name the holder for those who wait. A full or read-only disk is ignored: it must not stop a restore."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, who.encode()[:200], 0)

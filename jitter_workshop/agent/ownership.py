@@ -1,8 +1,8 @@
-"""Whose code runs as root here, and whether that is all right.
+"""Check whose code runs as root here, and whether that is safe.
 
-Where somebody may run only the agent as root (a rule in sudoers, a socket), everything that the agent is made of has to
-belong to root and be writable by nobody else: else who may change a file may do anything. Where they may run anything
-as root anyway, or are root, they lend their own rights, and are told to which tree.
+A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change it: every file of
+the agent has to belong to root and be writable by root alone. A caller who may run anything as root anyway, or is root,
+is only told which tree runs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jitter_workshop.model.text import clean
 SUDO = "/usr/bin/sudo"
 _OTHER_DOORS = ("PKEXEC_UID", "DOAS_USER")
 _ROOMS = ("agent", "host", "model", "tuning")
-"""The rooms that root's process may load modules from; ``errors`` and the package's own file lie above them."""
+"""The rooms from which root's process may load modules; ``errors`` and the package's own file lie above them."""
 
 
 def tree() -> str:
-    """The folder that holds the package."""
+    """Return the folder that holds the package."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 
 
@@ -33,10 +33,10 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """A notice that names the tree that runs as root, "" where it is root's own. Raises HostError where the caller may
-    run only this agent and could change what it is made of.
+    """Return a notice that names the tree that runs as root, "" if it is root's own.
 
-    ``anything_allowed`` says whether a user may run anything as root; ``owner`` and ``files`` are for tests.
+    Raises HostError if the caller may run only this agent and could change its files. ``anything_allowed`` says whether
+    a user may run anything as root; ``owner`` and ``files`` are for tests.
     """
     problem = first_foreign((files or own_files)(), owner)
     if not problem:
@@ -51,11 +51,11 @@ def check(
             f"the agent does not run as root from {where}: {problem}",
             "install it where only root may write, or ask for general sudo rights",
         )
-    return f"what writes runs as root from {where}, which others than root can change ({problem})"
+    return f"the agent runs as root from {where}, which users other than root can change ({problem})"
 
 
 def may_run_anything(user: str) -> bool:
-    """Whether sudo lets ``user`` run a shell as root: asked as root, which needs no password."""
+    """Check that sudo lets ``user`` run a shell as root. This is asked as root, which needs no password."""
     import subprocess
 
     try:
@@ -75,11 +75,12 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """The first file, or folder above one, that is not ``owner``'s alone, in words; "" where there is none.
+    """Return the first file, or folder above one, that is not ``owner``'s alone, in words; "" if there is none.
 
-    Above one, a folder that all may write is no problem where it is sticky (/tmp): in it nobody else can rename, remove
-    or replace what belongs to ``owner`` (inode(7), S_ISVTX). A folder that is itself named is one that code is loaded
-    from: there a file that somebody adds counts, and sticky is no help."""
+    A folder above that all may write to is allowed if it is sticky (/tmp): other users cannot rename, remove or replace
+    there what belongs to ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` is one that code is loaded
+    from: there an added file counts, and the sticky bit does not help.
+    """
     seen: set[tuple[str, bool]] = set()
     for file in files:
         path, above = os.path.realpath(file), False
@@ -93,10 +94,10 @@ def first_foreign(files: Iterable[str], owner: int = 0) -> str:
 
 
 def own_files() -> Iterable[str]:
-    """All that this process is made of: the interpreter, every module loaded so far and what may still be loaded of
-    this package, with the folders that Python keeps compiled modules in."""
+    """Yield all files of this process: the interpreter, every module loaded so far, the modules of this package that
+    may still be loaded, and the folders with compiled modules."""
     yield sys.executable
-    # An interpreter looks beside itself, and a folder higher, for what says where its library is (pyvenv.cfg).
+    # The interpreter looks for pyvenv.cfg, which names its library, in its own folder and in the one above.
     beside = os.path.dirname(os.path.realpath(sys.executable))  # noqa: PTH120
     yield beside
     yield os.path.dirname(beside)  # noqa: PTH120
@@ -124,7 +125,7 @@ def _foreign(path: str, owner: int, above: bool) -> str:
     try:
         status = os.lstat(path)
     except OSError as error:
-        return f"{clean(path, 300)} cannot be looked at: {error.strerror}"
+        return f"{clean(path, 300)} cannot be checked: {error.strerror}"
     shown = clean(path, 300)
     if status.st_uid not in (0, owner):
         return f"{shown} belongs to user {status.st_uid}"

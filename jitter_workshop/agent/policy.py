@@ -1,7 +1,7 @@
-"""What a caller may ask for. Nothing here believes that the caller is this program: a class's student may be.
+"""Check what a caller may ask for. The caller need not be this program: it may be a student's own.
 
-The paths and values of a write always come from the tunables of this tree; a caller chooses among ids, values that the
-tunable checks, and hot CPUs. On top of that no plan may take the machine away from those who look after it.
+The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
+tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _WORKQUEUES = "/sys/devices/virtual/workqueue/"
 
 
 def host_for(root: HostRoot, cpus: str) -> Host:
-    """This host with the hot CPUs of a request. Raises UsageError for what is no list, HostError for CPUs that are not
-    online."""
+    """Return this host with the hot CPUs of a request. Raises UsageError if they are not a list, HostError if they are
+    not online."""
     try:
         hot = CpuSet.parse_list(cpus)
     except ValueError:
-        raise UsageError("the hot CPUs are no list of CPUs") from None
+        raise UsageError("the hot CPUs are not a list of CPUs") from None
     if not hot:
         raise UsageError("no hot CPU is named")
     topology = read_topology(root)
@@ -39,10 +39,10 @@ def host_for(root: HostRoot, cpus: str) -> Host:
 
 
 def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list[Refused]]:
-    """The changes that may be made, and the others with the reason.
+    """Return the changes that may be made, and the refused ones with the reason.
 
     At least one CPU that is not hot stays online, outside every isolated set, and open to every interrupt and workqueue
-    that is moved; a sibling of a hot CPU will do, for on a small host there may be no other (``Host.crowded``).
+    that is moved. It may be a sibling of a hot CPU, because a small host may have no other (``Host.crowded``).
     """
     allowed: list[Change] = []
     refused: list[Refused] = []
@@ -62,7 +62,7 @@ def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list
 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
-    """The CPUs that a change takes offline, for a moment or for good."""
+    """Return the CPUs that a change takes offline, for a moment or for good."""
     if not change.path.startswith(_CPU):
         return CpuSet()
     name = change.path.removeprefix(_CPU)
@@ -76,8 +76,8 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _second_threads(host: Host) -> CpuSet:
-    """All threads of a core but its first, which are what the kernel takes offline (Documentation/ABI/testing/
-    sysfs-devices-system-cpu, ``smt/control``)."""
+    """Return all threads of each core except the first: those that the kernel takes offline
+    (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
     return CpuSet.of(
         cpu.id
         for cpu in host.topology.cpus
@@ -86,8 +86,10 @@ def _second_threads(host: Host) -> CpuSet:
 
 
 def _takes_away(host: Host, change: Change, housekeeping: CpuSet) -> str:
-    """Why the CPUs that a change names may not be named so, "" where they may. ``housekeeping``: those that are not hot
-    and stay online."""
+    """Return why the CPUs that a change names are not allowed, "" if they are.
+
+    ``housekeeping``: the CPUs that are not hot and stay online.
+    """
     if change.tunable in ISOLATING and not housekeeping:
         return "no housekeeping CPU would be left outside the isolated ones"
     last = change.path.rpartition("/")[2]
@@ -99,7 +101,8 @@ def _takes_away(host: Host, change: Change, housekeeping: CpuSet) -> str:
 
 
 def _cpus(change: Change) -> CpuSet:
-    """The CPUs that a change writes as a list or a mask; none where it is neither, which refuses the change."""
+    """Return the CPUs that a change writes as a list or a mask; an empty set, which refuses the change, if it is
+    neither."""
     try:
         if change.kind in ("cpu-mask", "workqueue-mask"):
             return CpuSet.parse_mask(change.after)

@@ -1,4 +1,4 @@
-"""What is said between the agent and its caller: one JSON object a line, at most MAX_LINE bytes.
+"""Define the messages between the agent and its caller: one JSON object a line, at most MAX_LINE bytes.
 
 The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
 {"message": …, "advice": …}}``. A ``heartbeat`` is not answered. Verbs and their fields:
@@ -6,10 +6,10 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``hello``      ``{}`` → protocol, pid, uid, tree (which code runs), notice (a sentence, or "")
 ``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
-               heartbeat after which all is given back; null: it stays) → an ApplyResult
-``restore``    ``tunables`` (ids; none = all), ``forget`` (also strike off what others have changed) → a RestoreResult
-``keep``       what this lease holds stays until ``restore``; with ``journals``, what was applied as these (an
-               ApplyResult has the id), and the rest is leased on
+               heartbeat after which all is restored; null: it stays) → an ApplyResult
+``restore``    ``tunables`` (ids; none = all), ``forget`` (also drop what others have changed) → a RestoreResult
+``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those of these journals (an
+               ApplyResult has the id), and the others stay leased
 ``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
@@ -17,17 +17,19 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
                ``start`` → {}; ``read`` → pieces, lost, lost_elsewhere (CPU → number of events); ``piece`` (``number``)
                → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
 ``turn``       on a class host: ``do`` = ``take`` (``client``: a process of the caller's own, which gets the hot CPUs
-               with what it starts; ``people``: user names of their team) → a TurnGranted, once the turn has come;
-               ``give`` → {}, once the machine is given back; ``doing`` (``doing``: what the holder does, in their own
-               words) → {}; of instructors ``end`` (``user``: whose turn or place in the queue, null: whoever has the
-               turn; a student may name themselves), ``freeze``, ``thaw`` → {}
+               with its children; ``people``: user names of their team) → a TurnGranted, once the turn has come;
+               ``give`` → {}, once the machine is restored; ``doing`` (``doing``: what the holder does, in their own
+               words) → {}; ``need`` → {}, or a refusal if the caller does not have the turn; for instructors ``end``
+               (``user``: the user whose turn or place in the queue ends, null: the holder of the turn; a student may
+               name themselves), ``freeze``, ``thaw`` → {}
 ``heartbeat``  the caller is alive
-``bye``        the end; a lease is given back first → a RestoreResult
+``bye``        the end; a lease is restored first → a RestoreResult
 
-On a class host everything but ``hello``, ``plan``, ``turn`` and ``bye`` needs the turn. A student names the class's hot
-CPUs, tunables that the class file lets them apply, and always a lease; ``keep`` is the instructor's, and ``restore``
-gives a student's own back. Who waits for the turn or has it, and is silent for 20 s, has left; a turn that is over
-gives everything back, and what needs it is refused with the reason. Root on a pipe needs no turn.
+On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student names the class's
+hot CPUs, tunables that the class file lets them apply, and always a lease. Only an instructor may ``keep``; a student's
+``restore`` covers only their own changes. A caller that waits for the turn or has it counts as gone after 20 s of
+silence. At the end of a turn everything is restored; later requests that need the turn are refused with the reason.
+Root on a pipe needs no turn.
 """
 
 from __future__ import annotations
@@ -47,68 +49,68 @@ LEASE_LIMITS_S = (1.0, 300.0)
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
-    """One request. Raises UsageError for what is none."""
+    """Return one parsed request. Raises UsageError if the line is not one."""
     try:
         request = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UsageError("that is no request: one JSON object a line is") from error
+        raise UsageError("not a request: one JSON object a line is expected") from error
     if not isinstance(request, dict) or not isinstance(request.get("verb"), str):
-        raise UsageError("that is no request: it names no verb")
+        raise UsageError("not a request: it has no verb")
     return request
 
 
 def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
-    """A list of short texts. Raises UsageError."""
+    """Return a list of short texts. Raises UsageError."""
     value = request.get(name, [])
     if not isinstance(value, list) or len(value) > limit:
-        raise UsageError(f"'{name}' is a list of at most {limit} words")
+        raise UsageError(f"'{name}' must be a list of at most {limit} words")
     if not all(isinstance(word, str) and len(word) <= MAX_WORD for word in value):
-        raise UsageError(f"'{name}' holds something that is no short word")
+        raise UsageError(f"'{name}' has an entry that is not a short word")
     return tuple(value)
 
 
 def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
-    """One text. Raises UsageError."""
+    """Return one text. Raises UsageError."""
     value = request.get(name)
     if not isinstance(value, str) or len(value) > limit:
-        raise UsageError(f"'{name}' is a text of at most {limit} characters")
+        raise UsageError(f"'{name}' must be a text of at most {limit} characters")
     return value
 
 
 def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
-    """A whole number from 0 to ``high``. Raises UsageError."""
+    """Return a whole number from 0 to ``high``. Raises UsageError."""
     value = request.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
-        raise UsageError(f"'{name}' is a whole number from 0 to {high}")
+        raise UsageError(f"'{name}' must be a whole number from 0 to {high}")
     return value
 
 
 def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
-    """A list of whole numbers. Raises UsageError."""
+    """Return a list of whole numbers. Raises UsageError."""
     value = request.get(name)
     if not isinstance(value, list) or len(value) > limit:
-        raise UsageError(f"'{name}' is a list of at most {limit} numbers")
+        raise UsageError(f"'{name}' must be a list of at most {limit} numbers")
     return tuple(number({name: one}, name) for one in value)
 
 
 def lease(request: dict[str, Any]) -> float | None:
-    """The lease in seconds, None for none. Raises UsageError."""
+    """Return the lease in seconds, None for none. Raises UsageError."""
     value = request.get("lease")
     if value is None:
         return None
     low, high = LEASE_LIMITS_S
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise UsageError(f"'lease' is a number of seconds from {low:g} to {high:g}, or null")
+        raise UsageError(f"'lease' must be a number of seconds from {low:g} to {high:g}, or null")
     return float(value)
 
 
 def answer(request_id: Any, value: Any) -> bytes:
-    """An answer's line. ``value``: a dataclass or a dict."""
+    """Return the line of an answer. ``value``: a dataclass or a dict."""
     return _line({"id": _plain_id(request_id), "ok": to_plain(value)})
 
 
 def failure(request_id: Any, error: WorkshopError) -> bytes:
-    """A refusal's line."""
+    """Return the line of a refusal."""
     body = {"message": error.message, "advice": error.advice, "kind": type(error).__name__}
     return _line({"id": _plain_id(request_id), "error": body})
 

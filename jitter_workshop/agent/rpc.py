@@ -1,4 +1,4 @@
-"""The caller's side of a connection with a service: one request, one answer (``protocol``)."""
+"""Send one request to a service, and read its one answer (``protocol``): the caller's side."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from jitter_workshop.model.text import clean
 
 
 class Broken(Exception):
-    """The other side has ended, says nothing, or what is not understood."""
+    """Report that the other side has ended, is silent, or sends what is not understood."""
 
 
 class Late(Broken):
-    """The other side has not answered in time."""
+    """Report that the other side has not answered in time."""
 
 
 class Conversation:
-    """Requests of one thread at a time; :meth:`write` may come from others meanwhile."""
+    """Send requests, from one thread at a time; other threads may call :meth:`write` meanwhile."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -33,8 +33,11 @@ class Conversation:
         self._closed = False
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """The answer. Raises HostError or UsageError as the other side says, Broken where it does not answer, Late
-        where not within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable."""
+        """Send a request, and return the answer.
+
+        Raises HostError or UsageError as the other side says, Broken if it does not answer, Late if it does not answer
+        within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable.
+        """
         self._id += 1
         ends = time.monotonic() + limit_s
         try:
@@ -55,7 +58,7 @@ class Conversation:
         return answer if isinstance(answer, dict) else {}
 
     def write(self, data: bytes) -> None:
-        """Raises OSError, also once it is closed."""
+        """Write all bytes. Raises OSError, also after :meth:`close`."""
         with self._talking:
             if self._closed:
                 raise BrokenPipeError("this conversation is over")
@@ -64,14 +67,17 @@ class Conversation:
                 view = view[os.write(self.link.sink, view) :]
 
     def close(self, wait_s: float) -> None:
-        """Let go of the link, and wait for the end of the other side that long. From now on nobody writes: the number
-        of its descriptor may already be that of a file, and a heartbeat has no place there."""
+        """Close the link, and wait up to ``wait_s`` for the end of the other side.
+
+        No thread writes from now on: the number of the descriptor may already belong to another file, which a heartbeat
+        would damage.
+        """
         with self._talking:
             self._closed = True
         self.link.close(wait_s)
 
     def _line(self, ends: float, stop: int | None) -> bytes:
-        """The next line. Raises EOFError at the end, TimeoutError (an OSError) after ``ends``, WaitStopped."""
+        """Return the next line. Raises EOFError at the end, TimeoutError (an OSError) after ``ends``, WaitStopped."""
         also = [stop] if stop is not None else []
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self.link.source, *also], [], [], max(ends - time.monotonic(), 0.0))

@@ -1,6 +1,6 @@
-"""Root's side of the connection: one request after the other, and the lease that ends when nobody speaks any more.
+"""Answer one request after the other as root, and restore a lease when the caller falls silent.
 
-Whatever comes in is answered or dropped; nothing of it ends the process before a lease is given back.
+Every input is answered or dropped; none of it can end the process before a lease is restored.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["Server", "Setup"]
 
 LATER = object()
-"""Stands for an answer that is put off."""
+"""Marks an answer that is put off."""
 
 
 class Server:
-    """One connection over two descriptors. On a class host it needs the turn for whatever changes something."""
+    """Serve one connection over two descriptors. On a class host, requests that change something need the turn."""
 
     def __init__(self, setup: Setup, source: int, sink: int) -> None:
         self._setup = setup
@@ -62,20 +62,20 @@ class Server:
         self._lines.interrupt()
 
     def nudge(self) -> None:
-        """Look at whose turn it is; for signal handlers."""
+        """Check the state of the turn; for signal handlers."""
         self._lines.nudge()
 
     def serve(self) -> None:
-        """Answer until the caller leaves, falls silent or says bye; then give back what is leased."""
+        """Answer until the caller leaves, falls silent or says bye; then restore what is leased."""
         try:
             while not self._lines.stop:
                 line = self._lines.next(self._lease_s, self._class)
                 if line is None or not self._answer(line):
                     break
-        except (Gone, WorkshopError):  # the latter: whose turn it is cannot be read or written any more
+        except (Gone, WorkshopError):  # WorkshopError: the turn's state cannot be read or written
             pass
         finally:
-            self._lines.stop = False  # a second signal does not keep the lease from being given back
+            self._lines.stop = False  # a second signal must not stop the restore of the lease
             with contextlib.suppress(WorkshopError):
                 self._end_trace()
             if self._class is not None:
@@ -86,12 +86,12 @@ class Server:
             self._lines.close()
 
     def _lease_s(self) -> float | None:
-        """After how many seconds of silence the caller has gone, None where nothing is held for them."""
+        """Return the idle timeout in seconds, None if nothing is held for the caller."""
         attending = self._class.lease_s if self._class is not None else None
         return min((s for s in (self._changes.lease_s, attending) if s is not None), default=None)
 
     def _answer(self, line: bytes) -> bool:
-        """Answer one request; False after ``bye``."""
+        """Answer one request; return False after ``bye``."""
         request_id: Any = None
         try:
             request = protocol.parse_request(line)
@@ -115,7 +115,7 @@ class Server:
         except Gone:
             raise
         except Exception as error:
-            # A mistake of ours, whatever it was, is an answer too: a lease still has to be given back.
+            # An error of our own is answered, too, and the loop goes on: a lease still has to be restored.
             words = f"a mistake in the agent: {type(error).__name__}: {clean(error, 200)}"
             reply = protocol.failure(request_id, HostError(words, "please report it"))
         self._send(reply)
@@ -204,7 +204,7 @@ class Server:
 
     def _turn(self, request: dict[str, Any]) -> Any:
         if self._class is None:
-            raise HostError("this is no class host: nobody waits for a turn", "'jitter-workshop class init' makes one")
+            raise HostError("this is not a class host: it has no turns", "'jitter-workshop class init' makes one")
         told = self._class.answer(request)
         return LATER if told is None else told
 

@@ -1,7 +1,7 @@
-"""The folder of root's own files, opened step by step from the top so that no link is followed on the way.
+"""Open the folder of root's own files step by step from the top, so that no link is followed on the way.
 
-Every folder on the way has to belong to root and be writable by nobody else: who can rename one of them could put a
-journal of their own in its place.
+Every folder on the way has to belong to root and be writable by root alone: a user who can rename one of them could put
+a journal of their own in its place.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from jitter_workshop.tuning.reasons import reason
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DONE = "done"
-"""Below the journal's folder: what was given back altogether, for looking up."""
+"""Folder below the journal's: journals whose changes are all given back, for reference."""
 DAMAGED = "damaged"
-"""Below the journal's folder: damaged journals of which everything that can be read was given back."""
+"""Folder below the journal's: damaged journals of which everything readable is given back."""
 
 
 def below(folder: int, name: str, path: str, owner: int) -> int:
-    """The folder ``name`` below the descriptor ``folder``, made where it is missing: a descriptor for the caller to
-    close. ``path``: how it is called in words. Raises HostError."""
+    """Return a descriptor of the folder ``name`` below the descriptor ``folder``, made if missing. The caller closes
+    it.
+
+    ``path``: its name for messages. Raises HostError.
+    """
     try:
         try:
             found = os.open(name, _FOLDER, dir_fd=folder)
@@ -50,8 +53,10 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
 
 
 def walk(top: str, path: str, owner: int) -> int:
-    """The folder ``path`` below ``top``, opened step by step: a descriptor for the caller to close. Raises HostError,
-    OSError where there is no ``top``."""
+    """Return a descriptor of the folder ``path`` below ``top``, opened step by step. The caller closes it.
+
+    Raises HostError, or OSError if there is no ``top``.
+    """
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     walked = ""
     for name in path.strip("/").split("/"):
@@ -65,7 +70,7 @@ def walk(top: str, path: str, owner: int) -> int:
 
 
 class StateDir:
-    """``/var/lib/jitter-workshop`` below ``top``, made where it is missing. ``state`` and ``journal`` are descriptors.
+    """Hold ``/var/lib/jitter-workshop`` below ``top``, made if missing. ``state`` and ``journal`` are descriptors.
 
     ``owner``: the user id that must own all of it; 0 on a real host. Raises HostError.
     """
@@ -80,12 +85,13 @@ class StateDir:
             raise
 
     def subfolder(self, name: str) -> int:
-        """A folder below the journal's (DONE, DAMAGED), made where it is missing; the caller closes it. Raises OSError,
-        HostError."""
+        """Return a descriptor of a folder below the journal's (DONE, DAMAGED), made if missing. The caller closes it.
+        Raises OSError, HostError."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Make sure that the folders themselves last: who made them may have been killed before. Raises OSError."""
+        """Sync the folders themselves: the process that made them may have been killed before it did. Raises
+        OSError."""
         os.fsync(self.state)
         above = os.open("..", _FOLDER, dir_fd=self.state)
         try:
@@ -99,9 +105,12 @@ class StateDir:
 
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
-    """A file below the descriptor ``folder`` as ``flags`` say, or on a disk that has become read-only for reading: to
-    give back needs no room, and what is then not written down is found as it was before the next time. No link is
-    followed. Raises OSError."""
+    """Open a file below the descriptor ``folder`` with ``flags``; open it read-only on a disk that has become
+    read-only.
+
+    A restore needs no room on the disk: if it cannot be recorded, the next restore finds the values restored already.
+    No link is followed. Raises OSError.
+    """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""What carries an agent's lines: the pipes of a process that was started, or the socket of a class host's service."""
+"""Carry an agent's lines: over the pipes of a started process, or over the socket of a class host's service."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ CONNECT_LIMIT_S = 10.0
 
 
 class Link(Protocol):
-    """``source``: the descriptor that is read from. ``sink``: the one that is written to."""
+    """Describe a link. ``source``: the descriptor to read from. ``sink``: the descriptor to write to."""
 
     source: int
     sink: int
 
     @property
     def ended(self) -> bool:
-        """Has the other side ended, for whatever reason?"""
+        """Return True if the other side has ended, for whatever reason."""
 
     def code(self, wait_s: float) -> int | None:
-        """With what the other side ended, as ``subprocess`` says it; None while it has not, or where nobody knows."""
+        """Return the other side's exit code as ``subprocess`` gives it; None if it runs on after ``wait_s`` seconds, or
+        if the code is unknown."""
 
     def wait(self) -> int:
-        """Wait for the end of the other side: with what it ended."""
+        """Wait for the end of the other side, and return its exit code."""
 
     def last_words(self) -> str:
-        """The last line that it said beside the answers, "" for none."""
+        """Return the last line that it wrote beside the answers, "" for none."""
 
     def close(self, wait_s: float) -> None:
-        """Let go, and wait for the end that long."""
+        """Close the link, and wait up to ``wait_s`` for the end of the other side."""
 
 
 class ProcessLink:
-    """A process that was started for this connection. Raises OSError where that fails."""
+    """Start a process for this connection. Raises OSError if that fails."""
 
     def __init__(self, command: Sequence[str], own_session: bool, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
@@ -77,7 +78,7 @@ class ProcessLink:
         return self._process.wait()
 
     def last_words(self) -> str:
-        """What standard error holds, without waiting for more; the last line of it."""
+        """Return the last line on standard error, without waiting for more."""
         assert self._process.stderr is not None
         source = self._process.stderr.fileno()
         said = b""
@@ -101,18 +102,18 @@ class ProcessLink:
 
 
 class SocketLink:
-    """A connection with a service of a class host, ``called`` so. Raises HostError where nobody answers there."""
+    """Connect to a service of a class host; ``called`` names it in messages. Raises HostError if none answers."""
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # The kernel's own wait, not Python's: only who blocks is given a place when a full queue has one again
+        # The kernel's own timeout, not Python's: only a blocking connect gets a place when a full queue has one again
         # (connect(2), EAGAIN).
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_LIMIT_S), 0))
         try:
             self._socket.connect(path)
         except OSError as error:
             self._socket.close()
-            why = "too many ask at once" if isinstance(error, BlockingIOError) else error.strerror or "nobody answers"
+            why = "too many connections" if isinstance(error, BlockingIOError) else error.strerror or "no answer"
             advice = "you have to be in the group jitterlab, and log in again after joining it"
             advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' says more"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
@@ -138,7 +139,7 @@ class SocketLink:
         return ""
 
     def close(self, wait_s: float) -> None:
-        """With its end the agent gives back what is leased; it is over when the agent has closed its own end."""
+        """Close our end, and wait until the agent has restored what is leased and closes its own end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
             look = select.poll()
@@ -148,8 +149,7 @@ class SocketLink:
 
 
 def need_group() -> None:
-    """Raises HostError for who is in no class: sudo would refuse them, too, and write to whoever looks after this
-    machine."""
+    """Raise HostError if the user is in no class. Sudo would refuse them, too, and report them to the administrator."""
     if os.geteuid() == 0:
         return
     try:
@@ -161,5 +161,5 @@ def need_group() -> None:
 
 
 def class_socket(path: str = SOCKET) -> str | None:
-    """Where the service of this class host listens, None where this is no class host."""
+    """Return the socket of this class host's service, None if this is not a class host."""
     return path if Path(path).is_socket() else None

@@ -1,5 +1,8 @@
-"""The board's entry: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, on a pipe
-or a socket; ``--listen`` serves the socket that was handed over (sd_listen_fds(3))."""
+"""Start the board: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, on a pipe or
+a socket.
+
+``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """0 after a connection that ended, 2 where it never began (one sentence on standard error)."""
+    """Return 0 after a connection that ended, 2 if it never began (one sentence on standard error)."""
     if _TREE not in sys.path:
         sys.path.append(_TREE)
     from jitter_workshop.agent.service import daemon_env
@@ -26,7 +29,7 @@ def main(words: list[str]) -> int:
     daemon_env.leave(4 if listening else 3)
     try:
         if words not in ([], ["--listen"]):
-            raise UsageError("the board takes no words but --listen")
+            raise UsageError("the board takes no arguments except --listen")
         if listening:
             _listen()
         else:
@@ -46,15 +49,17 @@ def _listen() -> None:
 
     descriptor = inherited(os.environ)
     if descriptor is None:
-        raise HostError("no socket was handed over", "start it by its systemd units")
+        raise HostError("no socket was passed on", "start it by its systemd units")
     os.environ.clear()
     with socket.socket(fileno=descriptor) as listening:
         Listener(listening, lambda: _serve(counted=True)).run()
 
 
 def _serve(counted: bool = False) -> None:
-    """One connection on descriptors 0 and 1. ``counted``: whoever accepted it has counted it among its caller's. Raises
-    WorkshopError where it cannot begin."""
+    """Serve one connection on descriptors 0 and 1. Raises WorkshopError if it cannot begin.
+
+    ``counted``: the listener has already counted this connection for its user.
+    """
     import contextlib
     import stat
 
@@ -68,7 +73,7 @@ def _serve(counted: bool = False) -> None:
     try:
         described = member.read_class()
         if described is None:
-            raise HostError(f"{paths.CLASS_FILE} is not there: this is no class host", "ask the instructor")
+            raise HostError(f"{paths.CLASS_FILE} is not there: this is not a class host", "ask the instructor")
         uid = member.caller(0, os.environ)
         who = member.member(uid, described)
         os.environ.clear()
@@ -79,14 +84,14 @@ def _serve(counted: bool = False) -> None:
         serve(Path(paths.BOARD_DIR), who)
     except WorkshopError as error:
         daemon_env.set_exit_deadline()
-        if stat.S_ISSOCK(os.fstat(0).st_mode):  # whoever calls does not see standard error
+        if stat.S_ISSOCK(os.fstat(0).st_mode):  # the caller does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
         raise
 
 
 def _step_aside(described: ClassFile) -> None:
-    """Run where nobody measures, on whatever CPU the caller started this."""
+    """Move this process to the housekeeping CPUs, on whatever CPU the caller started it."""
     import contextlib
 
     from jitter_workshop.agent.caller import housekeeping
@@ -98,13 +103,16 @@ def _step_aside(described: ClassFile) -> None:
 
 
 def _like_any_other() -> None:
-    """Raises HostError for a low priority: it is the caller's, only root could leave it behind (sched(7)), and others
-    would wait for who holds the database and gets no CPU."""
+    """Raise HostError if this process has a low priority.
+
+    It has its caller's priority, which only root could raise (sched(7)). A process that holds the database and gets no
+    CPU would block the others.
+    """
     from jitter_workshop.errors import HostError
 
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
-        raise HostError("the board serves nobody at a low priority", "start it without nice, chrt and their like")
+        raise HostError("the board does not run at a low priority", "start it without nice, chrt and the like")
 
 
 def _take_place(uid: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the instructor is, for everybody to read without asking anybody: one small file."""
+"""Publish the chapter and step of the instructor in one small file, which every user can read without a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_BYTES = 4096
 
 
 def publish(folder: Path, banner: Banner | None) -> None:
-    """Put it where all read it; None: nothing is said. Raises HostError."""
+    """Write the banner where all can read it; None removes it. Raises HostError."""
     place, new = folder / FILE, folder / f".{FILE}.{os.getpid()}"
     try:
         if banner is None:
@@ -34,7 +34,7 @@ def publish(folder: Path, banner: Banner | None) -> None:
 
 
 def read(folder: Path, owners: frozenset[int]) -> Banner | None:
-    """What the instructor says now; None for nothing, and for what one of ``owners`` did not write."""
+    """Return the instructor's current banner; None if there is none, or none of ``owners`` wrote it."""
     try:
         with os.fdopen(
             os.open(folder / FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb"

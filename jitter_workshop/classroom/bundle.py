@@ -1,8 +1,8 @@
-"""One archive from which a machine without the internet becomes a class host: wheels of all that runs here, the class
-file, and a script that unpacks the one and goes on with ``class init``.
+"""Write one archive from which a machine without the internet becomes a class host.
 
-Wheels are made of what is installed (https://packaging.python.org/specifications/binary-distribution-format): what was
-tried here is what the class gets.
+It holds wheels of all that runs here, the class file, and a script that unpacks the wheels and goes on with ``class
+init``. The wheels are made of the installed files
+(https://packaging.python.org/specifications/binary-distribution-format), so the class gets exactly what was tried here.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from jitter_workshop.errors import HostError
 FOLDER = "jitter-workshop-class"
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 _EPOCH_S = 1_577_836_800
-"""The same, in seconds: an archive of the same things has the same bytes."""
+"""The same time in seconds. With a fixed time, an archive of the same files has the same bytes."""
 
 
 def write(out: Path, class_data: bytes) -> None:
-    """Write the archive (``.tar.gz``); nothing is left where that fails. Raises HostError."""
+    """Write the archive (``.tar.gz``); no file is left if that fails. Raises HostError."""
     made = list(contents(class_data))
     try:
         with out.open("xb") as file:
@@ -52,13 +52,13 @@ def write(out: Path, class_data: bytes) -> None:
                     out.unlink()
                 raise
     except FileExistsError:
-        raise HostError(f"{out} is there already", "another name, or remove it first") from None
+        raise HostError(f"{out} is there already", "choose another name, or remove it first") from None
     except OSError as error:
         raise HostError(f"{out} cannot be written: {error.strerror}") from error
 
 
 def contents(class_data: bytes) -> Iterator[tuple[str, bytes]]:
-    """What is in it: name and bytes. Raises HostError."""
+    """Yield the name and the bytes of each file in the archive. Raises HostError."""
     assets = Path(str(resources.files("jitter_workshop.assets")))
     yield "install.py", (assets / "class" / "install.py").read_bytes()
     yield "class.toml", class_data
@@ -71,8 +71,10 @@ def contents(class_data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def wheel(one: Distribution) -> tuple[str, bytes]:
-    """A wheel of an installed distribution: its file name and bytes. Raises HostError for one that was not installed
-    from a wheel."""
+    """Return a wheel of an installed distribution: its file name and bytes.
+
+    Raises HostError for a distribution that was not installed from a wheel.
+    """
     files = {name: source.read_bytes() for name, source in files_of(one).items()}
     info = next((name.partition("/")[0] for name in files if name.partition("/")[0].endswith(".dist-info")), None)
     if info is None:
@@ -83,7 +85,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
         if line.startswith("Tag:")
     ]
     if info.startswith(NAME.replace("-", "_") + "-"):
-        # Also of a checkout that is installed in place, whose own tag knows nothing of the native core.
+        # An editable install has a tag of its own that ignores the native core, so set the tag here.
         tags = [f"cp311-abi3-linux_{platform.machine()}"]
         files[f"{info}/WHEEL"] = (
             f"Wheel-Version: 1.0\nGenerator: jitter-workshop\nRoot-Is-Purelib: false\nTag: {tags[0]}\n".encode()
@@ -103,7 +105,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Several tags as a file name says them: each part once, joined by dots."""
+    """Return several tags as a file name has them: each part once, joined by dots."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

@@ -1,4 +1,4 @@
-"""A member's side of the board: short connections with its service."""
+"""Talk to the board's service in short connections, for a member of the class."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ from jitter_workshop.paths import RUN_DIR
 
 SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
-"""So long the service may take; it waits for other writers itself."""
+"""Time limit in seconds for an answer. The service itself waits for other writers."""
 
 
 def board_command() -> tuple[str, ...]:
-    """The service's command line, as a rule in sudoers has to name it."""
+    """Return the service's command line, as a rule in sudoers has to name it."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
 
 
 def connect(stop: int | None = None) -> BoardClient:
-    """The board of this class host. ``stop``: a descriptor that ends the waiting for an answer. Raises HostError."""
+    """Return a connection with the board of this class host. Raises HostError.
+
+    ``stop``: a descriptor that ends the wait for an answer when it becomes readable.
+    """
     if Path(SOCKET).is_socket():
         return BoardClient(SocketLink(SOCKET, "board"), stop)
     if not Path(paths.CLASS_FILE).exists():
-        raise HostError("this is no class host", "'sudo jitter-workshop class init' makes it one")
+        raise HostError("this is not a class host", "'sudo jitter-workshop class init' makes it one")
     need_group()
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError("the board's service does not run, and sudo is not here", "'jitter-workshop class check'")
+        raise HostError("the board's service does not run, and sudo is not installed", "'jitter-workshop class check'")
     return started((sudo, "-n", "-u", GROUP, "--", *board_command()), stop)
 
 
 def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
-    """The board's service, started for this connection. Raises HostError."""
+    """Start the board's service for this connection. Raises HostError."""
     try:
         return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
@@ -52,7 +55,7 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient:
-    """One connection. What is asked raises HostError or UsageError, as the service says, and WaitStopped."""
+    """Hold one connection. Requests raise HostError or UsageError, as the service says, and WaitStopped."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._talk = Conversation(link)
@@ -65,28 +68,28 @@ class BoardClient:
         self.close()
 
     def post(self, posted: Posted) -> None:
-        """Keep what this member did, instead of what they posted before."""
+        """Post what this member did; it replaces their last post."""
         self._ask("post", posted=to_plain(posted))
 
     def mine(self) -> Board:
-        """The board with this member's own row."""
+        """Return the board with this member's own row."""
         return self._board("mine")
 
     def board(self) -> Board:
-        """The board with all rows, for instructors."""
+        """Return the board with all rows; for instructors."""
         return self._board("board")
 
     def forget(self, user: str | None) -> int:
-        """Forget a member, None: everybody. How many were forgotten."""
+        """Forget a member, None: all members. Return how many were forgotten."""
         return int(self._ask("forget", user=user).get("forgotten", 0))
 
     def say(self, banner: Banner | None) -> None:
-        """Show this to everybody, None: nothing; for instructors."""
+        """Show this banner to all members, None: no banner; for instructors."""
         self._ask("say", banner=to_plain(banner) if banner is not None else None)
 
     @property
     def instructs(self) -> bool:
-        """Whether the service takes this caller for an instructor."""
+        """Return True if the service sees this caller as an instructor."""
         return self._ask("hello").get("instructor") is True
 
     def close(self) -> None:
@@ -96,7 +99,7 @@ class BoardClient:
         try:
             return from_plain(Board, self._ask(verb))
         except CodecError as error:
-            raise HostError(f"the board answers in a form that is not understood: {error}") from error
+            raise HostError(f"the board's answer is not understood: {error}") from error
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
         try:

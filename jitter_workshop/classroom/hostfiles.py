@@ -1,4 +1,4 @@
-"""What steps of a class host are made of: files of root's with a known content, and programs of the system's."""
+"""Write root's files with a known content, and run programs of the system's: the parts of a class host's steps."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 
 def fill(template: str, **words: str) -> str:
-    """A template of ``assets/class`` with what this host has for each ``@NAME@``. Raises HostError for a template that
-    is not there and for a name that nobody knows."""
+    """Return a template of ``assets/class`` with this host's value for each ``@NAME@``.
+
+    Raises HostError for a missing template and for an unknown name.
+    """
     known = {"LIB": f"{INSTALL_DIR}/lib", **words}
     try:
         text = resources.files("jitter_workshop.assets").joinpath("class", template).read_text("utf-8")
@@ -33,16 +35,16 @@ def fill(template: str, **words: str) -> str:
     except OSError as error:
         raise HostError(f"the template {template} cannot be read: {error.strerror}") from error
     except KeyError as unknown:
-        raise HostError(f"the template {template} asks for {unknown}, which nobody knows") from None
+        raise HostError(f"the template {template} has an unknown name: {unknown}") from None
 
 
 def program(name: str) -> str | None:
-    """Where a program of the system's is, None where it is not."""
+    """Return the path of a program of the system's, None if it is not installed."""
     return shutil.which(name, path=_PATH)
 
 
 def run(*words: str) -> str:
-    """A program of the system's, by name, with a fixed environment: what it printed. Raises HostError."""
+    """Run a program of the system's, by name, in a fixed environment; return what it printed. Raises HostError."""
     found = program(words[0])
     if found is None:
         raise HostError(f"{words[0]} is not on this host")
@@ -68,8 +70,11 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootFile:
-    """A file of root's with exactly this in it. ``own_folder``: its folder goes with it, where nothing else is in it.
-    ``refuse``: looks at the new file before it takes its place, and raises HostError."""
+    """Describe a file of root's with exactly this content.
+
+    ``own_folder``: the folder is removed with it, if nothing else is in it. ``refuse``: checks the new file before it
+    takes its place, and raises HostError.
+    """
 
     path: str
     data: bytes
@@ -78,7 +83,7 @@ class RootFile:
     refuse: Callable[[str], object] | None = None
 
     def problem(self) -> str:
-        """What is wrong with it: not there, another's, other modes, something else in it; "" for nothing."""
+        """Return what is wrong: no such file, another owner, mode or content; "" for nothing."""
         path = self.path
         try:
             status = os.lstat(path)
@@ -90,10 +95,10 @@ class RootFile:
             return foreign
         if stat.S_IMODE(status.st_mode) != self.mode:
             return f"{path} has mode {stat.S_IMODE(status.st_mode):o}, not {self.mode:o}"
-        return "" if Path(path).read_bytes() == self.data else f"{path} says something else"
+        return "" if Path(path).read_bytes() == self.data else f"{path} has another content"
 
     def do(self) -> None:
-        """Write it beside its place, then rename: nobody reads half of it. Raises OSError, HostError."""
+        """Write a new file beside it, then rename it, so that no reader sees half of it. Raises OSError, HostError."""
         folder = Path(self.path).parent
         if not folder.is_dir():
             folder.mkdir(parents=True)
@@ -118,9 +123,9 @@ class RootFile:
             raise
 
     def undo(self) -> None:
-        """Raises OSError."""
+        """Remove the file. Raises OSError."""
         for path in (self.path, f"{self.path}.new"):
             Path(path).unlink(missing_ok=True)
         if self.own_folder:
-            with contextlib.suppress(OSError):  # others keep something there
+            with contextlib.suppress(OSError):  # the folder holds other files
                 Path(self.path).parent.rmdir()

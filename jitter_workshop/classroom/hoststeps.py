@@ -1,4 +1,4 @@
-"""A class host, step by step: what there has to be, whether it is, how it is made and how it goes again.
+"""Make a class host step by step: each step can check, do and undo its part.
 
 ``class init`` does what is missing, ``class check`` names it, ``class remove`` undoes all of it, the last step first.
 """
@@ -32,14 +32,17 @@ from jitter_workshop.tuning.journal import STATE_DIR
 SUDOERS = "/etc/sudoers.d/jitter-workshop"
 LOGINS = f"{UNITS}/user.slice.d/50-jitter-workshop.conf"
 _HOMES = ("/home/", "/root/", "/run/user/")
-_OWN = f"what they keep is in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
+_OWN = f"they keep their data in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
 _END_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``what``: in words, as a list shows it. ``problem``: what is wrong, "" for nothing. ``do`` and ``undo`` raise
-    HostError or OSError. ``text``: what is written, where it is a file. ``again``: done once more after any other."""
+    """Describe one step.
+
+    ``what``: its name in a list. ``problem``: what is wrong, "" for nothing. ``do`` and ``undo`` raise HostError or
+    OSError. ``text``: the content, if the step writes a file. ``again``: done once more after any other step.
+    """
 
     what: str
     problem: Callable[[], str]
@@ -49,7 +52,7 @@ class Step:
     again: bool = False
 
     def why(self) -> str:
-        """What is wrong, also where that cannot be told; "" for nothing."""
+        """Return what is wrong, "" for nothing. An error of the check itself counts as wrong."""
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -58,8 +61,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a class host is made with. ``class_data``: the class file's bytes; ``housekeeping``: the CPUs for logins;
-    ``python``: the interpreter."""
+    """Hold the choices for a class host.
+
+    ``class_data``: the class file's bytes. ``housekeeping``: the CPUs for logins. ``python``: the interpreter.
+    """
 
     class_data: bytes
     housekeeping: CpuSet
@@ -68,12 +73,12 @@ class Wish:
 
 
 def runs_systemd() -> bool:
-    """Whether systemd is this machine's init (sd_booted(3))."""
+    """Check that systemd is this machine's init (sd_booted(3))."""
     return Path("/run/systemd/system").is_dir()
 
 
 def steps(wish: Wish) -> tuple[Step, ...]:
-    """All that makes a class host, in order. Raises HostError."""
+    """Return all steps of a class host, in order. Raises HostError."""
     found = [_group(), _user(), _install(), _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
         found += [_unit(f"{one}.{kind}", wish.python) for one in SERVICES for kind in ("socket", "service")]
@@ -89,18 +94,20 @@ def steps(wish: Wish) -> tuple[Step, ...]:
 
 
 def open_steps(found: tuple[Step, ...]) -> tuple[tuple[Step, str], ...]:
-    """The steps that have something to do, each with what is wrong."""
+    """Return the steps that have something to do, each with what is wrong."""
     todo: list[tuple[Step, str]] = []
     for step in found:
-        why = step.why() or ("so that what is new is used" if step.again and todo else "")
+        why = step.why() or ("to use what is new" if step.again and todo else "")
         if why:
             todo.append((step, why))
     return tuple(todo)
 
 
 def do(todo: tuple[Step, ...]) -> Iterator[Step]:
-    """Do these steps; each is given before it is done. Raises HostError in the words of the step that failed; what was
-    done before it stays, and :func:`undo` undoes it."""
+    """Do these steps; yield each before it is done.
+
+    Raises HostError that names the step that failed. The steps before it stay done; :func:`undo` undoes them.
+    """
     os.umask(0o022)
     for step in todo:
         yield step
@@ -109,11 +116,11 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
         except OSError as error:
             raise HostError(f"{step.what}: {clean(error.strerror or error, 200)}") from error
         if why := step.why():
-            raise HostError(f"{step.what}: done, and still {why}")
+            raise HostError(f"{step.what}: done, but still: {why}")
 
 
 def undo(wish: Wish) -> tuple[str, ...]:
-    """Undo all steps, the last one first: what could not be undone, in words."""
+    """Undo all steps, the last one first. Return what could not be undone, in words."""
     left: list[str] = []
     for step in reversed(steps(wish)):
         try:
@@ -127,7 +134,7 @@ def undo(wish: Wish) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """What there is of a class host on this machine, by its paths, and its user and group in words."""
+    """Return what is left of a class host on this machine: paths, and its user and group in words."""
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -152,9 +159,7 @@ def _group() -> Step:
         if _exists(grp.getgrnam, GROUP):
             run("groupdel", GROUP)
 
-    return Step(
-        f"the group {GROUP}: who is in it takes part", problem, lambda: run("groupadd", "--system", GROUP), undo
-    )
+    return Step(f"the group {GROUP}: its members take part", problem, lambda: run("groupadd", "--system", GROUP), undo)
 
 
 def _user() -> Step:
@@ -164,7 +169,7 @@ def _user() -> Step:
         except KeyError:
             return f"there is no user {GROUP}"
         if user.pw_uid == 0 or not _exists(grp.getgrnam, GROUP) or user.pw_gid != grp.getgrnam(GROUP).gr_gid:
-            return f"there is a user {GROUP} already, whose group is another: it is somebody else's"
+            return f"there is already a user {GROUP} with another group: it is somebody else's"
         return ""
 
     def do() -> None:
@@ -178,7 +183,7 @@ def _user() -> Step:
             _end_all_of(pwd.getpwnam(GROUP).pw_uid)
             run("userdel", GROUP)
 
-    return Step(f"the user {GROUP}, as whom the board runs", problem, do, undo)
+    return Step(f"the user {GROUP}, which runs the board", problem, do, undo)
 
 
 def _install() -> Step:
@@ -212,7 +217,7 @@ def _board_folder() -> Step:
         except FileNotFoundError:
             return f"{BOARD_DIR} is not there"
         if not stat.S_ISDIR(status.st_mode) or not _exists(pwd.getpwnam, GROUP):
-            return f"{BOARD_DIR} is no folder of {GROUP}"
+            return f"{BOARD_DIR} is not a folder of {GROUP}"
         if status.st_uid != pwd.getpwnam(GROUP).pw_uid:
             return f"{BOARD_DIR} does not belong to {GROUP}"
         mode = stat.S_IMODE(status.st_mode)
@@ -222,7 +227,7 @@ def _board_folder() -> Step:
         with contextlib.suppress(FileExistsError):
             Path(BOARD_DIR).mkdir()
         user = pwd.getpwnam(GROUP)
-        # What is in it stays; a link in its place is refused.
+        # The folder's files stay; a link in its place is refused.
         folder = os.open(BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.fchown(folder, user.pw_uid, user.pw_gid)
@@ -234,11 +239,11 @@ def _board_folder() -> Step:
         if os.path.lexists(BOARD_DIR):
             shutil.rmtree(BOARD_DIR)
 
-    return Step(f"{BOARD_DIR}: results, of the user {GROUP}", problem, do, undo)
+    return Step(f"{BOARD_DIR}: the results; it belongs to the user {GROUP}", problem, do, undo)
 
 
 def _unit(name: str, python: str) -> Step:
-    # An interpreter in a home cannot be hidden from the service that it runs.
+    # The service must be able to read its interpreter, also if that lies in a home.
     homes = "read-only" if python.startswith(_HOMES) else "yes"
     return _file(RootFile(f"{UNITS}/{name}", fill(name, PYTHON=python, HOMES=homes).encode(), 0o644), "a systemd unit")
 
@@ -259,7 +264,7 @@ def _sudo_rule(python: str) -> Step:
         if found := made.problem():
             return found
         agent, board = commands(python)
-        # The file is right; whether sudo reads it is asked for somebody whom it is about.
+        # The file is right. Ask sudo about a member of the group to see that sudo reads it.
         for uid in sorted(uids_of(GROUP))[:1]:
             for target, command in (("root", agent), (GROUP, board)):
                 run("sudo", "-n", "-l", "-U", pwd.getpwuid(uid).pw_name, "-u", target, "--", *command)
@@ -285,7 +290,7 @@ def _exists(look: Callable[[str], object], name: str) -> bool:
 
 
 def _end_all_of(uid: int) -> None:
-    """End what still runs as the board's user: nobody else's processes do."""
+    """Kill all processes that still run as the board's user."""
     ends = time.monotonic() + _END_S
     while time.monotonic() < ends:
         theirs = [one for one in Path("/proc").iterdir() if one.name.isdigit() and _owner(one) == uid]

@@ -1,7 +1,8 @@
-"""The tool in a folder of root's own: what is running now, copied with all that it needs. No network is asked.
+"""Copy the running tool with all that it needs into a folder of root's own, without the network.
 
-Students run it, and root runs its agent from it: so all of it, and the interpreter, has to be root's alone. What was
-copied is written down in a list that ``sha256sum -c`` reads, so that damage is found and named.
+Students run the tool from there, and root runs its agent from there: so every file of it, and the interpreter, must
+belong to root and be writable by root alone. A list of checksums for ``sha256sum -c`` is written, so that damage is
+found and named.
 """
 
 from __future__ import annotations
@@ -30,20 +31,22 @@ LAUNCHER = "/usr/local/bin/jitter-workshop"
 PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
 MANIFEST = "SHA256SUMS"
 EXTRA = "serve"
-"""The optional part that comes along where it is installed."""
+"""The optional part that is copied, too, if it is installed."""
 _HOMES = ("/home/", "/root/", "/run/user/")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
-"""What pip writes down of how it installed; of a checkout it names the folder."""
+"""Files in which pip notes how it installed; for a checkout they name its folder."""
 
 
 # The interpreter ------------------------------------------------------------------------------------------------------
 
 
 def interpreter() -> str:
-    """The interpreter that a class host runs: this one without its virtual environment, or the system's of the same
-    version where this one is somebody's own. Raises HostError where neither will do."""
+    """Return the interpreter for a class host. Raises HostError if none will do.
+
+    It is this one without its virtual environment, or the system's of the same version if this one belongs to a user.
+    """
     mine = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -53,13 +56,14 @@ def interpreter() -> str:
             return os.path.realpath(path)
         first = first or why
     raise HostError(
-        f"a class host needs a Python {version} that root owns and everybody may run: {first}",
+        f"a class host needs a Python {version} that root owns and all users may run: {first}",
         f"install python{version} from the distribution, or run this with a Python that is already there",
     )
 
 
 def unfit(path: str) -> str:
-    """Why an interpreter is not one for a class host, "" where it is: root's alone, for all to run, in no home."""
+    """Return why an interpreter does not suit a class host, "" if it does: root's alone, executable for all, not in a
+    home."""
     real = os.path.realpath(path)
     if real.startswith(_HOMES):
         return f"{clean(real, 300)} lies in a home"
@@ -68,15 +72,18 @@ def unfit(path: str) -> str:
         return foreign
     for one in (real, *map(str, Path(real).parents)):
         if not os.stat(one).st_mode & stat.S_IXOTH:  # noqa: PTH116
-            return f"{clean(one, 300)} is not for everybody"
+            return f"{clean(one, 300)} is not open to all users"
     if real == os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable):
         return ""
     return _of_another_kind(real)
 
 
 def _of_another_kind(path: str) -> str:
-    """What is compiled here runs there only in the same version, and a distribution may leave out parts of the
-    library."""
+    """Return why another interpreter does not suit, "" if it does.
+
+    Modules that are compiled here run there only in the same version, and a distribution may leave out parts of the
+    library.
+    """
     asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
     try:
         done = subprocess.run(
@@ -96,7 +103,7 @@ def _of_another_kind(path: str) -> str:
 
 
 def launcher_text(lib: str, python: str) -> str:
-    """A program of a few lines that starts the tool from ``lib``, whatever the caller's surroundings say."""
+    """Return a program of a few lines that starts the tool from ``lib`` and ignores the caller's environment."""
     return (
         f"#!{python} -IB\n"
         "import sys\n"
@@ -110,7 +117,7 @@ def launcher_text(lib: str, python: str) -> str:
 
 
 def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
-    """The distributions that the tool is made of, itself first. Raises HostError where it is not installed."""
+    """Return the distributions that the tool needs, itself first. Raises HostError if it is not installed."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     todo = [(_normal(name), ""), (_normal(name), extra)]
@@ -127,7 +134,7 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
                 raise HostError(
                     f"{name} is not installed here, only its source is", "install it, then try again"
                 ) from None
-            continue  # for another system or another Python: what is needed here is here, or nothing would run
+            continue  # needed only on another system or Python: else this process would not run without it
         for wanted in one.requires or ():
             condition = _EXTRA.search(wanted)
             match = _REQUIREMENT.match(wanted)
@@ -138,7 +145,10 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
 
 
 def _distribution(name: str) -> Distribution:
-    """An installed one; what a build left beside its source (egg-info) knows no files. Raises PackageNotFoundError."""
+    """Return an installed distribution. Raises PackageNotFoundError.
+
+    An egg-info folder that a build left beside the source is skipped, because it has no list of files.
+    """
     for one in distributions(name=name):
         if one.read_text("RECORD") is not None:
             return one
@@ -146,8 +156,11 @@ def _distribution(name: str) -> Distribution:
 
 
 def files_of(one: Distribution) -> dict[str, Path]:
-    """A distribution's files by their place below the library. Of this tool, which may be installed in place, the
-    package as it runs here; scripts, compiled files and what lies elsewhere are left out."""
+    """Return a distribution's files by their path below the library.
+
+    For this tool, which may be an editable install, they are the files of the running package. Scripts, compiled files
+    and files outside the library are left out.
+    """
     ours = _normal(one.metadata["Name"]) == NAME
     found: dict[str, Path] = {}
     for file in one.files or ():
@@ -184,15 +197,16 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-# Copying, and looking at the copy -------------------------------------------------------------------------------------
+# Copying, and checking the copy ---------------------------------------------------------------------------------------
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy everything to ``into``, in the place of what is there: a new folder first, then one rename. Raises
-    HostError, OSError."""
+    """Copy everything to ``into``, in place of what is there: a new folder first, then one rename. Raises HostError,
+    OSError."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
-            f"{why}, and this is that copy", "run 'class init' from the class's archive (install.py) or from its source"
+            f"{why}, and the tool runs from this copy",
+            "run 'class init' from the class's archive (install.py) or from its source",
         )
     files = _files()
     new, old = Path(f"{into}.new"), Path(f"{into}.old")
@@ -205,7 +219,7 @@ def install(into: str = INSTALL_DIR) -> None:
     parts = sorted({name.partition("/")[0] for name in files})
     well = [part for part in parts if _compile(lib, part, f"{into}/lib")]
     if "jitter_workshop" not in well:
-        raise HostError("the tool's own source does not compile: it is changed while it is copied, or damaged")
+        raise HostError("the tool's own source does not compile: it is damaged, or was changed while it was copied")
     (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
     os.sync()  # a power cut after the rename must not find empty files
@@ -216,14 +230,15 @@ def install(into: str = INSTALL_DIR) -> None:
 
 
 def uninstall(into: str = INSTALL_DIR) -> None:
-    """Take it away, and what an ``install`` left that was cut off."""
+    """Remove the tool, and what an interrupted ``install`` left."""
     for folder in (into, f"{into}.new", f"{into}.old"):
         if os.path.lexists(folder):
             shutil.rmtree(folder)
 
 
 def problem(into: str = INSTALL_DIR) -> str:
-    """What is wrong with the installed tool, "" for nothing. Raises HostError where what runs here is not installed."""
+    """Return what is wrong with the installed tool, "" for nothing. Raises HostError if the running tool is not
+    installed."""
     if not (Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py").is_file():
         return f"{into} does not hold the tool"
     foreign = ownership.first_foreign(_tree(Path(into)))
@@ -241,12 +256,12 @@ def problem(into: str = INSTALL_DIR) -> str:
 
 
 def runs_from(into: str = INSTALL_DIR) -> bool:
-    """Whether this process is the installed tool itself."""
+    """Check that this process runs the installed tool itself."""
     return Path(next(iter(jitter_workshop.__path__))).resolve().is_relative_to(Path(into).resolve())
 
 
 def _damage(folder: Path) -> str:
-    """The first file that is not as it was copied, in words."""
+    """Return the first file that is not as it was copied, in words; "" for none."""
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -262,7 +277,7 @@ def _damage(folder: Path) -> str:
         mode = os.lstat(place).st_mode
         wanted = 0o005 if stat.S_ISDIR(mode) else 0o004
         if mode & wanted != wanted:
-            return f"{clean(place, 300)} cannot be read by everybody"
+            return f"{clean(place, 300)} cannot be read by all users"
     return ""
 
 
@@ -273,7 +288,7 @@ def _version(folder: Path) -> str:
 
 
 def _compile(lib: Path, part: str, called: str) -> bool:
-    """Compile a folder or a module of the library for where it is going to be; whether that worked."""
+    """Compile a folder or a module of the library for its final place. Return True if that worked."""
     place = str(lib / part)
     if (lib / part).is_dir():
         return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))
@@ -293,7 +308,7 @@ def _tree(folder: Path) -> Iterator[str]:
 
 
 def _all_to_root(folder: Path) -> None:
-    """Owner and modes, whatever the umask was."""
+    """Give all files to root and set their modes, whatever the umask was."""
     for path in _tree(folder):
         if os.geteuid() == 0:
             os.chown(path, 0, 0, follow_symlinks=False)

@@ -1,13 +1,13 @@
-"""The board's side of a connection: an unprivileged process of the user jitterlab. It takes what members post, tells
-instructors what all of them posted, and each member what is theirs.
+"""Serve the board on a connection, as an unprivileged process of the user jitterlab.
 
-One JSON object a line, as with the agent (``agent/protocol.py``); who asks is what the kernel says:
+It takes what members post, shows instructors all posts, and each member their own. Messages are one JSON object a line,
+as with the agent (``agent/protocol.py``). The caller's user id comes from the kernel. Verbs:
 
 ``hello``   → protocol, instructor (whether the caller is one)
 ``post``    ``posted`` (a Posted) → {}
 ``mine``    → a Board with the caller's own row
 ``board``   → a Board with all rows; instructors only
-``forget``  ``user`` (a name, null: everybody) → ``forgotten``; a member may forget themselves, instructors anybody
+``forget``  ``user`` (a name, null: all) → ``forgotten``; a member may forget themselves, instructors any member
 ``say``     ``banner`` (chapter, step, text; null: nothing) → {}; instructors only
 """
 
@@ -33,13 +33,13 @@ from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
 
 PATIENCE_S = 30.0
-"""Who connects says what they want, and leaves: a connection that is silent for so long is ended."""
+"""Idle timeout in seconds. Callers send a request and leave, so a silent connection is ended."""
 LONGEST_S = 120.0
-"""So long a connection lasts at most, also of who never stops talking."""
+"""Longest time in seconds of a connection, also if the caller never stops sending."""
 
 
 class Service:
-    """One connection. ``folder``: the board's own."""
+    """Serve one connection. ``folder``: the board's own."""
 
     def __init__(self, who: Member, folder: Path, source: int, sink: int) -> None:
         self._who = who
@@ -56,7 +56,7 @@ class Service:
         }
 
     def serve(self) -> None:
-        """Answer until the caller leaves, falls silent, or has talked for too long."""
+        """Answer until the caller leaves, falls silent, or has used up the time."""
         try:
             while time.monotonic() < self._ends:
                 line = self._lines.next(lambda: PATIENCE_S, None)
@@ -97,24 +97,24 @@ class Service:
             return store.board(socket.gethostname(), time.time(), only=self._who.uid, turns=published())
 
     def _board(self, request: dict[str, Any]) -> Board:
-        self._instructs("the board", "'jitter-workshop class results' shows what you posted yourself")
+        self._instructs("see the board", "'jitter-workshop class results' shows what you posted yourself")
         with BoardStore(self._folder) as store:
             return store.board(socket.gethostname(), time.time(), turns=published())
 
     def _forget(self, request: dict[str, Any]) -> dict[str, Any]:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else None
         if user != self._who.user:
-            self._instructs("to forget others")
+            self._instructs("forget others")
         with BoardStore(self._folder) as store:
             return {"forgotten": store.forget(user)}
 
     def _say(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._instructs("the banner")
+        self._instructs("set the banner")
         banner = None
         if request.get("banner") is not None:
             asked = request["banner"]
             if not isinstance(asked, dict):
-                raise UsageError("'banner' is an object, or null")
+                raise UsageError("'banner' must be an object, or null")
             banner = _as(Banner, {**asked, "by": self._who.user, "at": stamp(time.time())})
             words = {name: clean(getattr(banner, name), MAX_SAID) for name in ("chapter", "step", "text")}
             banner = replace(banner, **words)
@@ -125,11 +125,11 @@ class Service:
 
     def _instructs(self, what: str, advice: str = "") -> None:
         if not self._who.instructor:
-            raise HostError(f"{what} is the instructor's", advice)
+            raise HostError(f"only an instructor may {what}", advice)
 
 
 def serve(folder: Path, who: Member) -> None:
-    """One connection on descriptors 0 and 1. ``folder``: the board's own."""
+    """Serve one connection on descriptors 0 and 1. ``folder``: the board's own."""
     os.umask(0o077)
     Service(who, folder, 0, 1).serve()
 
@@ -138,4 +138,4 @@ def _as(cls: type[Any], value: Any) -> Any:
     try:
         return from_plain(cls, value)
     except (CodecError, RecursionError) as error:
-        raise UsageError(f"that is not in the form of a {cls.__name__}: {clean(error, 160)}") from error
+        raise UsageError(f"not a valid {cls.__name__}: {clean(error, 160)}") from error

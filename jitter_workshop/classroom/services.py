@@ -1,4 +1,4 @@
-"""Both services of a class host from outside: their units, their commands, and whether they answer."""
+"""Check and start both services of a class host from outside: their units, their commands, and their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWER_LIMIT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The services under systemd. ``logins``: the CPUs of who is logged in, None for all."""
+    """Describe the services under systemd. ``logins``: the CPUs for logged-in users, None for all."""
 
     logins: CpuSet | None
 
@@ -38,7 +38,7 @@ class Started:
                     return f"{name} {words}"
         for name in (*_SOCKETS, *(f"{one}.service" for one in SERVICES), SLICE):
             if run("systemctl", "show", "-p", "NeedDaemonReload", "--value", name).strip() == "yes":
-                return f"systemd has not read {name} as it is now"
+                return f"systemd has not reloaded {name}"
         allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
             return f"{SLICE} has the CPUs {clean(allowed, 60) or 'of all'}, not {self.logins}"
@@ -47,7 +47,7 @@ class Started:
         )
 
     def do(self) -> None:
-        """Read the units anew and start with what they say now; a turn that goes on ends. Raises HostError."""
+        """Read the units anew and restart the services; a running turn ends. Raises HostError."""
         run("systemctl", "daemon-reload")
         self._stop()
         run("systemctl", "enable", "--now", *_SOCKETS)
@@ -58,7 +58,7 @@ class Started:
         self._stop()
 
     def _stop(self) -> None:
-        # A unit that is not there is stopped, too.
+        # A missing unit is an error for systemctl, but counts as stopped.
         with contextlib.suppress(HostError):
             run("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
         with contextlib.suppress(HostError):
@@ -66,14 +66,14 @@ class Started:
 
 
 def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How the agent and the board are started for one connection, as the rule in sudoers has them."""
+    """Return the commands that start the agent and the board for one connection, as the rule in sudoers has them."""
     package = f"{INSTALL_DIR}/lib/jitter_workshop"
     started = (python, "-I", "-S", "-B")
     return (*started, f"{package}/agent/__main__.py"), (*started, f"{package}/classroom/__main__.py")
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Why a service does not answer a greeting, "" where it does."""
+    """Return why a service does not answer a greeting, "" if it does."""
     try:
         link = open_link()
     except (HostError, OSError) as error:
@@ -91,5 +91,5 @@ def answers(open_link: Callable[[], Link], who: str) -> str:
 
 
 def by_command(command: Sequence[str]) -> Callable[[], Link]:
-    """A connection with a process that is started for it."""
+    """Return a function that starts a process and connects with it."""
     return lambda: ProcessLink(command, own_session=True)

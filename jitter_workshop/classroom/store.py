@@ -1,8 +1,8 @@
-"""The board's own database: what each member posted last, and the best curve of each chapter.
+"""Store the board: what each member posted last, and the best curve of each chapter.
 
 A post replaces the one before, so what a member can store is bounded. SQLite lets one process write at a time
-(https://www.sqlite.org/lockingv3.html); others wait. What is deleted is overwritten with zeros (secure_delete,
-https://www.sqlite.org/pragma.html). A damaged file is set aside: what members did comes back with their next posts.
+(https://www.sqlite.org/lockingv3.html); others wait. Deleted data is overwritten with zeros (secure_delete,
+https://www.sqlite.org/pragma.html). A damaged file is set aside; its content comes back with the members' next posts.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 FILE = "board.sqlite"
 DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
-"""Who is there, did nothing new for so long, and is not done, may want help."""
+"""Seconds without anything new after which a member who is there and not done may want help."""
 AWAY_S = 300.0
-"""Whose program has said nothing for so long has left: an open one posts every two minutes (flow/classes/posting.py),
-but while it measures, which is in a turn."""
+"""Seconds of silence after which a member's program counts as closed.
+
+An open program posts every two minutes (flow/classes/posting.py), except while it measures, which is in a turn.
+"""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1
@@ -61,7 +63,7 @@ create table if not exists banner (one integer primary key check (one = 1), bann
 
 
 class BoardStore:
-    """Opened for one piece of work. Raises HostError where the database cannot be used."""
+    """Hold the database open for one piece of work. Raises HostError if the database cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -77,21 +79,21 @@ class BoardStore:
         self._base.close()
 
     def post(self, uid: int, user: str, posted: Posted, now_s: float) -> None:
-        """Keep what a member posts, instead of what they posted before. Raises UsageError for what makes no sense,
+        """Store what a member posts; it replaces their last post. Raises UsageError for what makes no sense,
         HostError."""
         posted = checked(posted)
         user, text = clean(user, 64), _text(posted)
         with self._writing():
             before = self._base.execute("select posted, moved_at, user from member where uid = ?", (uid,)).fetchone()
             if before is not None and before[2] != user:
-                # A number that was somebody else's: what they did is not this member's.
+                # The user id belonged to another user before: their work is not this member's.
                 self._base.execute("delete from best where uid = ?", (uid,))
                 before = None
             moved = before[1] if before is not None and before[0] == text else now_s
             self._base.execute("insert or replace into member values (?, ?, ?, ?, ?)", (uid, user, text, now_s, moved))
             for run in posted.runs:
                 self._keep_best(uid, posted, run)
-            # What can be kept of a member is bounded by what they may post at once.
+            # Keep no more of a member than they may post at once, so that the database stays bounded.
             self._base.execute(
                 "delete from best where uid = ? and (chapter, workload) not in"
                 " (select chapter, workload from best where uid = ? order by chapter, workload limit ?)",
@@ -113,7 +115,7 @@ class BoardStore:
             self._base.execute("insert or replace into best values (?, ?, ?, ?)", (*key, _text(run)))
 
     def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
-        """All members, or only that one. ``turns``: whose turn it is, and who waits. Raises HostError."""
+        """Return all members, or only one. ``turns``: the turn and its queue. Raises HostError."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
@@ -128,7 +130,7 @@ class BoardStore:
                 posted = from_plain(Posted, json.loads(text))
                 theirs = tuple(from_plain(PostedRun, json.loads(run)) for one, run in best if one == uid)
             except (CodecError, ValueError) as error:
-                notes[clean(user, 64)] = f"what they posted cannot be read: {clean(error, 120)}"
+                notes[clean(user, 64)] = f"their post cannot be read: {clean(error, 120)}"
                 continue
             row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
             found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
@@ -136,24 +138,27 @@ class BoardStore:
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
-        """Forget a member by name (also one whose account is gone), None: everybody. Nothing that they posted is left
-        in the board's folder. Gives how many. Raises HostError."""
+        """Forget a member by name (also one whose account is gone), None: all members. Return how many. Raises
+        HostError.
+
+        Nothing that they posted is left in the board's folder.
+        """
         with self._writing():
             self._base.execute(
                 "delete from best where ? is null or uid in (select uid from member where user = ?)", (user, user)
             )
             gone = self._base.execute("delete from member where ? is null or user = ?", (user, user)).rowcount
         try:
-            # Theirs may be in it, too, and who else is in it comes back with their next posts.
+            # It may hold their posts, too. The posts of others in it come back when they post again.
             (self._folder / DAMAGED).unlink(missing_ok=True)
         except OSError as error:
             raise HostError(f"{DAMAGED} cannot be removed: {error.strerror}") from error
-        with contextlib.suppress(sqlite3.Error):  # makes the file smaller; what was in it is zeros already
+        with contextlib.suppress(sqlite3.Error):  # makes the file smaller; deleted data is zeros already
             self._base.execute("vacuum")
         return gone
 
     def banner(self) -> Banner | None:
-        """What the instructor says now, None for nothing."""
+        """Return the instructor's current banner, None for none."""
         try:
             row = self._base.execute("select banner from banner").fetchone()
             return from_plain(Banner, json.loads(row[0])) if row is not None else None
@@ -161,7 +166,7 @@ class BoardStore:
             return None
 
     def say(self, banner: Banner | None) -> None:
-        """Say something else, or nothing. Raises HostError."""
+        """Replace the banner, or remove it. Raises HostError."""
         with self._writing():
             self._base.execute("delete from banner")
             if banner is not None:
@@ -176,11 +181,12 @@ class BoardStore:
         except OSError:
             return {}
         words = f"its file was damaged and is set aside as {DAMAGED}, last written {stamp(when)}"
-        return {"the board": f"{words}; what members did comes back as they go on"}
+        return {"the board": f"{words}; the members' next posts fill the board again"}
 
 
 class _Writing:
-    """One transaction, begun as a writer, so that it never has to be given up half way for another one."""
+    """Hold one transaction. It takes the write lock at its start, so it never has to be rolled back for another
+    writer."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
@@ -205,8 +211,11 @@ class _Writing:
 
 
 def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
-    """Who waits for the turn, or is kept from it by the class, is not stuck; who has it may be silent while they
-    measure."""
+    """Return the group of a member on the board.
+
+    Members who wait for the turn, or cannot have it now (frozen class, machine not restored), are not stuck. Members
+    who have the turn may be silent while they measure.
+    """
     names = {row.user, *row.posted.people}
     if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):
         return "waiting"
@@ -222,9 +231,9 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 
 
 def checked(posted: Posted) -> Posted:
-    """What the board relies on, with words that can be shown as they are. Raises UsageError."""
+    """Return a post that the board can rely on, with words that are safe to show. Raises UsageError."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
-        raise UsageError("that is more than one member's work")
+        raise UsageError("this is more than one member's work")
     found = Posted(
         session=_word(posted.session),
         people=tuple(map(_word, posted.people)),
@@ -234,7 +243,7 @@ def checked(posted: Posted) -> Posted:
         runs=tuple(map(_run, posted.runs)),
     )
     if len({chapter.id for chapter in found.chapters}) < len(found.chapters):
-        raise UsageError("a chapter is there once")
+        raise UsageError("a chapter may be there only once")
     return found
 
 
@@ -244,7 +253,7 @@ def _chapter(chapter: PostedChapter) -> PostedChapter:
     guess = chapter.prediction
     if guess is not None:
         if not 0 <= (guess.value_ns or 0) < _MAX_NS:
-            raise UsageError("a prediction is a number of ns")
+            raise UsageError("a prediction must be a number of ns")
         choice, percentile = (None if word is None else _word(word) for word in (guess.choice, guess.percentile))
         guess = replace(guess, choice=choice, percentile=percentile)
     return replace(chapter, id=_word(chapter.id), step=_word(chapter.step), prediction=guess)
@@ -255,9 +264,9 @@ def _run(run: PostedRun) -> PostedRun:
         raise UsageError(f"a curve has at most {MAX_POINTS} points")
     rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(run.points, run.points[1:], strict=False))
     if not rising or any(not 0 <= p < 100 or not 0 <= v < _MAX_NS for p, v in run.points):
-        raise UsageError("a curve's percentiles and values rise")
+        raise UsageError("a curve's percentiles and values must rise")
     if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
-        raise UsageError("stolen time is at most that of all CPUs")
+        raise UsageError("stolen time cannot be more than that of all CPUs")
     return replace(
         run,
         id=_word(run.id),
@@ -271,12 +280,12 @@ def _run(run: PostedRun) -> PostedRun:
 
 def _word(word: str) -> str:
     if len(word) > MAX_TEXT:
-        raise UsageError(f"words have at most {MAX_TEXT} characters")
+        raise UsageError(f"a word has at most {MAX_TEXT} characters")
     return clean(word, MAX_TEXT)
 
 
 def stamp(seconds: float) -> str:
-    """ISO 8601 in UTC, of seconds since 1970."""
+    """Return seconds since 1970 as ISO 8601 in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -285,7 +294,7 @@ def _text(value: Any) -> str:
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
-    """The database, made where it is missing; a damaged one is set aside before. Raises sqlite3.Error."""
+    """Return the database, made if missing; a damaged one is set aside first. Raises sqlite3.Error."""
     try:
         return _connected(folder)
     except sqlite3.DatabaseError as error:
@@ -293,11 +302,11 @@ def _opened(folder: Path) -> sqlite3.Connection:
             raise
     with _alone(folder):
         try:
-            return _connected(folder)  # somebody else has set it aside meanwhile
+            return _connected(folder)  # another process may have set it aside meanwhile
         except sqlite3.DatabaseError as error:
             if not _is_damaged(error):
                 raise
-        # A journal beside it was played back, or was none, before the file was found damaged.
+        # No journal needs to be kept: it was played back before the file was found damaged.
         with contextlib.suppress(OSError):
             (folder / FILE).replace(folder / DAMAGED)
         return _connected(folder)
@@ -306,8 +315,8 @@ def _opened(folder: Path) -> sqlite3.Connection:
 def _connected(folder: Path) -> sqlite3.Connection:
     base = sqlite3.connect(folder / FILE, timeout=_WAIT_S, isolation_level=None)
     try:
-        # The end of a transaction is the removal of its journal: were that not on the disk when the power goes, the
-        # journal would be there again and undo what a member was told is kept.
+        # A transaction ends when its journal is removed. If the removal is not on the disk when the power fails, the
+        # journal comes back and undoes a post that the member was told is stored.
         base.execute("pragma synchronous = extra")
         base.execute("pragma secure_delete = on")
         base.execute("pragma temp_store = memory")
@@ -326,7 +335,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
 
 
 class _Damaged(sqlite3.DatabaseError):
-    """The file can be opened, and is not sound."""
+    """Report that the file can be opened, but is damaged."""
 
 
 def _is_damaged(error: sqlite3.Error) -> bool:
@@ -336,7 +345,7 @@ def _is_damaged(error: sqlite3.Error) -> bool:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time, by a lock on the folder."""
+    """Let one process at a time run, by a lock on the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -347,5 +356,5 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "the disk may be full: what was there stays, and the next post brings everything"
+        return "the disk may be full: earlier posts stay, and the next post brings everything"
     return "try again later"

@@ -1,14 +1,14 @@
-"""Show the plan, ask, and make the changes; 'jitter-workshop restore' gives everything back.
+"""Show the plan, ask, and make the changes; 'jitter-workshop restore' undoes everything.
 
-TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Where you are not root, sudo
-gives root's rights. The plan is shown before anything is written, and nothing is written that was not shown.
+TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. If you are not root, the tool
+uses sudo. The plan is shown before anything is written, and only what was shown is written.
 
   apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
   apply --profile FILE --yes    one ID or ID=VALUE a line, # begins a comment; do not ask
-  apply --once nohz-full        for the next boot alone, where the boot loader can: a boot that hangs is then undone
-                                by switching off and on
-  apply isolation --hold        give everything back at Ctrl-C, or when this program ends however it ends
-  apply smt=off -- COMMAND…     the same around a command; its exit code is told, and makes this one 1 where it is not 0
+  apply --once nohz-full        for the next boot only, if the boot loader can do that: if that boot hangs, switch
+                                the machine off and on to undo it
+  apply isolation --hold        restore everything at Ctrl-C, or when this program ends in any way
+  apply smt=off -- COMMAND…     the same around a command; its exit code is printed, and if it is not 0, this one is 1
 
 Exit codes: 0 everything applied, 1 a part was refused (or the command failed), 2 nothing applied.
 """
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot alone")
+    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot only")
     parser.add_argument("--hold", action="store_true", help="only until this program ends")
     parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="on a class host: queue for the turn")
     if isinstance(parser, Parser):
@@ -45,16 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 all applied, 1 some of it refused; none raises."""
+    """Return 0 if all was applied, 1 if some of it was refused. Raises WorkshopError if nothing was applied."""
     require_live_host(args)
     from jitter_workshop.flow.host_ops.apply import Changing, diary_of, none_applied, note_stack, read_profile
 
     words = [*(read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
     if not words:
-        raise UsageError("no tunable is named", "'jitter-workshop status' says which would help here")
+        raise UsageError("no tunable is named", "'jitter-workshop status' shows which would help here")
     if command and args.hold:
-        raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
+        raise UsageError("--hold and a command both say how long", "leave one of them out")
     lease = args.hold or bool(command)
     change_log = diary_of(args.session)
     with Changing(words, args.cpus, once=args.once, change_log=change_log) as changing:
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:
-    """Show the plan, ask where that is to be done, and apply."""
+    """Show the plan, ask if needed, and apply it."""
     from jitter_workshop.report.text import plan as plan_text
     from jitter_workshop.report.text.terminal import output_style
 
@@ -89,7 +89,7 @@ def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> App
         shown = plan_text.render(changing.plan, output_style(), changing.drawn.hot.why)
         asks = not args.yes
         if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError("nothing is applied without being asked for", "add --yes; 'plan' shows what it would do")
+            raise UsageError("no terminal to ask for confirmation", "use --yes; 'plan' shows what it would do")
         if asks or not args.json:
             (sys.stderr if args.json or lease else sys.stdout).write(shown)
             sys.stdout.flush()
@@ -103,12 +103,12 @@ def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> App
         return changing.apply(lease, args.wait, lambda sentence: say(sentence) if sentence else None)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
-            say("stopped; 'jitter-workshop restore' gives back what was written before that")
+            say("stopped; 'jitter-workshop restore' undoes what was written before that")
         raise
 
 
 def _held(args: argparse.Namespace, changing: Changing, result: ApplyResult, command: tuple[str, ...]) -> int:
-    """Wait for the command, or for a signal; then give everything back."""
+    """Wait for the command, or for a signal; then restore everything."""
     told: dict[str, Any] = {}
     ended = None
     try:
@@ -133,7 +133,7 @@ def _held(args: argparse.Namespace, changing: Changing, result: ApplyResult, com
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Its exit code; -N becomes 128 + N."""
+    """Return the command's exit code; -N becomes 128 + N. Raises HostError if it cannot be started."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:

@@ -1,13 +1,13 @@
 """Draw the percentile curves of runs.
 
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
-What was imported from other tools has a label, too; --imported draws all of it beside the runs.
+Imported curves of other tools have a label, too; --imported draws all of them beside the runs.
 Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
-On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg or FILE.png it is a
-picture, which takes the place of an older one and never follows a link; '-o -' sends it to stdout. An SVG is light or
-dark as its reader's system is, a PNG is light; --theme decides for either.
-'--kind ccdf' turns it: at each length the share that is longer, to be read at a threshold. '--kind histogram' counts
-how many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
+On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns. With -o FILE.svg or FILE.png
+it is a picture, which replaces an older one and never follows a link; '-o -' sends it to stdout. An SVG follows the
+light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of either.
+'--kind ccdf' shows at each length the share that is longer, to be read at a threshold. '--kind histogram' counts how
+many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture instead (-: stdout)"
     )
-    parser.add_argument("--format", choices=FORMATS, help="of the picture (default: as FILE ends, svg on stdout)")
-    parser.add_argument("--theme", choices=("light", "dark"), help="of the picture")
+    parser.add_argument("--format", choices=FORMATS, help="picture format (default: by FILE's ending, svg on stdout)")
+    parser.add_argument("--theme", choices=("light", "dark"), help="the picture's theme")
     parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
-    parser.add_argument("--imported", action="store_true", help="overlay what 'sessions import' brought")
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="what of the runs is drawn (percentiles)")
+    parser.add_argument("--imported", action="store_true", help="overlay the curves from 'sessions import'")
+    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="the kind of chart (percentiles)")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done."""
+    """Return 0."""
     from jitter_workshop.flow.reporting.files import check, write
 
     form = _format(args)
@@ -76,11 +76,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> str | None:
-    """Of the picture that is asked for; None for text. Raises UsageError."""
+    """Return the format of the picture; None for text. Raises UsageError."""
     path: Path | None = args.output
     if path is None:
         if args.format or args.theme:
-            raise UsageError("--format and --theme are of a picture", "name its file: -o FILE.svg or -o FILE.png")
+            raise UsageError("--format and --theme are for a picture", "name its file: -o FILE.svg or -o FILE.png")
         return None
     if path == output.STDOUT:
         return args.format or FORMATS[0]
@@ -102,15 +102,17 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
 
         return render_png(curves, view=view, theme=theme or "light")
     except (ImportError, OSError) as error:
-        # Pillow is not there, or without its letters, or the font is not.
+        # Pillow is missing, or has no FreeType, or the font is missing.
         raise UsageError(
             f"PNG cannot be drawn here: {clean(error, 120)}", "install jitter-workshop anew, or use -o FILE.svg"
         ) from error
 
 
 def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
-    """The published curves when asked for, then those of the runs, oldest first unless they were named; and what of
-    them is to be drawn, None for value by percentile."""
+    """Return the published curves if asked for, then those of the runs, and the view.
+
+    The runs are in order of time unless they were named. The view is None for value by percentile.
+    """
     from jitter_workshop.commands.common.shared import open_session
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
@@ -144,7 +146,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
 
 
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
-    """What was named, else the latest runs; and everything that was imported, once, where that is asked for."""
+    """Return the named runs, else the latest ones; with ``--imported`` also each imported curve once."""
     named = [session.find_any(wanted) for wanted in args.runs]
     runs = session.runs()
     chosen = named or [*_latest(apart_from_proofs(runs) or runs, args.kind)]
@@ -165,7 +167,7 @@ def _bins(session: OpenSession, one: Run | ImportedRun, metric: str | None) -> l
 
 
 def _latest(runs: Sequence[Run], kind: str) -> list[Run]:
-    """The runs that are drawn where none was named: for rates those that have any."""
+    """Return the runs to draw if none was named; for rates only those that have rates."""
     return [run for run in runs if run.buckets is not None or kind != "rates"][-LATEST:]
 
 
@@ -173,5 +175,5 @@ def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:
     if isinstance(run, ImportedRun):
         raise SessionError(f"{clean(run.label, 60)} was not measured here and has no gaps by length", "leave it out")
     if run.buckets is None:
-        raise SessionError(f"run {run.id} has no gaps by length", "they are of the workload spin")
+        raise SessionError(f"run {run.id} has no gaps by length", "only the workload spin has them")
     return run.buckets

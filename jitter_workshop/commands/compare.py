@@ -1,11 +1,11 @@
-"""Say how runs differ from the first one: figures only, because single runs prove nothing.
+"""Show how runs differ from the first one: figures only, because single runs prove nothing.
 
-Runs of unlike workload, pacing, interval, clock, payload or duty are not compared; in what they differ is said instead.
+Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; the differences are printed.
 Several runs stand in one table, each against the first.
 
-With --gate P (such as 99.9; or stolen, or stalls:100us for how often stalls over 100 µs come) the exit code is 1 where
-a later run is higher than the first there by more than the clock's resolution, and than --tolerance allows. Where that
-cannot be said of one of them, nothing is printed and the exit code is 2. docs/compare.md says what a gate cannot know.
+With --gate P (such as 99.9; or stolen, or stalls:100us for how often stalls over 100 µs come) the exit code is 1 if a
+later run is higher than the first there by more than the clock's resolution, and by more than --tolerance. If one of
+the runs cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what a gate cannot know.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("others", metavar="B", nargs="+", help="one or more runs")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
     parser.add_argument(
-        "--gate", metavar="P", help=f"exit 1 where B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
+        "--gate", metavar="P", help=f"exit 1 if B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
     )
-    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher passes the gate (0)")
+    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher still passes (0)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; 1 where ``--gate`` is given and a run is higher there."""
+    """Return 0; 1 if ``--gate`` is given and a run is higher there."""
     from jitter_workshop.commands.common.shared import open_session
     from jitter_workshop.report.text import comparison as comparison_text
     from jitter_workshop.report.text import gate as gate_text
@@ -93,7 +93,7 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
     if isinstance(found, Run):
         return found
     raise SessionError(
-        f"{clean(found.label, 60)} was not measured here ({clean(found.origin, 40)}) and is not compared",
+        f"{clean(found.label, 60)} was not measured here ({clean(found.origin, 40)}), so it cannot be compared",
         "draw them together: 'jitter-workshop chart --imported'",
     )
 
@@ -104,7 +104,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 
     if wanted is None:
         if tolerance is not None:
-            raise UsageError("--tolerance is of a gate", "say at what: --gate 99.9")
+            raise UsageError("--tolerance needs a gate", "add one, such as --gate 99.9")
         return None
     allowed = (tolerance or 0.0) / 100
     if stalls := _STALLS.fullmatch(wanted):
@@ -114,7 +114,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
     percentile = wanted.removeprefix("p").removesuffix("%").strip()
     if percentile not in PERCENTILES:
         raise UsageError(
-            f"--gate takes no {clean(wanted, 20)}",
+            f"unknown gate '{clean(wanted, 20)}'",
             f"choose one of {', '.join(PERCENTILES)}, or stolen, or stalls:100us",
         )
     return Gate(f"p{percentile}", allowed)
@@ -127,7 +127,7 @@ def _require(one: Run, metric: str) -> None:
 
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
-    """What the gate says of each run. Raises SessionError where it cannot be said of one."""
+    """Return the gate's verdict on each run. Raises SessionError if one of them cannot be judged."""
     from jitter_workshop.report.text.gate import verdict
     from jitter_workshop.stats.measurewords import measure_name
 
@@ -137,11 +137,11 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
         if one is None:
             name = measure_name(gate.measure)
             if not comparison.comparable:
-                why, advice = "; ".join(comparison.differences), "compare runs that were measured alike"
+                why, advice = "; ".join(comparison.differences), "compare runs that were measured in the same way"
             elif gate.measure.startswith("p"):
                 why, advice = "too few samples there", "measure longer, or choose a lower percentile"
             else:
-                why, advice = "not both runs have it", "choose one of the rows of this comparison without --gate"
+                why, advice = "only one of the runs has it", "choose one of the rows of this comparison without --gate"
             raise SessionError(f"{name} of run {comparison.run} cannot be compared ({why})", advice)
         verdicts.append(one)
     return verdicts
@@ -161,14 +161,14 @@ def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """Why a field is null."""
+    """Return why a field is null."""
     notes = {"gate": "none was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):
         notes["comparisons.rows.ratio"] = "null: it is zero in the baseline, so there is no ratio"
     if any(v.higher and v.ratio is None for v in verdicts):
         notes["gate.higher.ratio"] = "null: it is zero in the baseline, so there is no ratio"
     if any(v.higher and v.stalls_beyond is None for v in verdicts):
-        notes["gate.higher.stalls_beyond"] = "null: it stands on enough stalls, or needs none"
+        notes["gate.higher.stalls_beyond"] = "null: enough stalls support it, or it needs none"
     return notes
 
 

@@ -1,10 +1,10 @@
-"""Name what took the time of a run's stalls, by the kernel's trace.
+"""Show what caused a run's stalls, by the kernel's trace.
 
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
-It has to be measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to the
-stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults; what only touches one of them is
-'around' it, and a gap in which the kernel did nothing is 'no event': a hypervisor, firmware, memory. It is not guessed.
-Where no trace was to be had (no rights, no tracefs), what could be counted is shown instead, and names nobody.
+It must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to
+the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside one of them is
+'around' it. A gap without any event of the kernel is 'no event': a hypervisor, firmware, memory; which one is not
+guessed. If there was no trace (no rights, no tracefs), counters are shown instead; they name no cause.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.report.text.terminal import output_style
 
     if not 0 <= args.top <= _MOST:
-        raise UsageError(f"--top takes a number up to {_MOST}")
+        raise UsageError(f"--top must be a number from 0 to {_MOST}")
     with open_session(args) as session:
         measured = session.find(args.run)
         late = LateLine("explaining")

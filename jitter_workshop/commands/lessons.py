@@ -1,12 +1,12 @@
 """List the chapters for this host, check a course, or begin a new chapter.
 
-  lessons list                  the chapters in the order for this host, and how far they are
+  lessons list                  the chapters in the order for this host, and your progress
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there are any
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
 
-Without --course, list and check mean the built-in course. A check proves more than that the files can be read: each
-check of a tunable must fail on the chapter's recording and pass on recording_after, and every mark must be one that can
-be earned. Nothing of this host is measured or changed. How lessons are written: docs/writing-lessons.md.
+Without --course, list and check use the built-in course. A check reads the files and more: each check of a tunable must
+fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Nothing of this
+host is measured or changed. docs/writing-lessons.md explains how to write lessons.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; 1 when ``check`` found mistakes."""
+    """Return 0; 1 if ``check`` found mistakes."""
     if args.action == "new":
         return _new(args)
     if args.id is not None:
@@ -46,7 +46,7 @@ def _list(args: argparse.Namespace) -> int:
     wide = max((len(line.id) for line in lines), default=0)
     for line in lines:
         state = "done" if line.done or (line.curve and line.setting is not False) else "open"
-        note = f"   not here: {clean(line.reason, 600)}" if line.reason else ""
+        note = f"   not on this host: {clean(line.reason, 600)}" if line.reason else ""
         sys.stdout.write(f"{line.id:<{wide}}  {state}  {line.minutes:>3} min  {clean(line.title)}{note}\n")
     return 0
 
@@ -71,19 +71,19 @@ def _new(args: argparse.Namespace) -> int:
     from jitter_workshop.course.newlesson import new_lesson
 
     if args.id is None:
-        raise UsageError("which chapter?", f"say '{PROGRAM} lessons new ID --course DIR'")
+        raise UsageError("no chapter is named", f"use '{PROGRAM} lessons new ID --course DIR'")
     if args.course is None:
-        raise UsageError("in which course?", "--course DIR names the folder; it is made where there is none")
+        raise UsageError("no course is named", "--course DIR names its folder, which is made if missing")
     made = new_lesson(args.id, args.course)
     if args.json:
         print_json(made)
         return 0
     place = clean(args.course / made.folder, 400)
-    sys.stdout.write(f"{place} is there, with {' and '.join(made.files)}\n")
+    sys.stdout.write(f"{place} is made, with {' and '.join(made.files)}\n")
     if made.new_course:
-        sys.stdout.write(f"{clean(args.course / 'course.toml', 400)} is new and lists it\n")
+        sys.stdout.write(f"{clean(args.course / 'course.toml', 400)} is new and lists the chapter\n")
     elif made.listed:
-        sys.stdout.write("course.toml lists it as its last chapter\n")
+        sys.stdout.write("course.toml lists the chapter as its last one\n")
     else:
         sys.stdout.write(f'course.toml is left alone: add "{made.folder}" to its chapters\n')
     sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, 400)}\n")

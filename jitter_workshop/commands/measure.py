@@ -3,11 +3,12 @@
 The default is the ring: a producer sends a message every 10 µs to an accumulator (and a journaller where there is a
 CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
 records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'ack' records the intervals between the
-answers of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
+ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--solid 99.999' measures for as long as that percentile needs to stand on ten events on this host, and says before it
-starts how long that is. In the table · marks what fewer than ten samples lie beyond, ~ what fewer than ten stalls do.
+'--solid 99.999' measures for as long as that percentile needs to have ten events beyond it on this host, and says
+before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them, ~ those
+with fewer than ten stalls.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
     what.add_argument("--duration", type=number, metavar="S", help="measure for this many seconds instead")
-    what.add_argument("--solid", metavar="P", help="measure for as long as the percentile P needs instead")
+    what.add_argument("--solid", metavar="P", help="measure for as long as percentile P needs instead")
     what.add_argument(
         "--interval-us", type=number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
     )
@@ -48,20 +49,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--pause", choices=("sleep", "busy"), default="sleep", help="what spin does for the rest (sleep)")
     what.add_argument(
-        "--threshold-us", type=number, metavar="U", help="from here on it is a stall (1; wakeup 10, ack 500)"
+        "--threshold-us",
+        type=number,
+        metavar="U",
+        help="the length from which a gap is a stall (1; wakeup 10, ack 500)",
     )
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
-    where.add_argument("--producer-cpu", type=int, metavar="N", help="for ack: the sender's")
-    where.add_argument("--accumulator-cpu", type=int, metavar="N", help="for ack: the receiver's")
+    where.add_argument("--producer-cpu", type=int, metavar="N", help="for ack: the sender's CPU")
+    where.add_argument("--accumulator-cpu", type=int, metavar="N", help="for ack: the receiver's CPU")
     where.add_argument("--journaller-cpu", type=int, metavar="N")
     where.add_argument("--no-journaller", action="store_true")
     where.add_argument("--cpu", type=int, metavar="N", help="for spin and wakeup")
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
-    how.add_argument("--noise", action=_Once, metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
-    how.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while somebody else measures")
+    how.add_argument(
+        "--noise", action=_Once, metavar="KIND", help=f"noise made beside the run: {', '.join(NOISE_KINDS)}"
+    )
+    how.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while another run goes on")
     add_json(parser)
 
 
@@ -117,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         if poster is not None:
             poster.wanted()
             if why := poster.close():
-                say(f"the board does not show this yet: {why}; your next step brings it there")
+                say(f"the board does not show this yet: {why}; your next step sends it")
         if session is not None:
             session.close()
     kept = session is not None and not not_kept
@@ -139,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Once(argparse.Action):
-    """An option of which the second would silently drop the first."""
+    """Refuse an option that is given twice, where the second would silently replace the first."""
 
     def __call__(
         self,
@@ -154,8 +160,10 @@ class _Once(argparse.Action):
 
 
 class ProgressLine(Line):
-    """One calm line on stderr, rewritten between blocks. ``first``: said once it begins, "" for nothing: of a run that
-    has to wait, or cannot be made, nothing is foretold."""
+    """Write one line on stderr, and rewrite it between blocks.
+
+    ``first``: printed when the run begins, "" for nothing. So nothing is foretold of a run that has to wait or fails.
+    """
 
     def __init__(self, first: str = "") -> None:
         super().__init__()
@@ -207,8 +215,11 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
-    """What to measure, and what to say as it begins: how far the run will reach, where a person looks on; where a
-    percentile was asked for the run is made as long as that needs, and how long is said. Raises UsageError."""
+    """Return what to measure, and a sentence for its start. Raises UsageError.
+
+    On a terminal the sentence says how far the run will reach. With ``solid`` the run is made as long as that
+    percentile needs, and the sentence says how long.
+    """
     from jitter_workshop.flow.measuring import run_length
 
     said = ""
@@ -251,7 +262,7 @@ def _print(run: Run, as_json: bool) -> None:
 
 
 def _priority(text: str) -> int:
-    """``other`` → 0, ``fifo:N`` → N."""
+    """Convert ``other`` to 0 and ``fifo:N`` to N."""
     if text == "other":
         return 0
     kind, _, number = text.partition(":")

@@ -1,12 +1,12 @@
-"""Show every write that would bring TUNABLE about on this host: which file, what it says now, what it would say.
+"""Show every write that TUNABLE needs on this host: the file, its value now, and the new value.
 
-TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without one: all that status
-would improve and that can be changed while the host runs. Nothing is written, and no rights are needed.
+TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without one: all tunables that
+status would improve and that can be changed while the host runs. Nothing is written, and no rights are needed.
 
-With --once: boot parameters for the next boot alone. Where only root can read the boot loader's menu, run it by sudo.
+With --once: boot parameters for the next boot only. If only root can read the boot loader's menu, use sudo.
 
-With --sh the plan is a shell script for somebody who has the rights: 'sh plan.sh apply' and 'sh plan.sh undo'. It
-writes only where a file still says what it said when the plan was made.
+With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only
+files that still have the value from when the plan was made.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from jitter_workshop.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be better)")
+    parser.add_argument(
+        "wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be improved)"
+    )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot alone")
-    parser.add_argument("--sh", action="store_true", help="print a shell script that does it and undoes it")
+    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot only")
+    parser.add_argument("--sh", action="store_true", help="print a shell script that applies and undoes it")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Always 0: an empty plan is a plan."""
+    """Return 0, also for an empty plan."""
     if args.sh and args.json:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
     from jitter_workshop.flow.host_ops.host_status import draw_up
 
     drawn = draw_up(args.root, args.wanted, args.cpus, once=args.once)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
-        advice = "root does it by 'jitter-workshop apply --once'"
+        advice = "as root, use 'jitter-workshop apply --once'"
         from jitter_workshop.report.shell.plan_shell import NOT_BY_A_SCRIPT
 
         raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)

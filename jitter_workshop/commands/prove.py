@@ -1,16 +1,16 @@
-"""Prove that a change helps, or that it does not: paired runs in random order, given back at the end.
+"""Prove that a change helps, or that it does not: paired runs in random order, restored at the end.
 
-'prove placement' sets threads that are placed against threads left to the scheduler; 'prove TUNABLE…' (ID or ID=VALUE)
-sets this host with a setting against the same host without it. What it costs and every write are shown first. In each
-round there is one fresh run without the change and one with it; ten rounds are the least that give a verdict. Ctrl-C
-stops, gives back, and judges the rounds that are finished.
+'prove placement' compares placed threads with threads left to the scheduler; 'prove TUNABLE…' (ID or ID=VALUE)
+compares this host with a setting and without it. The cost and every write are shown first. Each round has one fresh run
+without the change and one with it; a verdict needs at least ten rounds. Ctrl-C stops, restores, and judges the finished
+rounds.
 
   prove placement                 needs no rights; about 3 minutes
   prove irq-affinity --rounds 20  as root, or by sudo
   prove thp=never governor        several settings as one change
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
-Exit codes: 0 whatever the verdict, 1 something could not be given back, 2 not proven at all.
+Exit codes: 0 for any verdict, 1 something could not be restored, 2 not proven at all.
 """
 
 from __future__ import annotations
@@ -40,35 +40,37 @@ if TYPE_CHECKING:
 
 MOST_DOTS = 24
 MOST_LINES = 50
-"""So many lines at most say how far it is where nobody looks at a terminal."""
+"""Most lines of progress if standard error is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", metavar="TUNABLE|placement", nargs="*", help="what to prove: ID, ID=VALUE or placement"
+        "words", metavar="TUNABLE|placement", nargs="*", help="the change to prove: ID, ID=VALUE or placement"
     )
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="1 to 1000 (10; fewer give no verdict)")
     parser.add_argument("--preset", choices=("quick", "standard"), default="quick", help="each run: 5 s or 40 s")
     parser.add_argument("--duration", type=number, metavar="S", help="each run: this many seconds instead")
     parser.add_argument(
-        "--workload", choices=("ring", "spin", "wakeup", "ack"), help="what measures (ring, or spin on one hot CPU)"
+        "--workload",
+        choices=("ring", "spin", "wakeup", "ack"),
+        help="the workload (ring; spin if there is one hot CPU)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
-    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while somebody else measures")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
+    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while another run goes on")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--list", action="store_true", help="the proofs of this session")
-    parser.add_argument("--show", metavar="ID", help="one of them (its id, what was proven, or @1 for the newest)")
+    parser.add_argument("--list", action="store_true", help="list the proofs of this session")
+    parser.add_argument("--show", metavar="ID", help="show one of them (its id, its change, or @1 for the newest)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 whatever the verdict; 1 where something could not be given back."""
+    """Return 0 for any verdict; 1 if something could not be restored."""
     if args.list or args.show is not None:
         return _old(args)
     require_live_host(args)
     if not args.words:
-        raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
+        raise UsageError("no change is named", "name placement, or a tunable from 'jitter-workshop status'")
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     request = _request(args)
     parse_wanted([word for word in args.words if word != "placement"])
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
+        raise UsageError("no terminal to ask for confirmation", "use --yes; the cost is printed then, too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)
     agent_session = AgentSession(change_log=ChangeLog(session))
     token = CancelToken()
@@ -94,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
                 for notice in session.notices:
                     say(f"note: {notice}")
                 _agreed(args, plan)
-                # Until all is told: a second signal right after the first one must not lose what there is to tell.
+                # Catch signals until all is printed: a second one right after the first must not lose the output.
                 received = guarded.enter_context(stopped_by_signals(token))
                 proof = _proven(prover, plan, token, received)
                 name = session.session.name
@@ -102,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
             agent_session.close()
             agent_session.change_log.end()
             session.close()
-        # Of a host that was looked at after that and is as it was, nothing is to be said.
+        # If the proof's last check found the host restored, an earlier trouble is no longer true.
         trouble = agent_session.trouble if not proof.restored else ""
         named = f" --session {shlex.quote(name)}" if args.session is not None else ""
         kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
@@ -119,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 def _take_turn(
     turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
 ) -> None:
-    """On a class host, have its turn from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
+    """Hold the turn of a class host from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
@@ -149,7 +151,7 @@ def _request(args: argparse.Namespace) -> ProveRequest:
 
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
-    """Show what it costs, and ask where that is to be done. Raises UsageError where it is not wanted."""
+    """Show the cost, and ask if needed. Raises UsageError if the answer is no."""
     from jitter_workshop.report.text import proof as proof_text
     from jitter_workshop.report.text.terminal import error_style
 
@@ -164,7 +166,7 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
 
 
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
-    """The proof; ``received``: the signals that came meanwhile."""
+    """Run the proof. ``received``: the signals that came meanwhile."""
     from jitter_workshop.bench.runner import Cancelled
 
     progress = ProofLine(plan.rounds)
@@ -174,7 +176,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         if not received:
             raise
         progress.close()
-        say("stopped before the first round was done: nothing is proven, and nothing of a change stands")
+        say("stopped before the first round was done: nothing is proven, and every change is restored")
         raise Interrupted(received[0]) from None
     except BusyError as error:
         error.advice += ", or queue with '--wait SECONDS'"
@@ -184,7 +186,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
 
 
 class ProofLine(Line):
-    """One line on stderr that is written over, or a line a round where that is no terminal."""
+    """Write one line on stderr and rewrite it; write one line a round if it is not a terminal."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
@@ -207,12 +209,12 @@ class ProofLine(Line):
             from jitter_workshop.stats.scale import nice_duration
 
             left = f"; about {nice_duration(left_s)} left" if self._done < planned else ""
-            # Whoever read it may have left; that is no reason to stop.
+            # The reader of stderr may have left; that is no reason to stop.
             with contextlib.suppress(OSError):
                 say(f"round {self._done} of {planned} is done{left}")
 
     def restoring(self) -> None:
-        self.write("  giving back …")
+        self.write("  restoring …")
 
     def started(self, event: RunStarted) -> None:
         self._show()
@@ -234,19 +236,19 @@ def _say_queued(sentence: str) -> None:
 
 
 def _old(args: argparse.Namespace) -> int:
-    """Print proofs that were made before."""
+    """Print earlier proofs."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
     from jitter_workshop.report.text import proof as proof_text
     from jitter_workshop.report.text.terminal import output_style
 
     if args.words or (args.list and args.show is not None):
-        raise UsageError("--list and --show print what was proven before", "leave the rest out")
+        raise UsageError("--list and --show print earlier proofs", "leave the other words out")
     with open_session(args) as session:
         settle_cut_off(session)
         try:
             found = (session.find_proof(args.show),) if args.show is not None else session.proofs()
         except SessionError as error:
-            # What was asked for may be what was set aside just now: it is never set aside without being told.
+            # The wanted proof may be the one that was just set aside: say so, because that never happens silently.
             raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
         notices = tuple(session.notices)
     for notice in notices:
@@ -272,7 +274,7 @@ def _print(proof: Proof, as_object: bool) -> None:
 
 
 def as_json(proof: Proof) -> dict[str, Any]:
-    """The fields of ``prove --json``. ``remarks``: what a reader should know, a sentence each."""
+    """Return the fields of ``prove --json``. ``remarks``: sentences that a reader should know."""
     from jitter_workshop.model.codec import to_plain
 
     said = proof.judgement
@@ -285,9 +287,11 @@ def as_json(proof: Proof) -> dict[str, Any]:
     if any(row["high"] is None for row in rows):
         notes["rows.high"] = "null: without bound"
     if any(row["ratio"] is None for row in rows):
-        notes["rows.ratio"] = "null: none was seen without it, or there is nothing to compare"
+        notes["rows.ratio"] = "null: none was seen without the change, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
-        notes["rows.rounds_needed"] = "null: the row tells already, or no sensible number would; its words say which"
+        notes["rows.rounds_needed"] = (
+            "null: the row is already decided, or no sensible number of rounds would decide it; its words say which"
+        )
     plain = to_plain(proof)
     return {
         "id": proof.id,
@@ -313,19 +317,19 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "duration_s": proof.duration_s,
         "remarks": list(proof.notes),
         "notes": notes
-        | ({} if proof.preset else {"preset": "each run lasted as long as was asked for"})
-        | ({} if proof.duration_s is not None else {"duration_s": "no length was asked for but the preset's, if known"})
-        | ({} if proof.ended_at else {"ended_at": "it is under way"}),
+        | ({} if proof.preset else {"preset": "each run lasted for the duration that was asked for"})
+        | ({} if proof.duration_s is not None else {"duration_s": "the length is the preset's, if known"})
+        | ({} if proof.ended_at else {"ended_at": "it is still running"}),
     }
 
 
 def _drift_notes(drift: Drift) -> dict[str, str]:
-    """Why a ratio of it is null."""
+    """Return why a ratio of the drift is null."""
     missing = [name for name in ("later_ratio", "second_ratio") if getattr(drift, name) is None]
     return dict.fromkeys(
-        (f"drift.{name}" for name in missing), f"too few rounds, or none of it in some of them: {drift.words}"
+        (f"drift.{name}" for name in missing), f"too few rounds, or some rounds have no value: {drift.words}"
     )
 
 
 _KEYS = {"with_it": "with"}
-"""``with`` is a word of Python, so the types call it otherwise."""
+"""``with`` is a keyword of Python, so the types use another name."""

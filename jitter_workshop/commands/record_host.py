@@ -1,9 +1,9 @@
-"""Record this host into DIR, so that every verb that reads can be used on it elsewhere with --root DIR.
+"""Record this host into DIR, so that verbs that only read can use it elsewhere with --root DIR.
 
-DIR must not exist yet, or be empty. Recorded is what this program reads, nothing else. No process arguments, MAC or IP
-addresses and serial numbers are recorded, no names of user tasks but those of known services, and of the boot
-parameters only those that matter here. The host's name is left out unless --with-hostname asks for it. Works without
-rights; files that only root may read are then missing, and the recording says which.
+DIR must not exist yet, or be empty. Only the files that this program reads are recorded. Process arguments, MAC and IP
+addresses and serial numbers are left out, as are the names of user tasks except known services, and the boot parameters
+that do not matter here. The host's name is left out unless --with-hostname is given. No rights are needed; files that
+only root may read are then missing, and the recording lists them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ _SHOWN = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty")
     parser.add_argument("--with-hostname", action="store_true", help="record the host's name too")
-    parser.add_argument("--note", metavar="TEXT", default="", help="what this machine is, kept with the recording")
+    parser.add_argument(
+        "--note", metavar="TEXT", default="", help="a description of this machine, kept with the recording"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Always 0: what could not be read is said, and is no finding."""
+    """Return 0: files that could not be read are listed, and are not a finding."""
     from jitter_workshop.flow.host_ops.record_host import record
 
     report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))
@@ -47,14 +49,14 @@ def _lines(report: RecordingReport) -> list[str]:
     for paths, what in (
         (report.not_permitted, "not permitted without root"),
         (report.left_out, "left out on purpose"),
-        (report.too_large, "larger than their reader takes"),
+        (report.too_large, "larger than the limit for such a file"),
         (report.changed, "changed while they were recorded"),
     ):
         if paths:
             shown = ", ".join(clean(path, 80) for path in paths[:_SHOWN])
             more = ", …" if len(paths) > _SHOWN else ""
             lines.append(f"  {len(paths)} {what}: {shown}{more}")
-    lines.append("Look through it before you hand it on: names of network cards, services and cgroups are in it.")
+    lines.append("Look through it before you pass it on: it has the names of network cards, services and cgroups.")
     lines.append(f"Read it with: {PROGRAM} status --root {folder}")
     return lines
 

@@ -1,17 +1,17 @@
-"""Write a report of the session that is read without this tool: what was measured, changed, proven and learnt.
+"""Write a report of the session that can be read without this tool: measured, changed, proven and learnt.
 
-  html    one page with charts, for every browser and for paper, offline; the raw data are inside, and 'sessions import'
-          of the page brings the session back
+  html    one page with charts, for any browser and for print, offline; it holds the raw data, so 'sessions import' can
+          bring the session back
   md      Markdown, with its charts as SVG beside it
   json    every figure, for scripts (docs/report.md says what each field is)
   pyperf  for 'pyperf show' and 'pyperf compare_to'
   hlog    every block's histograms, hgrm percentile distributions: for HdrHistogram's readers and plotters
 
-Without -o the file is made in this folder, called after the session and the day; '-o -' writes to standard output. A
-file that is there is never overwritten without --force, and a link that stands in its place is never followed. RUN is
-an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …; a report of
-chosen runs has no chapters, no proofs and no raw data. Who stole the time is worked out once and kept: the first report
-after runs with --evidence takes some seconds for each.
+Without -o the file is made in this folder, named after the session and the day; '-o -' writes to standard output. An
+existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, the unique
+beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …; a report of chosen runs has no
+chapters, no proofs and no raw data. The causes of stalls are worked out once and kept: the first report after runs with
+--evidence takes some seconds for each.
 """
 
 from __future__ import annotations
@@ -33,20 +33,22 @@ if TYPE_CHECKING:
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
 STDOUT = "-"
 SHOWN = 3
-"""How many of the files beside the first are named."""
+"""Number of files beside the first that are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=NAMES, help="default: by the name after -o, else html")
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write; - is standard output")
     parser.add_argument("--run", metavar="RUN", nargs="+", action="extend", default=[], help="only these runs")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--private", action="store_true", help="without names, labels, paths and raw data")
-    parser.add_argument("--course", metavar="DIR", type=Path, help="the course that the session walked, if another")
+    parser.add_argument(
+        "--course", metavar="DIR", type=Path, help="the session's course, if it is not the built-in one"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; no runs raises."""
+    """Return 0. Raises WorkshopError if there are no runs."""
     from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
     from jitter_workshop.flow.reporting.build import build
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     late = _Progress()
     with _session(args) as session:
         if args.output != STDOUT and not args.private:
-            # To be told so after the traces were explained would be late.
+            # Check the file's name first: explaining the traces takes long.
             made_at = timestamp()
             known = session.session
             check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
@@ -92,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Progress(LateLine):
-    """One line on stderr for what takes longer than a second."""
+    """Write one line on stderr for steps that take longer than a second."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -103,7 +105,7 @@ class _Progress(LateLine):
 
 
 def _format_of(output: str | None) -> str:
-    """What the name of a file asks for; html where it says nothing. Raises UsageError for an ending of none."""
+    """Return the format for the ending of a file name; html if it has none. Raises UsageError for an unknown ending."""
     if output in (None, STDOUT):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")
@@ -112,11 +114,11 @@ def _format_of(output: str | None) -> str:
         return found
     if not ending:
         return "html"
-    raise UsageError(f"no format is called '{clean(ending, 20)}'", f"say which with --format: {', '.join(NAMES)}")
+    raise UsageError(f"unknown format '{clean(ending, 20)}'", f"choose one with --format: {', '.join(NAMES)}")
 
 
 def _session(args: argparse.Namespace) -> OpenSession:
-    """The session that is asked for, or in use; of a recorded host the one that the workshop keeps of it."""
+    """Return the named session, or the current one; for a recorded host the session that the workshop keeps for it."""
     from jitter_workshop.commands.common.shared import open_session
 
     if args.root == Path("/") or args.session is not None:
@@ -134,7 +136,7 @@ def _session(args: argparse.Namespace) -> OpenSession:
 
 
 def _to_stdout(files: dict[str, bytes]) -> None:
-    """The one file that fits there; a format that makes more than one has left them out, or refused."""
+    """Write the one file. A format that makes more than one has left out the others, or refused."""
     content = next(iter(files.values()))
     sys.stdout.flush()
     sys.stdout.buffer.write(content)

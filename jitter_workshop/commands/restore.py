@@ -1,15 +1,15 @@
-"""Give back what was applied: the last change first, and never over somebody else's value.
+"""Restore the values from before 'apply': the last change first, and never over a value that others set.
 
-Without TUNABLE everything is given back, and what a killed measurement left of its trace is removed. What somebody
-changed since is left alone and told, with who probably did it. It may be run as often as one likes, also after the
-machine or this program was killed in the middle of a change.
+Without TUNABLE everything is restored, and the trace that a killed measurement left is removed. A setting that others
+changed since is left alone and listed, with the program that probably changed it. It is safe to run at any time, also
+after the machine or this program was killed in the middle of a change.
 
-  restore            give everything back
+  restore            restore everything
   restore governor   only the governor
-  restore --forget   also strike off what somebody else has changed since: it stays as they set it
-  restore --list     what is applied now; needs no rights, and writes nothing
+  restore --forget   also drop the settings that others have changed since: they keep their present values
+  restore --list     show what is applied now; needs no rights, and writes nothing
 
-Exit codes: 0 all given back or nothing to do, 1 something was left alone or a reboot is needed.
+Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reboot is needed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from jitter_workshop.model.change import RestoreResult
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
-    parser.add_argument("--list", action="store_true", help="say what is applied now, and change nothing")
-    parser.add_argument("--forget", action="store_true", help="strike off what somebody else has changed since")
+    parser.add_argument("--list", action="store_true", help="show what is applied now, and change nothing")
+    parser.add_argument("--forget", action="store_true", help="drop the settings that others have changed since")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 everything given back; 1 something left alone, or a reboot needed."""
+    """Return 0 if everything was restored; 1 if something was left alone, or a reboot is needed."""
     if args.list:
         return _list(args)
     require_live_host(args)
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_json(result: RestoreResult) -> dict[str, Any]:
-    """The fields of ``restore --json``."""
+    """Return the fields of ``restore --json``."""
     return {
         "restored": [
             {"tunable": one.tunable, "path": one.path, "from": one.from_, "to": one.to} for one in result.restored

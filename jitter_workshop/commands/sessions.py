@@ -1,17 +1,17 @@
-"""List, show, choose or remove sessions; import what other tools measured.
+"""List, show, choose or remove sessions; import measurements of other tools.
 
   sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit 1 then
-  sessions show ID       one session: its chapters and its runs; with --profile what it has applied, for apply --profile
+  sessions show ID       one session: its chapters and its runs; with --profile its settings, for apply --profile
   sessions use ID        work in this session from now on
-  sessions import FILE…  lay curves of other tools beside this session's runs: HdrHistogram's .hlog and .hgrm,
+  sessions import FILE…  add curves of other tools to this session's runs: HdrHistogram's .hlog and .hgrm,
                          histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
-                         of a report in HTML the session that is in it comes back, bit for bit
+                         an HTML report brings its session back, bit for bit
   sessions remove ID     remove a session with all its runs (asks; --yes does not); with --import LABEL instead of
-                         ID only that curve, of the session in use or of --session
+                         ID only that curve, from the session in use or from --session
 
 ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
 Imported curves are drawn with 'chart --imported' or by their label, marked with the tool they are from. They are
-never part of a comparison or a verdict. Where a file does not say what its values are in, say it with --unit.
+never part of a comparison or a verdict. If a file does not name the unit of its values, give it with --unit.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ ACTIONS = ("list", "show", "use", "import", "remove")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
-    parser.add_argument("id", nargs="*", metavar="ID", help="the session that is meant, or the files to import")
-    parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="what an imported file's values are in")
-    parser.add_argument("--label", default="", metavar="L", help="a name for what is imported (default: the file's)")
-    parser.add_argument("--import", dest="imported", metavar="LABEL", help="the imported curve that is to be removed")
-    parser.add_argument("--profile", action="store_true", help="show only what is applied, one ID=VALUE a line")
+    parser.add_argument("id", nargs="*", metavar="ID", help="the session, or the files to import")
+    parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="the unit of an imported file's values")
+    parser.add_argument("--label", default="", metavar="L", help="a name for the imported curve (default: the file's)")
+    parser.add_argument("--import", dest="imported", metavar="LABEL", help="the imported curve to remove")
+    parser.add_argument("--profile", action="store_true", help="show only the applied settings, one ID=VALUE a line")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done; 1 where a file was damaged."""
+    """Return 0; 1 if a file was damaged."""
     if args.imported is not None and args.action != "remove":
         raise UsageError(f"'sessions {args.action}' takes no --import", "it is for 'sessions remove'")
     if args.action == "import":
@@ -111,10 +111,10 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         f"  {clean(ident, 30):<16} {'done' if progress.done else 'at ' + clean(progress.step, 20)}"
         for ident, progress in session.chapters.items()
     ]
-    # The runs of proofs are told by what was proven with them: they would bury the others.
+    # Runs of proofs are shown as proofs: in this list they would hide the others.
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):", *map(_proof_line, proofs)] if proofs else []
-    lines += ["", "From elsewhere:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
+    lines += ["", "Imported:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -130,7 +130,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """All files are read before anything is kept: a mistake in the last one leaves nothing half done."""
+    """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
     from jitter_workshop.commands.common import import_report
     from jitter_workshop.session import foreign, reportfile
 
@@ -141,9 +141,7 @@ def _import(args: argparse.Namespace) -> int:
     read = [(Path(file), foreign.content(Path(file))) for file in args.id]
     pages = [import_report.read(path, data) for path, data in read if reportfile.is_page(data)]
     if pages and (args.unit or args.label or args.session):
-        raise UsageError(
-            "a report brings its whole session back, as it was", "leave out --unit, --label and --session for it"
-        )
+        raise UsageError("a report brings its whole session back unchanged", "leave out --unit, --label and --session")
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
     found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
@@ -174,7 +172,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _session_for(store: SessionStore, args: argparse.Namespace) -> OpenSession:
-    """The session that is asked for or in use, or a first one."""
+    """Return the named session or the current one; a new one if there is none."""
     import platform
 
     if args.session is not None:
@@ -186,7 +184,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     session = store.find(wanted)
     what = f"{clean(session.name)} with {len(session.runs)} runs"
-    _ask(args, f"session {session.id} is not removed without being asked for", what)
+    _ask(args, f"no terminal to ask before session {session.id} is removed", what)
     removed = store.remove(session.id)
     if args.json:
         sessions, damaged = store.list()
@@ -197,15 +195,15 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _remove_import(args: argparse.Namespace) -> int:
-    """One imported curve; of several with that label the newest."""
+    """Remove one imported curve; if several have that label, the newest."""
     from jitter_workshop.commands.common.shared import open_session
 
     if args.id:
-        raise UsageError("--import removes a curve, not a session", "leave out the ID; say which session by --session")
+        raise UsageError("--import removes a curve, not a session", "leave out the ID; name the session with --session")
     with open_session(args) as opened:
         run = opened.find_import(args.imported)
         what = f"{clean(run.label, 60)} ({clean(run.origin, 40)}) from {clean(opened.session.name)}"
-        _ask(args, f"import {run.id} is not removed without being asked for", what)
+        _ask(args, f"no terminal to ask before import {run.id} is removed", what)
         opened.remove_import(run)
         left, session = opened.imports(), opened.session
     if args.json:
@@ -217,11 +215,11 @@ def _remove_import(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
-    """Go on only after a yes, or with --yes. Raises UsageError."""
+    """Go on only after a yes, or with --yes. Raises UsageError otherwise."""
     if args.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(refusal, "add --yes")
+        raise UsageError(refusal, "use --yes")
     sys.stderr.write(f"Remove {what}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

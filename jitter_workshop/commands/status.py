@@ -1,17 +1,17 @@
-"""Say what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
+"""Show what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
 
-ID is the name of a check, such as governor; without one all are shown. No rights are needed: what cannot be read
-without them is said to be so. The hot CPUs, which run what must not be disturbed, are those of --cpus, else the
-isolated ones, else those on which the workshop would place its own threads.
+ID is the name of a check, such as governor; without one all are shown. No rights are needed; values that only root can
+read are marked so. The hot CPUs, which run the program that must not be late, are those of --cpus, else the isolated
+ones, else those on which the workshop would place its own threads.
 
-  ok          as good as it gets for the hot CPUs
-  improve     something better is known, and what to do is said
-  not here    this host does not have it, and why (in a guest often: only the hypervisor's owner can)
-  info        to know; there is nothing to judge, or both ways have their friends
+  ok          as good as possible for the hot CPUs
+  improve     a better setting is known; the text says what to do
+  not here    this host does not have it; the text says why (in a guest often: only the hypervisor's owner can)
+  info        for information: there is nothing to judge, or both settings have good reasons
 
-The table says in two lines what asks for nothing to be done; name a check to read all of it.
+The table sums up in two lines the checks that need no action; name a check to read all of it.
 
-Exit codes: 0 all that applies is good, 1 something can be better, 2 nothing could be read.
+Exit codes: 0 all that applies is good, 1 something can be improved, 2 nothing could be read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="*", help="checks to show (default: all)")
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument(
-        "--explain", metavar="ID", help="all about one check: why, risk, undo, files, how to look by hand"
+        "--explain", metavar="ID", help="all about one check: why, risk, undo, files, how to check by hand"
     )
     parser.add_argument(
         "--prometheus", action="store_true", help="print metrics for node_exporter's textfile collector"
@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where all that applies is good, 1 where something can be better."""
+    """Return 0 if all that applies is good, 1 if something can be improved."""
     if args.prometheus and (args.json or args.explain):
         raise UsageError("--prometheus has a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
         raise UsageError("--explain is about one check", "leave out the other names")
     from jitter_workshop.flow.host_ops.host_status import look
 
-    # A look makes many small objects, few of them in cycles, and is over in a moment: collecting them is a tenth of it.
+    # The checks make many small objects, few of them in cycles: garbage collection would take a tenth of the time.
     gc.disable()
     try:
         checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)

@@ -1,7 +1,7 @@
-"""The guided workshop: where latency jitter on this host comes from, and how to remove it.
+"""Run the guided workshop: where latency jitter on this host comes from, and how to remove it.
 
 On a terminal this is a full-screen workshop; --plain (or TERM=dumb) is the same line by line. Without a terminal it
-prints what this host is, which chapters there are and what to run.
+prints a description of this host, its chapters, and the commands to run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when the learner leaves. Errors before the first screen are one line and exit code 2."""
+    """Return 0 when the learner leaves. An error before the first screen is one line and exit code 2."""
     from jitter_workshop.tui.terminal.served import served
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
@@ -53,22 +53,24 @@ def run(args: argparse.Namespace) -> int:
 
         return run_screen(workshop, args.chapter)
     finally:
-        # What leaving gave back where nobody was left to tell of it: after the screen, and after a signal.
+        # Say here what was restored while leaving: the screen has gone by then, or a signal ended it.
         lines = closing_lines(workshop, output_style().width)
-        # A signal comes at a prompt, whose line is still open.
+        # A signal comes at a prompt, whose line has no newline yet.
         _tell(["", *lines] if lines and plain else lines, sys.stderr if served() else sys.stdout)
 
 
 def _tell(lines: list[str], where: TextIO) -> None:
-    """On a stream that may be gone with its terminal. What is served says it on standard error: the other one carries
-    its screen."""
+    """Write lines to a stream that may be gone with its terminal.
+
+    A workshop that is served writes to standard error, because its standard output carries the screen.
+    """
     with contextlib.suppress(OSError, ValueError):
         where.write("".join(f"{line}\n" for line in lines))
         where.flush()
 
 
 def _is_terminal(stream: object) -> bool:
-    """Whether a standard stream is there, open and a terminal."""
+    """Check that a standard stream exists, is open, and is a terminal."""
     isatty = getattr(stream, "isatty", None)
     try:
         return bool(isatty and isatty())
@@ -77,11 +79,11 @@ def _is_terminal(stream: object) -> bool:
 
 
 def _no_screen() -> str:
-    """Why this terminal cannot show the screen, in a sentence, or ""."""
+    """Return why this terminal cannot show the screen, in a sentence; "" if it can."""
     from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):
-        # Textual draws on stderr: the screen would go into a file, and the learner would look at nothing.
+        # Textual draws on stderr: the screen would go into a file, and the learner would see nothing.
         return "Standard error is not the terminal, so here is the workshop line by line.\n"
     try:
         size = os.get_terminal_size(sys.stdout.fileno())

@@ -155,7 +155,7 @@ def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: p
             AgentSession().tracer()
         return caught.value.sentence()
 
-    assert why_not() == "recording the kernel's trace needs root's rights, and sudo is not here; run it as root"
+    assert why_not() == "recording the kernel's trace needs root's rights; sudo is not installed; run it as root"
     fake = tmp_path / "sudo"
     for said, expected in (
         (
@@ -176,7 +176,7 @@ def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: p
 def test_without_sudo_the_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(HostError, match="sudo is not here") as caught:
+    with pytest.raises(HostError, match="sudo is not installed") as caught:
         client.connect()
     assert "plan --sh" in caught.value.advice
 

@@ -265,9 +265,9 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
     with Agent(tree) as one, Agent(tree) as two:
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
-        assert "somebody else holds changes" in refused["error"]["message"]
+        assert "changes to this host are held by" in refused["error"]["message"]
         assert "user 1000" in refused["error"]["message"]
-        assert "somebody else" in two.ask("restore")["error"]["message"]
+        assert "are held by" in two.ask("restore")["error"]["message"]
         one.ask("bye")
         assert two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))["applied"]
         two.ask("restore")

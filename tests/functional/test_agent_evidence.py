@@ -150,17 +150,17 @@ def test_what_was_not_read_is_thrown_away_at_the_next_start(tmp_path: Path, proc
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"tids": [1]}, "thread 1 is none of process"),
+        ({"tids": [1]}, "thread 1 does not belong to process"),
         ({"tids": []}, "no thread is named"),
         ({"tids": list(range(65))}, "at most 64 numbers"),
-        ({"tids": ["1"]}, "'tids' is a whole number"),
-        ({"pid": -1}, "'pid' is a whole number"),
+        ({"tids": ["1"]}, "'tids' must be a whole number"),
+        ({"pid": -1}, "'pid' must be a whole number"),
         ({"cpus": "7"}, "CPU 7 is not online"),
         ({"cpus": ""}, "no hot CPU is named"),
-        ({"cpus": "all"}, "no list of CPUs"),
+        ({"cpus": "all"}, "not a list of CPUs"),
         ({"clock": "global"}, "'clock' is x86-tsc or mono"),
-        ({"clock": None}, "'clock' is a text"),
-        ({"buffer_kb": 10_000}, "'buffer_kb' is a whole number from 0 to 8192"),
+        ({"clock": None}, "'clock' must be a text"),
+        ({"buffer_kb": 10_000}, "'buffer_kb' must be a whole number from 0 to 8192"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, process: int, changed: dict[str, Any], why: str) -> None:
@@ -220,7 +220,7 @@ def test_an_instance_that_is_refused_leaves_nothing(tmp_path: Path, process: int
     tracedtree.make(tmp_path, process)
     (tmp_path / INSTANCES).rmdir()
     with Agent(tmp_path) as agent:
-        assert "takes no instance of ours" in refusal(begin(agent, process))
+        assert "does not accept our instance" in refusal(begin(agent, process))
         (tmp_path / INSTANCES).mkdir()
         (tmp_path / tracedtree.TEMPLATE / "trace_clock").unlink()
         assert "does not take 'x86-tsc'" in refusal(begin(agent, process))
@@ -238,7 +238,7 @@ def test_an_old_kernel_lacks_events_and_says_which(tmp_path: Path, process: int)
         info = begin(agent, process)
         missing = info["missing"]
         assert "does not have it" in missing["csd:csd_function_entry"]
-        assert "who sent an interrupt" in missing["ipi:ipi_send_cpu"]
+        assert "the sender of an interrupt" in missing["ipi:ipi_send_cpu"]
         assert "only x86" in missing["irq_vectors:*"]
         assert "page faults are not seen" in missing["exceptions:page_fault_user"]
         assert "no longer there" in missing["timer:tick_stop"]

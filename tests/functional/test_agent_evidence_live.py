@@ -291,7 +291,7 @@ def test_what_somebody_else_changed_is_not_told_as_if_it_were_whole(
     woken.wake()
     MEDDLE[how](of_hot_cpus(agent))
     woken.wake()
-    with pytest.raises(HostError, match="somebody else changed this tool's trace"):
+    with pytest.raises(HostError, match="another program changed this tool's trace"):
         agent.evidence_read()
     agent.evidence_end()
     assert ours(agent) == []

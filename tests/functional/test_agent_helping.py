@@ -65,7 +65,7 @@ def test_a_process_of_somebody_else_is_not_touched(tmp_path: Path, process: subp
 def test_what_has_ended_is_not_touched(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    with pytest.raises(HostError, match=f"process {ended.pid} cannot be held"):
+    with pytest.raises(HostError, match=f"process {ended.pid} cannot be opened"):
         caller_process.place(tree(tmp_path, ended.pid), HostWriter(tmp_path), ended.pid, MINE)
 
 
@@ -96,7 +96,7 @@ def test_no_priority_above_49_and_no_thread_of_another_process(
     for priority in (50, 99, -1):
         with pytest.raises(UsageError, match="from 0 to 49"):
             caller_process.realtime(root, process.pid, [process.pid], priority, MINE)
-    with pytest.raises(HostError, match=f"thread 1 is none of process {process.pid}"):
+    with pytest.raises(HostError, match=f"thread 1 does not belong to process {process.pid}"):
         caller_process.realtime(root, process.pid, [1], 10, MINE)
     with pytest.raises(UsageError, match="'tids'"):
         caller_process.realtime(root, process.pid, [], 10, MINE)
@@ -108,7 +108,7 @@ def test_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -
     with Agent(tmp_path) as agent:
         assert agent.ask("place", pid=process.pid) == {"cpus": "2-3"}
         for wrong in (None, True, "1", -1, 1 << 40, 1.5):
-            assert "'pid' is a whole number" in agent.ask("place", pid=wrong)["error"]["message"]
+            assert "'pid' must be a whole number" in agent.ask("place", pid=wrong)["error"]["message"]
         for tids in (None, 7, [True], ["1"], [-1]):
             asked = agent.ask("realtime", pid=process.pid, tids=tids, priority=1)
             assert "is a" in asked["error"]["message"]

@@ -55,7 +55,7 @@ def test_a_trace_that_somebody_else_changed_is_not_handed_over(
         agent.ask("evidence", do="start")
         (instance(tmp_path, which) / file).write_text(f"{says}\n")
         words = refusal(agent.ask("evidence", do="read"))
-        assert words.startswith("somebody else changed this tool's trace: ")
+        assert words.startswith("another program changed this tool's trace: ")
         assert why in words
         assert (instance(tmp_path, "hot") / "tracing_on").read_text() == "0\n"
         assert (instance(tmp_path, "all") / "tracing_on").read_text() == "0\n"
@@ -69,7 +69,7 @@ def test_a_trace_that_somebody_else_took_away_is_not_handed_over(tmp_path: Path,
         begin(agent, process)
         agent.ask("evidence", do="start")
         shutil.rmtree(instance(tmp_path, "hot"))
-        assert refusal(agent.ask("evidence", do="read")) == "somebody else changed this tool's trace: it is gone"
+        assert refusal(agent.ask("evidence", do="read")) == "another program changed this tool's trace: it is gone"
         assert agent.ask("evidence", do="end") == {}
         assert tracedtree.instances(tmp_path) == []
 
@@ -140,7 +140,7 @@ def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:
             assert begin(agent, process)["clock"] == "x86-tsc"
         before = tracedtree.instances(tmp_path)
         words = refusal(begin(agents[-1], process))
-        assert words == "4 measurements record the kernel's trace already, and no more may at a time"
+        assert words == "4 measurements already record the kernel's trace, which is the limit"
         assert tracedtree.instances(tmp_path) == before
         agents[0].ask("evidence", do="end")
         assert begin(agents[-1], process)["clock"] == "x86-tsc"

@@ -87,7 +87,7 @@ def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
     out, err = holder.communicate(timeout=LIMIT_S)
     assert holder.returncode == 0
     assert out == "You have the turn, 4 min left.\n"
-    assert "Ctrl-C gives it back" in err
+    assert "Ctrl-C gives the turn back" in err
     until(lambda: machine.state().turn is None)
 
 
@@ -142,7 +142,7 @@ def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine) -> Non
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
     code, _, err = machine.say("freeze")
     assert code == 2
-    assert "to freeze is the instructor's; ask an instructor of this class" in err
+    assert "only an instructor may freeze; ask an instructor of this class" in err
     ada = "user=ada instructor=1"
     assert machine.say("freeze", options=ada)[0] == 0
     code, _, err = machine.say("take", "--wait", "0.2")
@@ -156,9 +156,9 @@ def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine
     code, _, err = machine.say("give")
     assert (code, err) == (
         2,
-        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' takes it\n",
+        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' asks for it\n",
     )
-    for name, why in (("root", "nobody of that name has the turn or waits for it"), ("nosuch", "there is no user")):
+    for name, why in (("root", "this user neither has the turn nor waits for it"), ("nosuch", "there is no user")):
         code, _, err = machine.say("end", name, options="user=ada instructor=1")
         assert code == 2
         assert why in err

@@ -327,9 +327,9 @@ def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: 
     [
         ((), ("thp",), HOT, None, "given back when your turn ends"),
         ((), ("thp",), "1", 20.0, "the hot CPUs of this class are 2-3"),
-        ((), ("isolcpus",), HOT, 20.0, "boot changes are the instructor's"),
-        (("may=governor",), ("thp",), HOT, 20.0, "not among what you may apply"),
-        (("may=",), ("governor",), HOT, 20.0, "not among what you may apply"),
+        ((), ("isolcpus",), HOT, 20.0, "only an instructor may make boot changes"),
+        (("may=governor",), ("thp",), HOT, 20.0, "you may not apply"),
+        (("may=",), ("governor",), HOT, 20.0, "you may not apply"),
     ],
 )
 def test_policy_holds_within_a_turn(
@@ -348,7 +348,7 @@ def test_a_client_that_is_somebody_elses_is_refused(tree: Path, people: People) 
     one, other = people.student("grace"), people.student("alan")
     reply = one.ask("turn", do="take", client=other.client.pid)
     assert "not yours" in reply["error"]["message"]
-    assert "cannot be held" in one.ask("turn", do="take", client=4_194_303)["error"]["message"]
+    assert "cannot be opened" in one.ask("turn", do="take", client=4_194_303)["error"]["message"]
     assert state(tree).queue == ()
 
 

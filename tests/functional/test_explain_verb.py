@@ -109,7 +109,7 @@ def test_a_hostile_name_stays_in_its_line(session: Path, capsys: pytest.CaptureF
     [
         (["plain"], f"run {PLAIN} has no evidence (no trace: no tracefs here); measure again with --evidence"),
         (["nobody"], "nobody"),
-        (["traced", "--top", "-1"], "--top takes a number"),
+        (["traced", "--top", "-1"], "--top must be a number"),
     ],
 )
 def test_what_cannot_be_explained_is_one_sentence(

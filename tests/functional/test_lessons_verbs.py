@@ -141,7 +141,7 @@ def test_where_nothing_can_be_made(tmp_path: Path) -> None:
         assert (code, out) == (2, "")
         assert "cannot make the folder" in err
     assert (tmp_path / "file").read_text() == "x"
-    for typed, sentence in ((("new",), "which chapter?"), (("new", "one"), "in which course?")):
+    for typed, sentence in ((("new",), "no chapter is named"), (("new", "one"), "no course is named")):
         code, out, err = lessons(*typed)
         assert (code, out) == (2, "")
         assert sentence in err

@@ -71,7 +71,7 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["--messages", "1000000000000"], "not 1,000,000,000,000"),
         (["--interval-us", "0"], "the interval goes from 0.1 µs"),
         (["--interval-us", "0.005"], "the interval goes from 0.1 µs"),
-        (["--interval-us", "nan"], "not a number to measure with: 'nan'"),
+        (["--interval-us", "nan"], "not a finite number: 'nan'"),
         (["--duration", "-3"], "a run lasts from 0.01 s to 24 h, not -3 s"),
         (["--duration", "1e300"], "a run lasts from 0.01 s to 24 h"),
         (["--sched", "fifo:99"], "not a scheduling class: 'fifo:99'"),

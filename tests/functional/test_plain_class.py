@@ -104,9 +104,9 @@ def test_a_turn_that_ends_is_told_with_what_is_kept(made: MadeClass) -> None:
     workshop = made.open()
     talk(workshop, "1|take|3||q")
     kept = workshop.runs()[0]
-    workshop.fail = TurnOver("your turn is over: 4 minutes are the longest in this class", kept)
+    workshop.fail = TurnOver("your turn is over: 4 minutes are the limit in this class", kept)
     said = flat(talk(workshop, "1|3|m|q"))
-    assert "! your turn is over: 4 minutes are the longest in this class; kept: 4 finished blocks" in said
+    assert "! your turn is over: 4 minutes are the limit in this class; kept: 4 finished blocks" in said
 
 
 def test_a_turn_that_an_instructor_ends_is_told_at_the_next_prompt(made: MadeClass) -> None:

@@ -215,7 +215,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
     workshop._context.agent_session = FakeHands()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
-    assert flat.count("! changing this host needs root's rights, and sudo is not here; run it as root.") == 1
+    assert flat.count("! changing this host needs root's rights; sudo is not installed; run it as root.") == 1
     assert "\n    jitter-workshop plan --sh thp stat-interval\n" in said
     assert "'Pages' is done (setting not verified, curve not measured)." in flat
     assert "still stands" not in said

@@ -103,26 +103,26 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
     assert main(["prove", "placement"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert "add --yes" in told.err
+    assert "--yes" in told.err
     assert SessionStore().list() == ((), ())
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "nothing is named to prove"),
+        ([], "no change is named"),
         (["nothing"], "there is no tunable 'nothing'"),
         (["placement", "thp"], "one after the other"),
         (["placement", "--rounds", "0"], "1 to 1,000 rounds"),
         (["placement", "--rounds", "many"], "invalid int value"),
-        (["placement", "--duration", "nan"], "not a number to measure with"),
+        (["placement", "--duration", "nan"], "not a finite number"),
         (["placement", "--duration", "0"], "a run lasts from"),
         (["placement", "--wait", "-1"], "time to wait"),
         (["placement", "--cpus", "4711,4712"], "this host has no CPU 4711"),
         (["placement", "--preset", "long"], "invalid choice"),
         (["nohz-full"], "takes effect with a boot"),
         (["user-tasks"], "reported, not changed"),
-        (["placement", "--list"], "leave the rest out"),
+        (["placement", "--list"], "leave the other words out"),
         (["--show", "zzz"], "there is no session yet"),
     ],
 )

@@ -224,7 +224,7 @@ def test_without_runs_there_is_nothing_to_report(say: Say, tmp_path: Path, monke
 def test_what_makes_no_sense_is_refused(session: Path, say: Say) -> None:
     for words, why in (
         (["--format", "pdf"], "invalid choice"),
-        (["-o", "report.pdf"], "no format is called 'pdf'"),
+        (["-o", "report.pdf"], "unknown format 'pdf'"),
         (["-o", "-", "--force"], "--force is for files"),
         (["--run", "nobody"], "there is no run nobody"),
         (["--run"], "expected at least one argument"),

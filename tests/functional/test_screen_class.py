@@ -231,7 +231,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await pilot.press("T", "m")
         await settled(pilot)
         kept = workshop.runs()[0]
-        made.end_turn("your turn is over: 4 minutes are the longest in this class")
+        made.end_turn("your turn is over: 4 minutes are the limit in this class")
         workshop.agent_session.turn_lost()
         workshop.fail = TurnOver(made.over, kept)
         await pilot.press("m")
@@ -240,7 +240,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
             pytest.fail("the made class is free, so nobody waits")
         assert not isinstance(app.screen, ErrorDialog)
         told = " ".join(text_of(app).split())
-        assert "Your turn is over: 4 minutes are the longest in this class; kept: 4 finished blocks" in told
+        assert "Your turn is over: 4 minutes are the limit in this class; kept: 4 finished blocks" in told
         assert "the machine is given back as it was" in told
 
 

@@ -136,7 +136,7 @@ def test_what_was_applied_goes_with_the_turn(host: Host, token: CancelToken) -> 
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("time", "your turn is over: 0.0167 minutes are the longest in this class"),
+        ("time", "your turn is over: 0.0167 minutes are the limit in this class"),
         ("instructor", "ada ended your turn"),
         ("agent", "the class's service ended your turn"),
     ],

@@ -94,7 +94,7 @@ def test_the_gate(two_runs: Path, runs: list[str], gate: str, code: int) -> None
         (["chart", "-o", "x.svg", "--format", "png"], "x.svg contradicts --format png"),
         (["chart", "-o", "x"], "cannot write a chart as x"),
         (["chart", "-o", "."], "cannot write a chart as"),
-        (["chart", "--theme", "dark"], "are of a picture"),
+        (["chart", "--theme", "dark"], "are for a picture"),
         (["chart", "-o", "x.png", "--theme", "sepia"], "invalid choice"),
         (["chart", "-o", "/nonexistent/x.png"], "make the folder first"),
         (["chart", "-o", "x.gif"], "use -o FILE.svg"),
@@ -107,7 +107,7 @@ def test_the_gate(two_runs: Path, runs: list[str], gate: str, code: int) -> None
         (["sessions", "list", "--unit", "us"], "they are for 'sessions import'"),
         (["sessions", "show"], "takes one ID"),
         (["sessions", "show", "nope"], "there is no session nope"),
-        (["sessions", "remove", "monday"], "add --yes"),
+        (["sessions", "remove", "monday"], "--yes"),
         (["sessions", "list", "x"], "takes no ID"),
     ],
 )

@@ -149,7 +149,7 @@ def test_the_tour_does_not_load_the_screen() -> None:
     [
         (("--chapter", "pining"), "there is no chapter 'pining'; did you mean 'pinning'?"),
         (("--course", "/nowhere"), "there is no folder '/nowhere'"),
-        (("lessons", "new", "x"), "in which course?"),
+        (("lessons", "new", "x"), "no course is named"),
         (("lessons", "list", "x"), "takes no name"),
     ],
 )

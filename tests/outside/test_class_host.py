@@ -138,7 +138,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     assert difference(before, bare.listing()) == []
     refused = bare.run(python, str(archive / "install.py"))
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "nobody is here to ask" in refused.stderr
+    assert "no terminal to ask" in refused.stderr
     assert difference(before, bare.listing()) == []
 
     made = bare.run(python, str(archive / "install.py"), "--yes")
@@ -157,7 +157,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     }
     assert all(path in shown.stdout for path in created - inside if "/run/sudo" not in path and "lock" not in path)
     again = bare.run(python, str(archive / "install.py"), "--yes")
-    assert again.stdout == "this is a class host already; nothing is to do\n"
+    assert again.stdout == "this is a class host already; there is nothing to do\n"
     assert problems(bare) == []
 
     gone = bare.run(LAUNCHER, "class", "remove", "--yes")
@@ -296,7 +296,7 @@ def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive:
     try:
         done = host.run(LAUNCHER, "class", "init", "--yes")
         assert done.returncode == 2
-        assert "tui/app.py is not as it was installed, and this is that copy" in done.stderr
+        assert "tui/app.py is not as it was installed, and the tool runs from this copy" in done.stderr
         assert "install.py" in done.stderr
     finally:
         assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
@@ -395,7 +395,7 @@ def test_a_low_priority_of_its_callers_holds_up_no_service(low: list[str], host:
         end(host, running)
     done = host.run(*low, *service("classroom"), user="grace", stdin='{"verb":"hello","id":1}\n')
     assert (done.returncode, done.stdout) == (2, "")
-    assert "serves nobody at a low priority" in done.stderr
+    assert "does not run at a low priority" in done.stderr
 
 
 @pytest.mark.parametrize("module", ["agent", "classroom"])

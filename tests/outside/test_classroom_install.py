@@ -115,8 +115,8 @@ def test_a_copy_runs_and_is_what_it_was(tmp_path: Path, monkeypatch: pytest.Monk
         (lambda lib: (lib.parent / "SHA256SUMS").unlink(), "SHA256SUMS is not there"),
         (lambda lib: os.chown(lib / "jitter_workshop/cli.py", 1000, 0), "belongs to user 1000"),
         (lambda lib: (lib / "jitter_workshop/model").chmod(0o777), "can be written by others"),
-        (lambda lib: (lib / "jitter_workshop/model").chmod(0o700), "cannot be read by everybody"),
-        (lambda lib: (lib / "jitter_workshop/cli.py").chmod(0o600), "cannot be read by everybody"),
+        (lambda lib: (lib / "jitter_workshop/model").chmod(0o700), "cannot be read by all users"),
+        (lambda lib: (lib / "jitter_workshop/cli.py").chmod(0o600), "cannot be read by all users"),
         (lambda lib: (lib / "more.py").symlink_to(lib), ""),
     ],
 )
@@ -156,7 +156,9 @@ def test_a_damaged_copy_does_not_mend_itself_from_itself(
     monkeypatch.setattr(install, "runs_from", lambda into: True)
     assert install.problem(into) == ""
     (Path(into) / "lib/jitter_workshop/cli.py").write_text("half")
-    with pytest.raises(HostError, match=r"cli.py is not as it was installed, and this is that copy") as refused:
+    with pytest.raises(
+        HostError, match=r"cli.py is not as it was installed, and the tool runs from this copy"
+    ) as refused:
         install.install(into)
     assert "install.py" in refused.value.advice
 
@@ -176,7 +178,7 @@ def test_an_interpreter_has_to_be_everybodys_and_roots(tmp_path: Path) -> None:
     why = install.unfit(str(mine))
     assert why, "another program, below a folder of pytest's that others cannot enter"
     if os.geteuid() == 0:
-        assert "is not for everybody" in why
+        assert "is not open to all users" in why
         os.chown(mine, 1000, 0)
         assert "belongs to user 1000" in install.unfit(str(mine))
     assert "lies in a home" in install.unfit("/root/python3")

@@ -82,13 +82,13 @@ def test_a_file_of_another_user_is_found_also_behind_a_link(code: Path) -> None:
 
 
 def test_a_file_that_is_gone_is_a_problem(code: Path) -> None:
-    assert "cannot be looked at" in below(code.with_name("gone.py"))
+    assert "cannot be checked" in below(code.with_name("gone.py"))
 
 
 def test_root_itself_is_told(code: Path) -> None:
     code.chmod(0o666)
     for environment in ({}, {"SUDO_USER": "root"}):
-        assert "which others than root can change" in ask(code, environment)
+        assert "users other than root can change" in ask(code, environment)
 
 
 def test_general_sudo_is_told_and_goes_on(code: Path) -> None:

@@ -104,7 +104,7 @@ def test_an_instructor_ends_a_turn_or_a_wait() -> None:
     assert turns.end(state, 2, "ada", 0.0).queue == ()
     with pytest.raises(HostError):
         turns.end(state, 3, "ada", 0.0)
-    with pytest.raises(HostError, match="nobody has the turn"):
+    with pytest.raises(HostError, match="no turn is running"):
         turns.end(TurnState("boot"), None, "ada", 0.0)
 
 

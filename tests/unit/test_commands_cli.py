@@ -203,7 +203,7 @@ def test_only_a_measurement_is_kept_where_the_output_is_full(
     module.run = raises(full)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "jitter_workshop.commands.measure", module)
     assert cli.main(["measure"]) == 2
-    assert "what was measured is kept: see 'jitter-workshop sessions show @1'" in capsys.readouterr().err
+    assert "the run is kept: see 'jitter-workshop sessions show @1'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--root", "", "status"], ["status", "--root", ""], ["plan", "--root="]])
@@ -211,4 +211,4 @@ def test_an_empty_root_is_not_this_host(words: list[str], capsys: pytest.Capture
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "it is empty: give the folder of a recorded host" in err
+    assert "empty; give the folder of a recorded host" in err

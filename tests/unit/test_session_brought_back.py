@@ -72,7 +72,7 @@ def test_another_session_of_its_id_is_left_as_it_is(report: Path, capsys: pytest
         opened.add_run(*make_run(run_id="20260101-000009-aaaa"))
     before = ours()[ident]
     assert main(["sessions", "import", str(report)]) == 0
-    assert f"Another session has its id {ident} here" in capsys.readouterr().out
+    assert f"Another session here already has the id {ident}" in capsys.readouterr().out
     assert ours()[ident] == before
     (new,) = set(ours()) - {ident}
     assert SessionStore().find(new).name == "monday <b> (imported)"
@@ -83,7 +83,7 @@ def test_whoever_edits_the_words_does_not_edit_what_was_measured(
 ) -> None:
     report.write_text(report.read_text().replace("Nothing was proven", "All was proven"))
     assert main(["sessions", "import", str(report)]) == 0
-    assert "what came back is what was measured" in capsys.readouterr().out
+    assert "the data are unchanged" in capsys.readouterr().out
     assert ours() == {theirs(report).name: content_of(theirs(report))}
 
 
@@ -102,7 +102,7 @@ def test_what_programs_put_in_front_changes_no_words(
     assert main(["sessions", "import", str(report)]) == 0
     said = capsys.readouterr().out
     assert "back with 2 runs" in said
-    assert "were changed" not in said
+    assert "was changed" not in said
     words = front + b"<p>All was proven</p>" + report.read_bytes().removeprefix(front)
     assert not reportfile.archive_in(words).page_as_written
 
@@ -191,5 +191,5 @@ def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> No
     left = archive.LeftOut("runs/a/trace", 5, "too large")
     back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (), (left,))
     said = " ".join(import_report.lines(import_report.Page("report.html", unpacked, True), back))
-    assert "is back with 112 runs, what the report has of it bit for bit." in said
+    assert "is back with 112 runs, as far as the report holds it bit for bit." in said
     assert "1 file of it was left out of the report to keep it small and did not come back" in said

@@ -135,7 +135,7 @@ def test_drawn_beside_the_runs_and_marked(session: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["compare", "baseline", "oslat"], "was not measured here (by oslat 2.40) and is not compared"),
+        (["compare", "baseline", "oslat"], "was not measured here (by oslat 2.40) so it cannot be compared"),
         (["compare", "cyclictest", "baseline"], "draw them together"),
         (["chart", "oslat", "--kind", "rates"], "has no gaps by length"),
         (["explain", "oslat"], "there is no run oslat"),
@@ -180,12 +180,12 @@ def test_one_curve_is_removed_and_nothing_else(session: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["remove", "--import", "cyclictest"], "add --yes"),
+        (["remove", "--import", "cyclictest"], "--yes"),
         (["remove", "--import", "baseline", "--yes"], "there is no import baseline"),
         (["remove", "--import", "@1", "--yes"], "there is no import @1"),
         (["remove", "--import", "", "--yes"], "there is no import"),
         (["remove", "--import", "../session", "--yes"], "there is no import ../session"),
-        (["remove", "monday", "--import", "cyclictest", "--yes"], "say which session by --session"),
+        (["remove", "monday", "--import", "cyclictest", "--yes"], "name the session with --session"),
         (["remove", "--import", "cyclictest", "--session", "nope", "--yes"], "there is no session nope"),
         (["list", "--import", "cyclictest"], "it is for 'sessions remove'"),
         (["import", OSLAT, "--import", "x"], "it is for 'sessions remove'"),

@@ -1,5 +1,7 @@
-"""What a class adds to a connection with the agent: its turn, what it may do in it, and what is written down of it.
-Loaded on class hosts alone."""
+"""Add the class to a connection with the agent: its turn, what it may do in the turn, and the audit log.
+
+Loaded only on class hosts.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +31,20 @@ from jitter_workshop.model.turn import TurnGranted
 from jitter_workshop.tuning.journal import current_boot
 
 LEASE_S = 20.0
-"""Who waits for a turn or has it, and is silent for so long, has gone: a stopped program gives no end of its
-connection."""
+"""Idle timeout in seconds of a caller that waits for a turn or has it. A stopped program does not close its connection,
+so only silence shows that it is gone."""
 
 
 class Attending:
-    """A class's side of one connection."""
+    """Serve the class's side of one connection."""
 
     def __init__(
         self, setup: Setup, changes: Changes, end_trace: Callable[[], None], send: Callable[[bytes], None]
     ) -> None:
-        """``end_trace``: ends the recording of the kernel's trace; ``send``: sends an answer that was put off. Raises
-        HostError."""
+        """Prepare the connection. Raises HostError.
+
+        ``end_trace``: ends the recording of the kernel's trace. ``send``: sends an answer that was put off.
+        """
         assert setup.described is not None
         assert setup.member is not None
         self._setup = setup
@@ -62,27 +66,27 @@ class Attending:
 
     @property
     def lease_s(self) -> float | None:
-        """After how many seconds of silence the caller has gone; None where they neither wait nor have the turn."""
+        """Return the idle timeout in seconds; None if the caller neither waits for the turn nor has it."""
         return LEASE_S if self._turns.waiting or self._turns.holds else None
 
     @property
     def own_journals(self) -> tuple[str, ...] | None:
-        """What this caller may give back: a student what they applied, None = everything."""
+        """Return the journals that this caller may restore: a student's own; None = all."""
         return None if self._who.instructor else tuple(self._changes.leased)
 
     def need_turn(self) -> None:
-        """Raises HostError where the caller has not the turn."""
+        """Raise HostError if the caller does not have the turn."""
         if self._setup.needs_turn:
             self._turns.need()
 
     def need_instructor(self) -> None:
-        """What a student applies ends with the turn at the latest. Raises HostError for what would stay."""
+        """Raise HostError for a student's change that would stay: their changes end with the turn at the latest."""
         if not self._who.instructor:
             words = "in this class what you apply is given back when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
-        """Answer a request about turns; None where it is answered later."""
+        """Answer a request about turns; return None if it is answered later."""
         try:
             return self._turns.answer(request)
         finally:
@@ -100,12 +104,12 @@ class Attending:
         self._audit.refused("refused", error.sentence())
 
     def close(self) -> None:
-        """The connection has ended."""
+        """End the turn and its watcher when the connection has ended."""
         self._turns.close()
         self._mind()
 
     def _mind(self) -> None:
-        """While the turn goes on a child minds it: were this process killed, it would give the machine back."""
+        """Keep a child while the turn lasts: if this process is killed, the child restores the machine."""
         if self._turns.holds and self._watcher is None:
             setup = self._setup
             self._watcher = Watcher(lambda: sweep(setup))
@@ -125,7 +129,8 @@ class Attending:
         return self._turns.ended()
 
     def look(self) -> None:
-        """Somebody changed whose turn it is, or time did: the answer that was put off may be due now."""
+        """Check the state of the turn after others or time changed it, and send the answer that was put off if it is
+        due."""
         granted = self._turns.look()
         self._mind()
         if self._turns.later is None or (granted is None and self._turns.waiting):
@@ -137,13 +142,15 @@ class Attending:
             self._send(protocol.failure(request_id, HostError(self._turns.over or "the turn did not come")))
 
     def clear_idle(self) -> None:
-        """Where nobody has the turn, give back what students left all the same. Raises HostError."""
+        """Restore what students left if no turn is running. Raises HostError."""
         if _of_students(self._setup, self._changes):
             self._turns.reclaim()
 
     def _give_back(self) -> str:
-        """Give back everything that students applied; "" or what could not be given back. Raises Busy while somebody
-        else changes the host; who changed nothing waits for nobody."""
+        """Restore everything that students applied. Return what could not be restored, "" for nothing.
+
+        Raises Busy while another agent changes the host. If there is nothing to restore, it does not wait for the lock.
+        """
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
         journals = (*_of_students(self._setup, self._changes), *leased)
@@ -157,18 +164,21 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Give the machine back for a turn whose agent has died, and let the next one begin; nothing where every turn has
-    its agent, but what students left of an earlier life of the services is given back then, too. Raises HostError."""
+    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raises HostError.
+
+    If every turn has its agent, no turn is ended. If there is no turn, changes that students left before the services
+    were restarted are restored, too.
+    """
     if setup.described is None:
         return
-    # While it gives back, the turn is this process's, and others let it know of theirs: it has nothing to look at, and
-    # is not to be ended by that. A connection's own process hears of it again.
+    # While this process restores, the turn is its own, and other agents wake it with SIGUSR1. It has nothing to check
+    # then, and the signal must not end it. A process that serves a connection sets its own handler again.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    # A host root of its own: the one at hand may stand on descriptors that a watching child has closed, and a host that
-    # cannot be read looks like one whose devices have left, of which nothing is to be given back.
+    # A new HostRoot: a watching child has closed the descriptors of the old one. A host that cannot be read looks like
+    # one whose devices are gone, and then nothing would be restored.
     root = HostRoot(Path(setup.top))
     who = Member(0, "root", True, ())
-    changes = Changes(replace(setup, root=root, member=who, uid=0, who="whoever looks after the turns"))
+    changes = Changes(replace(setup, root=root, member=who, uid=0, who="the turn service"))
     try:
         attending = Attending(changes.setup, changes, _nothing, _to_nobody)
         try:
@@ -181,7 +191,8 @@ def sweep(setup: Setup) -> None:
 
 
 def step_aside(setup: Setup) -> None:
-    """Run where nobody measures, however this process was started: who floods it with requests disturbs nobody."""
+    """Move this process to the housekeeping CPUs, however it was started, so that many requests disturb no
+    measurement."""
     assert setup.described is not None
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
@@ -197,8 +208,8 @@ def _to_nobody(_reply: bytes) -> None:
 
 
 def _of_students(setup: Setup, changes: Changes) -> tuple[str, ...]:
-    """The journals of all but root and the class's instructors, whose changes are the baseline that a machine returns
-    to."""
+    """Return the journals of all users except root and the class's instructors, whose changes are the machine's
+    baseline."""
     kept = {0}
     for name in setup.described.instructors if setup.described is not None else ():
         with contextlib.suppress(KeyError):

@@ -1,7 +1,7 @@
-"""Places for connections where a process is started for each, as by sudo: nobody there accepts them one by one.
+"""Limit the connections of a user when each has a process of its own, as by sudo: no listener counts them there.
 
-A place is one byte of a file, locked by the process that serves (fcntl(2), "Advisory record locking"): the kernel lets
-go of it with the process, and nothing is ever written.
+A place is one byte of a file, locked by the process that serves (fcntl(2), "Advisory record locking"). The kernel
+releases the lock when the process ends, and nothing is ever written.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ FILE = "places"
 
 
 def take(folder: int, uid: int, each: int = EACH) -> None:
-    """Take one of a user's places, until this process ends. ``folder``: a descriptor of one where nobody else may
-    write. The file has mode 0600: a lock that anybody can open is a lock that anybody can take. Raises HostError where
-    all are taken, or the file cannot be used."""
+    """Take one of a user's places until this process ends. Raises HostError if all are taken, or the file cannot be
+    used.
+
+    ``folder``: a descriptor of a folder that only root may write to. The file has mode 0600: a user who can open a lock
+    can take it.
+    """
     try:
         file = open_or_read(FILE, folder, os.O_RDWR | os.O_CREAT)
         for number in range(each):
@@ -28,7 +31,7 @@ def take(folder: int, uid: int, each: int = EACH) -> None:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, uid * each + number)
             except BlockingIOError:
                 continue
-            return  # open as long as this process: with the descriptor the lock would go, too
+            return  # stays open: closing the descriptor would release the lock
         os.close(file)
     except OSError as error:
         raise HostError(f"the places for connections cannot be used: {reason(error)}") from error

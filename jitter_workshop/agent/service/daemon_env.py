@@ -1,4 +1,4 @@
-"""Leaving the surroundings of whoever started a service."""
+"""Leave the environment of the process that started a service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 _IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _NOT_ENDING = ("SIGXFSZ",)
-"""What Python itself ignores: a write that fails says so."""
+"""Signals that Python itself ignores: a write that fails reports the error."""
 _NONE = resource.RLIM_INFINITY
 _LIMITS = {
     "CPU": _NONE,
@@ -26,9 +26,12 @@ _WORDS_S = 5
 
 
 def leave(first_to_close: int) -> None:
-    """No compiled files are written, no descriptor from ``first_to_close`` on is open, the folder is ``/``, new files
-    are 0644, a terminal's signals are ignored, and nothing that a program hands on to those it starts slows this one
-    down, keeps signals from it, or ends it: limits, timers, blocked and ignored signals, a low priority (execve(2))."""
+    """Reset all that a process inherits and that could slow this one down, block its signals or end it.
+
+    Afterwards no compiled files are written, no descriptor from ``first_to_close`` on is open, the folder is ``/``, new
+    files have mode 0644, and a terminal's signals are ignored. Limits, timers, blocked and ignored signals and a low
+    priority are reset (execve(2)).
+    """
     sys.dont_write_bytecode = True
     os.umask(0o022)
     os.chdir("/")
@@ -36,11 +39,11 @@ def leave(first_to_close: int) -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is ``descriptor``
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208
     os.closerange(first_to_close, highest + 1)
-    with contextlib.suppress(PermissionError):  # a process group's leader already, as under sudo
-        os.setsid()  # a terminal's signals are not for us
+    with contextlib.suppress(PermissionError):  # already a process group leader, as under sudo
+        os.setsid()  # a terminal's signals do not reach a new session
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     _signals()
@@ -48,7 +51,8 @@ def leave(first_to_close: int) -> None:
 
 
 def set_exit_deadline() -> None:
-    """End within a few seconds whatever happens: of last words to a caller who may have handed over a full pipe."""
+    """End within a few seconds in any case: the caller may have given us a full pipe, where the last message would
+    block."""
     signal.alarm(_WORDS_S)
 
 
@@ -63,7 +67,7 @@ def _signals() -> None:
 
 
 def _limits() -> None:
-    """Without root's rights, as far as they go."""
+    """Reset limits and priorities, as far as the process's rights allow."""
     for name, limit in _LIMITS.items():
         which = getattr(resource, f"RLIMIT_{name}")
         try:

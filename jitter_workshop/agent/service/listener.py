@@ -1,7 +1,7 @@
-"""The agent as a service: one socket, a process of its own for each connection.
+"""Serve the agent on one socket, with a process of its own for each connection.
 
-This process reads nothing of what callers say. It asks the kernel who calls (SO_PEERCRED), refuses whom has too many
-connections already, and looks after its children.
+This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
+connections, and waits for its children.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ EACH = 4
 """Connections of one user at a time: a workshop, a class verb, and some that are about to end."""
 ALL = 512
 FIRST_FD = 3
-"""What systemd hands over begins here (sd_listen_fds(3))."""
+"""The first descriptor that systemd passes on (sd_listen_fds(3))."""
 _UCRED = struct.Struct("3i")
 _BACKLOG = 4096
-"""Those who wait to be accepted; the kernel takes at most net.core.somaxconn (listen(2))."""
+"""Connections that may wait to be accepted; the kernel takes at most net.core.somaxconn (listen(2))."""
 
 
 def inherited(environment: Mapping[str, str]) -> int | None:
-    """The one socket that was handed over, None where none was. Raises HostError for several."""
+    """Return the one socket that was passed on, None if there is none. Raises HostError for several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
         return None
     count = environment.get("LISTEN_FDS", "")
@@ -41,7 +41,7 @@ def inherited(environment: Mapping[str, str]) -> int | None:
 
 
 class Listener:
-    """Accepts until :meth:`stop`. ``serve`` is called in a child with its connection on descriptors 0 and 1."""
+    """Accept connections until SIGTERM. ``serve`` is called in a child with its connection on descriptors 0 and 1."""
 
     def __init__(self, listening: socket.socket, serve: Callable[[], None], each: int = EACH, most: int = ALL) -> None:
         self._listening = listening
@@ -54,7 +54,8 @@ class Listener:
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
-        """Accept, and reap; at the end every child is asked to stop, gives its lease back, and is waited for."""
+        """Accept connections and reap children. At the end ask every child to stop, and wait until it has restored its
+        lease and ended."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGCHLD, self._on_signal)
         self._listening.setblocking(False)
@@ -81,7 +82,7 @@ class Listener:
         try:
             connection, _ = self._listening.accept()
         except OSError:
-            return  # gone again, or no descriptor is left just now
+            return  # the caller has left, or no descriptor is free now
         with connection:
             try:
                 raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
@@ -92,7 +93,7 @@ class Listener:
             if mine >= self._each or len(self._children) >= self._most:
                 self._refuse(connection, mine >= self._each)
                 return
-            with contextlib.suppress(OSError):  # no process is to be had: the caller sees the end of the connection
+            with contextlib.suppress(OSError):  # fork failed: the caller sees the end of the connection
                 self._children[self._fork(connection)] = uid
 
     def _refuse(self, connection: socket.socket, theirs: bool) -> None:
@@ -103,7 +104,7 @@ class Listener:
 
     def _fork(self, connection: socket.socket) -> int:
         sys.stderr.flush()
-        # A child that took a SIGTERM as its parent takes it would be waited for, and never end.
+        # A child that still had its parent's SIGTERM handler would not end, and its parent would wait for ever.
         kept = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         try:
             pid = os.fork()

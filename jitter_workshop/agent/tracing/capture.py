@@ -1,8 +1,8 @@
-"""Two instances of the kernel's trace for one measurement: set up, recorded into, read, and taken away.
+"""Record two instances of the kernel's trace for one measurement: set up, record, read, remove.
 
-Nobody reads while it records. Between two blocks the pages are read and decoded here, by root: what is handed over are
-names and numbers, no address of the kernel's and none of a process. The global buffer, its tracer and other instances
-are left alone.
+Nothing reads the trace while it records. Between two blocks root reads and decodes the pages here. The caller gets
+names and numbers, but no address of the kernel's or of a process. The global buffer, its tracer and other instances are
+left alone.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
 BUFFER_KB = 8192
-"""For each hot CPU: some 200,000 events, more than a second of a storm."""
+"""KiB for each hot CPU: some 200,000 events, more than a second of a storm."""
 SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
-"""The most for all CPUs, of the hot instance and of the other: of 128 CPUs each gets less."""
+"""The most KiB for all CPUs, of the hot instance and of the other: on a host with 128 CPUs each gets less."""
 LEAST_KB = 8
 SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
@@ -37,19 +37,19 @@ _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
 """Lines of ``per_cpu/cpuN/stats`` that count events which found no room (Documentation/trace/ftrace.rst)."""
 _HANDED = ("read events",)
-"""Its line that counts those that somebody has read."""
+"""Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
 
 
 class Names(Strings):
-    """The names of a capture. Tasks can be renamed without end: there is an end to how many are told apart."""
+    """Hold the names of a capture. Tasks can be renamed without end, so at most MAX_NAMES are told apart."""
 
     def number(self, name: str) -> int:
         return super().number(name if len(self.all) < MAX_NAMES or name in self else _TOO_MANY_NAMES)
 
 
 class Instance:
-    """One instance: its folder, the CPUs that are read, and how many events each has lost and given away so far."""
+    """Hold one instance: its folder, the CPUs that are read, and each CPU's lost and read events so far."""
 
     def __init__(self, folder: str, cpus: CpuSet) -> None:
         self.folder = folder
@@ -59,7 +59,7 @@ class Instance:
 
 
 class Capture:
-    """Two instances of the kernel's trace and what is needed to read them."""
+    """Hold two instances of the kernel's trace and what is needed to read them."""
 
     def __init__(
         self, root: HostRoot, writer: HostWriter, top: str, process: Held, tids: tuple[int, ...], cpus: CpuSet
@@ -97,10 +97,10 @@ class Capture:
             try:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
             except OSError as error:
-                raise HostError(f"the kernel's trace takes no instance of ours: {reason(error)}") from error
+                raise HostError(f"the kernel's trace does not accept our instance: {reason(error)}") from error
         if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
             raise HostError(
-                f"{instances.MOST_PAIRS} measurements record the kernel's trace already, and no more may at a time",
+                f"{instances.MOST_PAIRS} measurements already record the kernel's trace, which is the limit",
                 "wait until one has ended",
             )
         share = self._share(kilobytes)
@@ -129,7 +129,7 @@ class Capture:
             raise HostError(f"the kernel's trace has no clock '{clock}' here", f"it has {', '.join(offered)}")
 
     def _keep_off_hot_cpus(self) -> None:
-        """This process, which reads and decodes, off the CPUs where every interruption counts."""
+        """Move this process, which reads and decodes, off the CPUs where every interruption counts."""
         if not self._writer.real:
             return
         now = os.sched_getaffinity(0)
@@ -140,7 +140,8 @@ class Capture:
                 self._affinity = now
 
     def _share(self, kilobytes: int) -> int:
-        """The buffer of one hot CPU: as asked, within what all may have and a sixteenth of the free memory."""
+        """Return the buffer of one hot CPU in KiB: as asked, within the total limit and a sixteenth of the free
+        memory."""
         free = 0
         for line in (self._root.head("/proc/meminfo", 4096) or "").splitlines():
             words = line.split()
@@ -150,7 +151,7 @@ class Capture:
         return max(min(kilobytes, most // len(self._hot.cpus)), LEAST_KB)
 
     def _nobody_else_traces(self) -> bool:
-        """Whether no events are enabled anywhere."""
+        """Check that no events are enabled anywhere."""
         folders = [
             self._tracefs,
             *(f"{self._tracefs}/instances/{n}" for n in self._root.list_dir(f"{self._tracefs}/instances")),
@@ -160,12 +161,12 @@ class Capture:
     def _set_up(self, instance: Instance, clock: str, kilobytes: int, quiet: bool) -> None:
         write = self._write
         write(instance, "tracing_on", "0")
-        # The oldest events are kept: what is lost is lost at the end, and counted.
+        # Keep the oldest events: then events are lost only at the end, and they are counted.
         for option in ("nooverwrite", "nostacktrace", "nouserstacktrace"):
             write(instance, "trace_options", option)
         if quiet:
-            # Recording names of tasks costs time at each switch. Switching it off reaches into every instance that has
-            # events enabled, so it is left on where somebody else traces.
+            # Recording task names costs time at each switch. Switching it off affects every instance with enabled
+            # events, so it stays on if another program traces.
             with contextlib.suppress(HostError):
                 write(instance, "trace_options", "norecord-cmd")
                 write(instance, "trace_options", "norecord-tgid")
@@ -176,7 +177,7 @@ class Capture:
             write(instance, f"per_cpu/cpu{cpu}/buffer_size_kb", str(kilobytes))
 
     def _enable(self, instance: Instance, events: dict[str, str], missing: dict[str, str]) -> list[str]:
-        """Enable events with their filters. Those that the kernel does not give go to ``missing``."""
+        """Enable events with their filters. Events that the kernel does not offer go to ``missing``."""
         enabled = []
         for title, only in events.items():
             folder = f"events/{title.replace(':', '/')}"
@@ -185,7 +186,7 @@ class Capture:
                     try:
                         self._write(instance, f"{folder}/filter", only)
                     except HostError:
-                        if title != "ipi:ipi_send_cpumask":  # before Linux 6.6 a mask could not be asked for
+                        if title != "ipi:ipi_send_cpumask":  # before Linux 6.6 there is no filter by mask
                             raise
                 self._write(instance, f"{folder}/enable", "1")
                 enabled.append(title)
@@ -194,7 +195,8 @@ class Capture:
         return enabled
 
     def _take_stacks(self, missing: dict[str, str]) -> bool:
-        """Kernel stacks where a measured thread loses its CPU and does not sleep."""
+        """Record kernel stacks where a measured thread loses its CPU and does not sleep. Return False if that is not
+        possible."""
         title = "stacks"
         release = (self._root.text("/proc/sys/kernel/osrelease") or "").split(".")
         if len(release) < 2 or not all(word.isdigit() for word in release[:2]):
@@ -214,7 +216,7 @@ class Capture:
         return False
 
     def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
-        """Learn the binary form of what is enabled; those events that are understood. Raises HostError."""
+        """Read the binary format of the enabled events; return those that are understood. Raises HostError."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)
@@ -241,7 +243,7 @@ class Capture:
         if not self._empty:
             for instance in (self._hot, self._senders):
                 self._write(instance, "tracing_on", "0")
-                self._write(instance, "trace", "")  # empties it and its counts
+                self._write(instance, "trace", "")  # empties the buffers and their counters
                 instance.lost = dict.fromkeys(instance.cpus, 0)
             self._note_handed()
         self._empty, self._running = False, True
@@ -249,10 +251,12 @@ class Capture:
             self._write(instance, "tracing_on", "1")
 
     def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
-        """Stop, and hand over what was recorded, zlib-compressed: the length of a JSON list (4 bytes), the list of the
-        names that are new, and the packed events in order of time. Lost events by CPU: of what is recorded on the hot
-        CPUs, and of what is looked for on all. Raises HostError where somebody else had a hand in it: what is not in
-        the trace may have happened then."""
+        """Stop, and return what was recorded, zlib-compressed, with the lost events.
+
+        The bytes are the length of a JSON list (4 bytes), the list of the new names, and the packed events in order of
+        time. Lost events are given by CPU: for the events of the hot CPUs, and for those of all CPUs. Raises HostError
+        if another program changed the trace: then events may be missing.
+        """
         if not self._running:
             raise UsageError("nothing is recorded now", "say 'start' first")
         assert self._decoder is not None
@@ -287,7 +291,7 @@ class Capture:
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            return  # a CPU that was never there
+            return  # a CPU that never existed
         except OSError as error:
             raise HostError(f"{path} cannot be read: {reason(error)}") from error
         try:
@@ -301,7 +305,7 @@ class Capture:
             os.close(file)
 
     def _lost(self, instance: Instance) -> dict[str, int]:
-        """How many events found no room since this was asked last; CPUs that lost none are left out."""
+        """Return how many events found no room since the last call; CPUs that lost none are left out."""
         found = {}
         for cpu in instance.cpus:
             total = self._count(instance, cpu, _COUNTS)
@@ -311,7 +315,7 @@ class Capture:
         return found
 
     def _note_handed(self) -> None:
-        """What has been read so far is ours; what is read in a block is not."""
+        """Note how many events were read so far: these reads are ours, reads during a block are not."""
         self._hot.handed = {cpu: self._count(self._hot, cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _count(self, instance: Instance, cpu: int, names: tuple[str, ...]) -> int:
@@ -334,7 +338,7 @@ class Capture:
     # The end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Remove both instances, and let go of everything. Raises HostError where one is left over."""
+        """Remove both instances, and release everything. Raises HostError if one is left over."""
         done = False
         try:
             self._remove()

@@ -1,4 +1,5 @@
-"""The verb ``evidence``: a trace of the kernel beside a measurement, for its caller's own process (see ``capture``)."""
+"""Serve the verb ``evidence``: a trace of the kernel beside a measurement, for its caller's own process (see
+``capture``)."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from jitter_workshop.tuning.writer import HostWriter
 CLOCKS = ("x86-tsc", "mono")
 MAX_THREADS = 64
 PIECE_BYTES = 512 << 10
-"""An answer is a line, and lines are at most 1 MiB."""
+"""An answer is one line, and lines are at most 1 MiB."""
 
 
 class Evidence:
-    """At most one capture of one connection. All methods raise HostError."""
+    """Hold at most one capture of one connection. All methods raise HostError."""
 
     def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:
         self._root = root
@@ -33,7 +34,7 @@ class Evidence:
         self._pieces: list[bytes] = []
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """The answer to a request ``evidence`` (see ``protocol``). Raises UsageError, too."""
+        """Answer a request ``evidence`` (see ``protocol``). Raises UsageError, too."""
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)
@@ -60,7 +61,7 @@ class Evidence:
         return {}
 
     def close(self) -> None:
-        """Take our instances away from the kernel."""
+        """Remove our instances from the kernel."""
         capture, self._capture, self._pieces = self._capture, None, []
         if capture is not None:
             capture.close()
@@ -77,14 +78,14 @@ class Evidence:
             raise UsageError("no thread is named")
         cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
         if instances.own_numbers(self._writer):
-            raise HostError("the kernel's trace numbers processes otherwise than this container", "run it outside")
+            raise HostError("the kernel's trace does not use this container's process numbers", "run it outside")
         if sys.byteorder != "little":
             raise HostError("the kernel's trace is read on little-endian machines only")
         process = Held(self._root, pid, self._uid)
         try:
             for tid in tids:
                 if not self._root.is_dir(f"/proc/{pid}/task/{tid}"):
-                    raise HostError(f"thread {tid} is none of process {pid}")
+                    raise HostError(f"thread {tid} does not belong to process {pid}")
             self._capture = Capture(self._root, self._writer, self._top, process, tids, cpus)
         except BaseException:
             process.close()

@@ -1,8 +1,8 @@
-"""Our own instances of the kernel's trace (Documentation/trace/ftrace.rst, Instances): removed whatever becomes of who
-made them.
+"""Make sure that our own trace instances are removed, however their process ended (Documentation/trace/ftrace.rst,
+Instances).
 
-A kill that no process can catch is seen by a small child that holds the other end of a pipe. What even that could not
-remove bears the number and the start time of a process that is gone, and goes at the next capture or ``restore``.
+A small child holds the other end of a pipe and so notices SIGKILL. Instances that even the child could not remove bear
+the number and the start time of a process that is gone; the next capture or ``restore`` removes them.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
 MOST_PAIRS = 4
-"""Captures at a time on a host: the buffers of each are memory of the kernel's. Measurements wait for each other."""
+"""Captures at a time on a host, because their buffers are kernel memory. Measurements wait for each other."""
 PATIENCE_S = 5.0
-"""How long one of ours that somebody else still reads is waited for; the child that nobody waits for has LONG_S."""
+"""Seconds to wait for an instance that another process still reads; the child, for which no program waits, has
+LONG_S."""
 LONG_S = 300.0
 _STEP_S = 0.1
 _DIGITS = 20
-"""Of the largest number that the kernel prints."""
+"""Length of the largest number that the kernel prints."""
 _FIRST_NAMESPACE = "pid:[4026531836]"
-"""Where processes have the numbers that the kernel's trace gives them (``PROC_PID_INIT_INO``)."""
+"""The first PID namespace: its process numbers are those of the kernel's trace (``PROC_PID_INIT_INO``)."""
 _FIRST_CLOCK = "time:[4026531834]"
-"""Where they have the start times that all others see (``PROC_TIME_INIT_INO``; time_namespaces(7))."""
+"""The first time namespace: its start times are those that other processes see (``PROC_TIME_INIT_INO``;
+time_namespaces(7))."""
 
 
 def tracefs(root: HostRoot) -> str:
-    """The folder of the kernel's trace. Raises HostError."""
+    """Return the folder of the kernel's trace. Raises HostError."""
     for folder in FOLDERS:
         reading = root.reading(f"{folder}/trace_clock")
         if reading.text is not None:
@@ -52,7 +54,7 @@ def tracefs(root: HostRoot) -> str:
 
 
 def own_numbers(writer: HostWriter) -> bool:
-    """Whether this process is in a container that numbers its processes anew: the trace's numbers mean others here."""
+    """Check that this process is in a PID namespace of its own: there the trace's numbers mean other processes."""
     return writer.real and _own("pid", _FIRST_NAMESPACE)
 
 
@@ -64,13 +66,14 @@ def _own(kind: str, first: str) -> bool:
 
 
 def own_name(root: HostRoot) -> str:
-    """How the names of this process's instances begin: a number is used again one day, with its start time never."""
+    """Return the prefix of this process's instances. The start time makes it unique, because process numbers are
+    reused."""
     task = read_task(root, os.getpid())
     return f"{PREFIX}{os.getpid()}{f'@{task.start_ticks}' if task is not None else ''}-"
 
 
 def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
-    """Remove instances with all that they enabled; waits for one that somebody still reads. Raises HostError."""
+    """Remove instances with all that they enabled. Wait for one that another process still reads. Raises HostError."""
     left, ends = list(names), time.monotonic() + patience_s
     while True:
         for name in tuple(left):
@@ -92,10 +95,12 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 
 def stale(root: HostRoot) -> tuple[str, ...]:
-    """The names of those of ours whose process is this one, which has none yet, or gone; none where tracefs is not to
-    be read (it is for root alone)."""
+    """Return the names of our instances whose process is this one, which has none yet, or gone.
+
+    Return none if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
+    """
     if not root.recorded and (_own("pid", _FIRST_NAMESPACE) or _own("time", _FIRST_CLOCK)):
-        return ()  # whose number it is, or since when it has it, cannot be told from here
+        return ()  # from here the process number and its start time have no meaning
     try:
         folder = tracefs(root)
     except HostError:
@@ -104,12 +109,13 @@ def stale(root: HostRoot) -> tuple[str, ...]:
 
 
 def hidden(root: HostRoot) -> bool:
-    """Whether there is a trace whose instances only others than this process may see."""
+    """Check that there is a trace whose instances this process may not see."""
     return any(root.reading(f"{folder}/trace_clock").reason == "not permitted" for folder in FOLDERS)
 
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Remove the stale ones, without waiting: the names of those that are gone; path and reason of those that stay."""
+    """Remove the stale instances, without waiting. Return the names of the removed ones; path and reason of the
+    others."""
     gone, stay = [], []
     for name in stale(root):
         path = f"{tracefs(root)}/instances/{name}"
@@ -125,12 +131,12 @@ def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], t
 
 
 def pairs(root: HostRoot, folder: str) -> int:
-    """How many captures of this tool there are."""
+    """Return the number of captures of this tool."""
     return len({name.rpartition("-")[0] for name in root.list_dir(f"{folder}/instances") if _process(name)})
 
 
 def _stale(root: HostRoot, name: str) -> bool:
-    """Whether it is one of ours, and its process is this one or gone."""
+    """Check that an instance is ours, and that its process is this one or gone."""
     process = _process(name)
     if process is None:
         return False
@@ -141,7 +147,7 @@ def _stale(root: HostRoot, name: str) -> bool:
 
 
 def _process(name: str) -> tuple[str, str] | None:
-    """Whose instance it is: a number, and a start time or ""; None where it is none of ours."""
+    """Return process number and start time ("" if it has none) of an instance; None if it is not ours."""
     process, dash, which = name.removeprefix(PREFIX).partition("-")
     number, at, start = process.partition("@")
     if not (name.startswith(PREFIX) and dash and which and _is_number(number) and (not at or _is_number(start))):
@@ -157,7 +163,7 @@ _DONE, _GO_ON = b".", b"!"
 
 
 class Watcher:
-    """A child that calls ``clean`` when this process has gone, whatever ended it."""
+    """Start a child that calls ``clean`` after this process has ended in any way."""
 
     def __init__(self, clean: Callable[[], None]) -> None:
         end, self._held = os.pipe2(os.O_CLOEXEC)
@@ -174,7 +180,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Let it go: at once where all is ``done``, else it goes on trying while nobody waits for it."""
+        """Release the child: it ends at once if all is ``done``, else it goes on trying on its own."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
@@ -183,7 +189,7 @@ class Watcher:
 
 
 def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
-    """The child: signals stay blocked, and it holds nothing that its parent's caller waits for."""
+    """Run the child: signals stay blocked, and it holds no descriptor that its parent's caller waits for."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -194,7 +200,7 @@ def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
         os.closerange(low + 1, high)
         os.closerange(high + 1, 1 << 16)
         word = os.read(end, 1)
-        if not word:  # who ends closes their files first, and for a moment still looks alive
+        if not word:  # a process that ends closes its files first, and still looks alive for a moment
             select.select([parent], [], [], PATIENCE_S)
         if word != _DONE:
             clean()

@@ -1,4 +1,4 @@
-"""Which events of the kernel's trace are recorded where, and what of them."""
+"""Choose which events of the kernel's trace are recorded, on which CPUs, and with which filters."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ _ARM = {"ipi": ("ipi_entry", "ipi_exit")}
 _ARM_SENDERS = {"ipi": ("ipi_raise",)}
 
 _WITHOUT = {
-    "csd": "this kernel does not have it: which function an interrupt from another CPU ran stays unknown",
-    "ipi": "this kernel does not have it: who sent an interrupt stays unknown",
+    "csd": "this kernel does not have it: the function that an interrupt from another CPU ran stays unknown",
+    "ipi": "this kernel does not have it: the sender of an interrupt stays unknown",
     "exceptions": "this kernel does not have it: page faults are not seen",
-    VECTORS: "only x86 has them; timers and interrupts between CPUs come as others",
+    VECTORS: "only x86 has them; timers and interrupts between CPUs appear as other events",
 }
 _NOT_HERE = "this kernel does not have it"
 _SLEEPS = "S"
-"""How the print format of ``sched_switch`` calls an interruptible sleep."""
+"""Letter of an interruptible sleep in the print format of ``sched_switch``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Events to record, ``system:name`` → filter ("" for all of it); ``missing``: those that are not here, and why."""
+    """Hold events to record, ``system:name`` → filter ("" for all of it); ``missing``: those that this kernel lacks,
+    and why."""
 
     hot: dict[str, str]
     senders: dict[str, str]
@@ -49,10 +50,11 @@ class Wanted:
 
 
 def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
-    """What this kernel has of what is wanted. ``hot`` is recorded on the hot CPUs alone, and page faults of the
-    measured threads alone; ``senders`` on all CPUs, of what is done to these threads and CPUs.
+    """Return the wanted events that this kernel has.
 
-    A change of frequency happens on whichever CPU decides it, so it is looked for on all.
+    ``hot`` is recorded only on the hot CPUs, with page faults only of the measured threads. ``senders`` is recorded on
+    all CPUs, filtered for these threads and CPUs. A change of frequency happens on the CPU that decides it, so it is
+    recorded on all.
     """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
@@ -86,7 +88,7 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     else:
         missing[f"{VECTORS}:*"] = _WITHOUT[VECTORS]
         hot |= here(_ARM, told=False)
-        if "ipi:ipi_send_cpu" not in senders:  # of which it says the same again, without the function
+        if "ipi:ipi_send_cpu" not in senders:  # ipi_raise says the same, without the function
             senders |= here(_ARM_SENDERS, told=False)
             if "ipi:ipi_raise" in senders:
                 missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
@@ -94,12 +96,12 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 
 
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
-    """The trigger that takes the kernel's stack where one of these threads loses its CPU and did not lie down to sleep:
-    it was preempted, waits for a disk, memory or a lock, or was stopped. Raises ValueError where the kernel does not
-    name its threads' states.
+    """Return the trigger that records the kernel's stack when one of these threads loses its CPU without going to
+    sleep.
 
-    A stack costs whoever runs next some µs, and a thread that sleeps until a time or for a message, which it may do a
-    thousand times a second, does what its program says: no stack is taken there.
+    Then it was preempted, waits for a disk, memory or a lock, or was stopped. A stack costs the next thread some µs. A
+    thread may sleep until a time or for a message a thousand times a second; that is what its program says, so no stack
+    is taken there. Raises ValueError if the kernel does not name its threads' states.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
@@ -108,7 +110,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 
 
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
-    """The vectors whose beginning and end are events."""
+    """Return the vectors whose beginning and end are events."""
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(
         f"{name}_{ending}"

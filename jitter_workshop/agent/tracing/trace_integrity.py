@@ -1,7 +1,7 @@
-"""Whether an instance of the kernel's trace is still set as it was when it began to record.
+"""Check that an instance of the kernel's trace is still set as it was when it began to record.
 
-Whoever is root may switch its events off, filter them or read them away (``trace-cmd reset -B``, ``echo 0 >
-events/enable``). What is missing then is counted nowhere, and an empty trace would pass for a quiet CPU.
+Root may switch its events off, filter them or read them away (``trace-cmd reset -B``, ``echo 0 > events/enable``).
+Events that are missing then are counted nowhere, and an empty trace would look like a quiet CPU.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ _WORDS = 60
 
 
 def somebody_else(what: str) -> HostError:
-    """The error of a trace that is not what was recorded."""
-    return HostError(f"somebody else changed this tool's trace: {what}", "leave it alone while a run lasts")
+    """Return the error for a trace that another program changed."""
+    return HostError(f"another program changed this tool's trace: {what}", "leave it alone while a run lasts")
 
 
 class TraceIntegrity:
-    """What one instance is set to, as the kernel says it right after it was set: its own words for a filter or a mask
-    need not be ours. ``events``: the enabled ones; ``triggers``: those of them that have one of ours."""
+    """Remember how one instance is set, as the kernel prints it right after: it may print a filter or a mask in other
+    words.
+
+    ``events``: the enabled ones; ``triggers``: those of them that have a trigger of ours.
+    """
 
     def __init__(self, root: HostRoot, folder: str, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
         self._root, self._folder = root, folder
@@ -32,14 +35,14 @@ class TraceIntegrity:
         self._says = {file: self._text(file) for file in watched}
 
     def off(self) -> str:
-        """Why it does not record now, "" where it does."""
+        """Return why it does not record now, "" if it does."""
         on = self._text("tracing_on")
         return "it is gone" if on is None else "" if on == "1" else "it was switched off"
 
     def check(self) -> None:
-        """Raises HostError that names the first thing that is not as it was set."""
+        """Raise HostError that names the first thing that is not as it was set."""
         for file in self._enabled:
-            # A star is said of an event with a trigger.
+            # An event with a trigger has a star behind the 1.
             if (now := self._text(file) or "")[:1] != "1":
                 raise somebody_else(f"{file} says '{printable(now, _WORDS)}'")
         if "overwrite" in (self._text("trace_options") or "").split():

@@ -1,1 +1,1 @@
-"""Decide whose turn a shared machine is, and hold the turn's control group."""
+"""Decide who has the turn on a shared machine, and keep the turn's control group."""

@@ -1,5 +1,8 @@
-"""The state of the turns between root's processes: one file in ``/run/jitter-workshop``, written by root alone under a
-lock that nobody else can open, read by everybody. What is in ``/run`` does not outlive the machine's boot."""
+"""Share the state of the turns between root's processes: one file in ``/run/jitter-workshop``.
+
+Only root writes it, under a lock that no other user can open; every user may read it. Files in ``/run`` do not outlive
+the boot.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,24 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def now_s() -> float:
-    """Seconds since the machine's start."""
+    """Return the seconds since the machine's start."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def process(pid: int) -> Process | None:
-    """A process of this machine, for good; None where it has ended."""
+    """Return an identity for a process that stays unique when its number is reused; None if it has ended."""
     task = read_task(HostRoot(), pid)
     return None if task is None or task.ended else Process(pid, task.start_ticks)
 
 
 def alive(process: Process) -> bool:
-    """Whether it is still that process, and runs."""
+    """Check that the process with this number is still the same one, and runs."""
     task = read_task(HostRoot(), process.pid)
     return task is not None and not task.ended and task.start_ticks == process.start
 
 
 def parse(data: bytes, boot_id: str) -> TurnState:
-    """A state as it was written; a fresh one where it is of another boot, or cannot be read: nobody's turn then."""
+    """Return a state from its file; a fresh one, without a turn, if it is of another boot or cannot be read."""
     try:
         state = from_plain(TurnState, json.loads(data))
     except (CodecError, ValueError, RecursionError):
@@ -57,8 +60,8 @@ def parse(data: bytes, boot_id: str) -> TurnState:
 
 
 def published(folder: str = "") -> TurnState:
-    """The state as everybody may read it, in another folder than ``/run/jitter-workshop`` where one is named; nobody's
-    turn where there is none."""
+    """Return the state as every user may read it, from ``folder`` or ``/run/jitter-workshop``; without a turn if there
+    is no file."""
     boot = current_boot(HostRoot()) or ""
     try:
         with (Path(folder or paths.RUN_DIR) / STATE_FILE).open("rb") as file:
@@ -68,7 +71,7 @@ def published(folder: str = "") -> TurnState:
 
 
 class TurnFile:
-    """``/run/jitter-workshop`` below ``top``, made where it is missing. Raises HostError."""
+    """Hold ``/run/jitter-workshop`` below ``top``, made if missing. Raises HostError."""
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self._boot_id = current_boot(HostRoot()) or ""
@@ -84,7 +87,7 @@ class TurnFile:
         os.close(self._folder)
 
     def read(self) -> TurnState:
-        """The state as it is now; fresh where there is none."""
+        """Return the current state; a fresh one if there is none."""
         try:
             file = os.open(STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except OSError:
@@ -94,8 +97,10 @@ class TurnFile:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Draft]:
-        """The state, to be changed by nobody else meanwhile; what is in ``draft.state`` at the end is written, and who
-        it concerns is woken. An exception leaves it as it was."""
+        """Lock the state for a change; at the end ``draft.state`` is written, and the agents concerned are woken.
+
+        An exception leaves the state as it was.
+        """
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             before = self.read()
@@ -120,18 +125,18 @@ class TurnFile:
                 out.write(data)
             os.rename(temporary, STATE_FILE, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         except OSError as error:
-            raise HostError(f"whose turn it is cannot be written down: {reason(error)}") from error
+            raise HostError(f"the state of the turns cannot be written: {reason(error)}") from error
 
 
 class Draft:
-    """A state while it is changed."""
+    """Hold a state while it is changed."""
 
     def __init__(self, state: TurnState) -> None:
         self.state = state
 
 
 def wake(agents: Iterable[Process]) -> None:
-    """Let root's processes look at the state again; one that has ended meanwhile has nothing to see."""
+    """Wake root's processes, so that they check the state again. One that has ended meanwhile is skipped."""
     for agent in agents:
         if agent.pid == os.getpid():
             continue

@@ -1,8 +1,8 @@
-"""The control group of a turn: who is in it may run on the hot CPUs, and what is left in it at the end is ended.
+"""Keep the control group of a turn: its processes may run on the hot CPUs, and those left at the end are killed.
 
-It lies at the top of the hierarchy that has the cpuset controller, beside the logins' (Documentation/admin-guide/
-cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). Where a host has no such hierarchy, turns still follow each other, and
-nobody is kept from the hot CPUs but by their own good will: then runs that somebody disturbed say so.
+It lies at the top of the hierarchy that has the cpuset controller, beside the group of the logins
+(Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
+still follow each other, but other users are not kept off the hot CPUs. Runs that they disturbed say so.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from jitter_workshop.tuning.writer import HostWriter
 TURN = "jitter-workshop-turn"
 LOGINS = "jitter-workshop-logins"
 _WAS_OFF = f"{RUN_DIR}/cpuset-was-off"
-"""Is there while the cpuset controller is switched on for these groups alone."""
+"""This file exists while the cpuset controller is switched on only for these groups."""
 PATIENCE_S = 5.0
-"""How long processes are ended again and again, where some start others faster than they can be ended."""
+"""Time limit in seconds for killing the processes of a group, if some start others faster than they can be killed."""
 _STEP_S = 0.02
 _PROCS_BYTES = 1 << 20
 _AT_ONCE = 500
-"""Processes that are held at a time, each by a descriptor."""
+"""Processes that are held at a time, with one descriptor each."""
 
 
 class TurnGroup:
-    """The turn's group on this host; ``missing``: why there is none, "" where there can be one."""
+    """Make and remove the turn's group on this host; ``missing``: why it cannot be made, "" if it can."""
 
     def __init__(self, root: HostRoot, writer: HostWriter) -> None:
         self._root = root
@@ -46,7 +46,7 @@ class TurnGroup:
 
     @property
     def folder(self) -> str:
-        """Where it is, whether it exists or not."""
+        """Return its path, also if it does not exist."""
         return f"{self._where.where}/{TURN}"
 
     @property
@@ -54,8 +54,10 @@ class TurnGroup:
         return self._sets is not None and self._root.is_dir(self.folder)
 
     def take_in(self, pid: int, uid: int) -> str:
-        """Put a process of ``uid`` into the group, which is made where it is missing. Gives the group that it came
-        from, as :meth:`close` wants it; "" where there are no groups here. Raises HostError."""
+        """Put a process of ``uid`` into the group, which is made if missing. Raises HostError.
+
+        Return the group that the process came from, as :meth:`close` wants it; "" if there are no groups here.
+        """
         if self._sets is None:
             return ""
         self._make(TURN, None)
@@ -66,8 +68,11 @@ class TurnGroup:
         return origin
 
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
-        """Put ``client`` back where it came from, end all others, remove the group; end what processes of ``uid`` are
-        in the isolated set that this tool made, too. "" or what could not be done."""
+        """Put ``client`` back where it came from, kill all other processes of the group, and remove it.
+
+        Processes of ``uid`` in the isolated set of this tool are killed, too. Return what could not be done, "" for
+        nothing.
+        """
         if uid:
             self._calm(uid)
         if self._sets is None:
@@ -80,11 +85,11 @@ class TurnGroup:
                     self._put_back(client, origin)
         ours = isolated.folder if isolated is not None and uid else ""
         if ours and self._end(ours, lambda pid: pid != client and self._of(pid, uid)):
-            return f"processes in {ours} do not end"
+            return f"processes in {ours} could not be killed"
         if not self.exists:
             return ""
         if self._end(self.folder, lambda pid: True):
-            return f"processes in {self.folder} do not end"
+            return f"processes in {self.folder} could not be killed"
         try:
             self._writer.remove_folder(self.folder)
         except FileNotFoundError:
@@ -94,16 +99,19 @@ class TurnGroup:
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
-        """Put every process of these users onto the housekeeping CPUs that is neither in the turn's group nor placed on
-        the isolated ones. Gives how many were moved; 0 where a host has no groups, or no housekeeping CPU, or systemd,
-        which does it by its user.slice and would lose its sessions' processes."""
+        """Put every process of these users onto the housekeeping CPUs, except those in the turn's group or in the
+        isolated set.
+
+        Return how many were moved. Return 0 if the host has no groups, no housekeeping CPU, or systemd. Systemd does
+        the same by its user.slice, and would lose its sessions' processes.
+        """
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)
         inside = {f"/{TURN}", f"/{LOGINS}", *self._isolated()}
         moved = 0
         for pid in self._processes_of(uids):
-            # One that has ended meanwhile, or that this user started as another, is nobody to be moved.
+            # A process that has ended meanwhile, or runs as another user now, is skipped.
             with contextlib.suppress(HostError, OSError):
                 if self._group_of(pid) in inside:
                     continue
@@ -112,8 +120,10 @@ class TurnGroup:
         return moved
 
     def release(self) -> str:
-        """Let all out of the logins' group and remove it, with the controller that was switched on for it. "" or what
-        could not be done."""
+        """Move all processes out of the logins' group, remove it, and switch the controller off if it was off before.
+
+        Return what could not be done, "" for nothing.
+        """
         if self._sets is None:
             return ""
         folder = f"{self._where.where}/{LOGINS}"
@@ -129,7 +139,7 @@ class TurnGroup:
         return self._switch_off()
 
     def _switch_on(self) -> None:
-        """Groups of version 2 have the controller only where the one above hands it down."""
+        """Enable the cpuset controller at the top: a group of version 2 has it only if its parent enables it."""
         control = f"{self._where.where}/cgroup.subtree_control"
         if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
             with contextlib.suppress(OSError):
@@ -137,7 +147,8 @@ class TurnGroup:
             self._writer.write(control, "+cpuset")
 
     def _switch_off(self) -> str:
-        """As it was before :meth:`_switch_on`, unless somebody else has come to use it."""
+        """Undo :meth:`_switch_on`, unless another group has come to use the controller. Return the error, "" for
+        none."""
         if self._root.text(_WAS_OFF) is None:
             return ""
         try:
@@ -149,8 +160,10 @@ class TurnGroup:
         return ""
 
     def step_aside(self) -> None:
-        """Out of a group of this tool's that this process was started in: what looks after turns is neither ended with
-        one nor runs on its CPUs. Raises HostError."""
+        """Move this process out of this tool's groups, if it was started in one. Raises HostError.
+
+        The process that manages turns must not be killed with a turn, and must not run on its CPUs.
+        """
         if self._sets is None:
             return
         me = os.getpid()
@@ -158,12 +171,12 @@ class TurnGroup:
             self._put(me, self._where.where)
 
     def _isolated(self) -> tuple[str, ...]:
-        """The isolated set that this tool made, as :meth:`_group_of` calls it; none where there is none."""
+        """Return the isolated set of this tool, in the form of :meth:`_group_of`; empty if there is none."""
         group = own_group(self._root, self._where)
         return () if group is None else (group.folder.removeprefix(self._where.where),)
 
     def _calm(self, uid: int) -> None:
-        """Take from a user's threads the real-time priorities that this tool gave them (``helping.realtime``)."""
+        """Reset the real-time priorities that this tool gave to a user's threads (``caller_process.realtime``)."""
         for pid in self._processes_of(frozenset({uid})):
             for tid in self._root.list_dir(f"/proc/{pid}/task"):
                 with contextlib.suppress(OSError, ValueError):
@@ -176,15 +189,15 @@ class TurnGroup:
         return self._sets
 
     def _make(self, name: str, cpus: CpuSet | None) -> None:
-        """A group with these CPUs, None: all that its parent has. Raises HostError."""
+        """Make a group with these CPUs; None: all that its parent has. Raises HostError."""
         sets, folder = self._where, f"{self._where.where}/{name}"
         try:
             self._switch_on()
             with contextlib.suppress(FileExistsError):
                 self._writer.make_folder(folder)
             if sets.version == 1:
-                # A new group of version 1 has neither CPUs nor memory and takes nobody; one that balanced its CPUs
-                # would undo what isolates them (cpusets.rst, 1.7).
+                # A new group of version 1 has neither CPUs nor memory, so no process can join it. A group that balanced
+                # its CPUs would undo their isolation (cpusets.rst, 1.7).
                 self._writer.write(f"{folder}/cpuset.mems", self._root.text(f"{sets.where}/cpuset.mems") or "0")
                 everything = self._root.text(f"{sets.where}/cpuset.cpus") or "0"
                 self._writer.write(f"{folder}/cpuset.cpus", str(cpus) if cpus else everything)
@@ -201,7 +214,8 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """To where it came from, or to the logins, or to the top: the group that it came from may be gone."""
+        """Move a process to the group it came from, else to the logins, else to the top: its first group may be
+        gone."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):
@@ -209,7 +223,7 @@ class TurnGroup:
                     return
 
     def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
-        """End those who are chosen in a group, again and again; whether any are left."""
+        """Kill the chosen processes of a group, again and again; return True if some are left."""
         ends = time.monotonic() + PATIENCE_S
         while members := [pid for pid in self._members(folder) if chosen(pid)]:
             if time.monotonic() >= ends:
@@ -219,20 +233,20 @@ class TurnGroup:
                     self._writer.write(f"{folder}/cgroup.kill", "1")
                     time.sleep(_STEP_S)
                     continue
-            # Stopped first: who starts others faster than they can be ended would never be out of them.
+            # Stop them first: otherwise a process that forks fast enough would always leave new ones.
             for number in (signal.SIGSTOP, signal.SIGKILL):
                 self._send(number, members, folder)
             time.sleep(_STEP_S)
         return False
 
     def _send(self, number: int, pids: Sequence[int], folder: str) -> None:
-        """Send a signal to those that are in a group still."""
+        """Send a signal to those processes that are still in a group."""
         held: dict[int, int] = {}
         try:
             for pid in pids[:_AT_ONCE]:
                 with contextlib.suppress(OSError):
                     held[pid] = os.pidfd_open(pid)
-            # Held first, then looked at again: a number that was used again meanwhile is not in the group.
+            # Open the pidfds first, then read the group again: a process with a reused number is not in the group.
             for pid in held.keys() & set(self._members(folder)):
                 with contextlib.suppress(OSError):
                     signal.pidfd_send_signal(held[pid], number)
@@ -242,11 +256,11 @@ class TurnGroup:
 
     def _members(self, folder: str) -> tuple[int, ...]:
         text = self._root.text(f"{folder}/cgroup.procs", _PROCS_BYTES) or ""
-        # Processes that this one's namespace does not show are called 0.
+        # Processes outside this one's PID namespace are shown as 0.
         return tuple(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     def _group_of(self, pid: int) -> str:
-        """The group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raises HostError."""
+        """Return the group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raises HostError."""
         text = self._root.text(f"/proc/{pid}/cgroup")
         if text is None:
             raise HostError(f"process {pid} has ended")
@@ -256,10 +270,10 @@ class TurnGroup:
             if mine:
                 top = self._where.top.rstrip("/")
                 return path.removeprefix(top) or "/"
-        raise HostError(f"the control group of process {pid} cannot be told")
+        raise HostError(f"the control group of process {pid} is unknown")
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Whether a process is of a user's, also where it runs as another by a program that lets it."""
+        """Check that one of a process's user ids is ``uid``: a set-user-ID program may run as another user."""
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

@@ -1,8 +1,8 @@
-"""One connection's part in the turns of a class: its place in the queue, its turn, and the end of it.
+"""Handle one connection's part in the turns of a class: its place in the queue, its turn, and the end of it.
 
-A turn ends with its connection, by time, by an instructor; then everything that students applied is given back, what
-they left running on the hot CPUs is ended, and only after that the next one begins. Where the agent of a turn dies, one
-of those who wait, or whoever looks after the agents, does the same in its stead.
+A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, their
+processes on the hot CPUs are killed, and only after that the next turn begins. If the agent of a turn dies, a waiting
+agent or the turn service does the same in its place.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
-"""How often those who have logged in since the turn began are confined, too."""
+"""Seconds between two checks for users who have logged in since, and are confined, too."""
 AGAIN_S = 1.0
-"""How long after root's own changes kept a machine from being given back it is tried again."""
+"""Seconds until a restore is tried again that had to wait for root's own changes."""
 _DEATH_S = 10.0
-"""How long the death of a process is waited for."""
+"""Time limit in seconds for the death of a process."""
 
 GiveBack = Callable[[], str]
-"""Gives back everything that students applied; "" or what could not be given back. Raises Busy where that has to wait
-for somebody else's changes."""
+"""Restores everything that students applied; returns what could not be restored, "" for nothing.
+
+Raises Busy if it has to wait for another agent's changes.
+"""
 
 
 class TurnQueue:
-    """``later``: the id of a request that is answered when the turn comes, None for none."""
+    """Hold a connection's place and turn. ``later``: the id of a request that is answered when the turn comes, None for
+    none."""
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class TurnQueue:
         self._watched: tuple[Process, int] | None = None
         self._mine: Turn | None = None
         self._due_s = float("inf")
-        self._again_s: float | None = None  # when giving back is tried again
+        self._again_s: float | None = None  # when the restore is tried again
         self._confined_s = 0.0
         self.over = ""
         self.later: Any = None
@@ -78,27 +81,25 @@ class TurnQueue:
 
     @property
     def holds(self) -> bool:
-        """Whether this connection has the turn."""
+        """Return True if this connection has the turn."""
         return self._mine is not None
 
     def need(self) -> None:
-        """Raises HostError where this connection has not the turn."""
+        """Raise HostError if this connection does not have the turn."""
         if not self.holds:
-            raise HostError(
-                self.over or "this is for who has the turn", "'jitter-workshop class turn take' asks for it"
-            )
+            raise HostError(self.over or "this needs the turn", "'jitter-workshop class turn take' asks for it")
 
     def watched(self) -> list[int]:
-        """Descriptors that become readable when there is something to see (:meth:`look`)."""
+        """Return descriptors that become readable when something has changed (:meth:`look`)."""
         return [self._watched[1]] if self._watched is not None else []
 
     def left_s(self) -> float:
-        """How long until there is something to see by time alone."""
+        """Return the seconds until the next check that is due by time alone."""
         due_s = self._due_s if self.holds or self.waiting else float("inf")
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Whether this connection's turn is over, seen or not; it changes nothing."""
+        """Return True if this connection's turn is over, noticed or not. It changes nothing."""
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
@@ -107,7 +108,7 @@ class TurnQueue:
         return bool(rules.over(turn, now_s()))
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
-        """Answer a request about turns; None where it is answered later. Raises UsageError, HostError."""
+        """Answer a request about turns; return None if it is answered later. Raises UsageError, HostError."""
         do = protocol.text(request, "do", 20)
         if do == "take":
             return self._take(request)
@@ -124,12 +125,12 @@ class TurnQueue:
             raise UsageError(f"there is no 'turn {clean(do, 20)}'")
         own = do == "end" and request.get("user") == self._who.user
         if not self._who.instructor and not own:
-            raise HostError(f"to {do} is the instructor's", "ask an instructor of this class")
+            raise HostError(f"only an instructor may {do}", "ask an instructor of this class")
         self._instruct(do, request)
         return {}
 
     def look(self) -> TurnGranted | None:
-        """See what has changed. Gives the turn where it has come now."""
+        """Check what has changed, and act on it. Return the turn if it has come now."""
         self._end_stuck()
         orphan = False
         with self._file.changing() as draft:
@@ -146,18 +147,18 @@ class TurnQueue:
         self._watch(turn)
         self._due_s = max(rules.stuck_s(draft.state), now_s() + 1.0)
         if turn is not None and not alive(turn.agent):
-            return self.look()  # it ended between the look and the hold, which may be on another process now
+            return self.look()  # it ended before the pidfd was opened, which may hold another process now
         if turn is None or turn.agent != self._me:
             self._again_s = None
             self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
             if not self.waiting and self.later is not None:
                 self.over = "an instructor took you out of the queue"
             if self.holds:
-                self.finish("somebody took your turn away")
+                self.finish("your turn was taken away")
             return None
         if turn.returning:
             if self._again_s is None or now_s() < self._again_s:
-                return None  # what has become of it could not be written down: it is nobody's to begin
+                return None  # not restored yet, or its end could not be written: it must not begin
             self._return(turn)
             return self.look()
         if self.holds and (why := rules.over(turn, now_s())):
@@ -170,11 +171,13 @@ class TurnQueue:
         return granted
 
     def finish(self, why: str) -> None:
-        """End this connection's turn, or its wait. Never raises: what could not be given back keeps the next turn from
-        beginning, and is told to whoever waits."""
+        """End this connection's turn, or its wait. Never raises.
+
+        What could not be restored keeps the next turn from beginning, and is told to those who wait.
+        """
         self.waiting, self.later = False, None
         held, self._mine = self._mine, None
-        # What cannot be written down keeps nothing from being given back.
+        # If the state cannot be written, the machine is restored all the same.
         with contextlib.suppress(WorkshopError), self._file.changing() as draft:
             state = rules.leave(draft.state, self._me)
             if state.turn is not None and state.turn.agent == self._me:
@@ -188,7 +191,7 @@ class TurnQueue:
             self._return(held)
 
     def reclaim(self) -> None:
-        """Where nobody has the turn, give back what students left all the same; meanwhile nobody's begins."""
+        """Restore what students left, if no turn is running; no turn begins meanwhile."""
         with self._file.changing() as draft:
             if draft.state.turn is not None:
                 return
@@ -198,7 +201,7 @@ class TurnQueue:
         self._return(turn)
 
     def close(self) -> None:
-        """The connection has ended."""
+        """End the turn or the wait when the connection has ended."""
         self.finish("left")
         self._watch(None)
         self._file.close()
@@ -251,11 +254,11 @@ class TurnQueue:
         return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
 
     def _return(self, turn: Turn) -> None:
-        """Give the machine back; then the next turn begins."""
+        """Restore the machine; then the next turn begins."""
         troubles = []
         self._again_s = None
         client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
-        # What still measures is ended first: it would measure a machine that changes, and be in the way of rmdir(2).
+        # Kill the measuring processes first: they would measure a changing machine, and make rmdir(2) fail.
         steps: tuple[Callable[[], str], ...] = (
             lambda: self._group.close(client, turn.origin, turn.uid),
             self._give_back,
@@ -263,13 +266,13 @@ class TurnQueue:
         for step in steps:
             try:
                 troubles.append(step())
-            except Busy:  # root's changes are no fault of the machine's: it stays ``returning`` until they have ended
+            except Busy:  # root's changes are not trouble: the turn stays ``returning`` until they have ended
                 self._again_s = now_s() + AGAIN_S
                 return
             except WorkshopError as error:
                 troubles.append(error.sentence())
             except Exception as error:
-                # A mistake of ours, too: the other step is still to be done, and the next turn is not to begin.
+                # Catch our own errors, too: the other step must still run, and the next turn must not begin.
                 troubles.append(f"{type(error).__name__}: {clean(error, 200)}")
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
@@ -295,14 +298,16 @@ class TurnQueue:
     # Details ------------------------------------------------------------------------------------------------------
 
     def _confine(self) -> None:
-        """Keep those who have not the turn off the hot CPUs: a courtesy to who measures, which keeps nobody from
-        waiting or measuring where it fails."""
+        """Keep users without the turn off the hot CPUs.
+
+        A failure is ignored: it must not stop waiting or measuring.
+        """
         self._confined_s = now_s()
         with contextlib.suppress(HostError):
             self._group.confine(self._students(), housekeeping(self._root, self._class))
 
     def _end_stuck(self) -> None:
-        """End an agent that does not end its turn: whoever hangs it has the machine for no longer than that."""
+        """Kill an agent that does not end its turn, so that a user who hangs it does not keep the machine."""
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return
@@ -321,7 +326,8 @@ class TurnQueue:
             draft.state = how(draft.state)
 
     def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
-        """The team: the caller first, then others of the class. Raises HostError for a name that is not in it."""
+        """Return the team: the caller first, then others of the class. Raises HostError for a name that is not in
+        it."""
         uids = uids_of(GROUP)
         for name in named:
             try:
@@ -340,7 +346,7 @@ class TurnQueue:
         return frozenset(found - {0})
 
     def _watch(self, turn: Turn | None) -> None:
-        """Hold on to the agent whose turn it is, so that its end is seen by who waits."""
+        """Hold a pidfd of the turn's agent while this connection waits, so that its end is seen."""
         wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
         if self._watched is not None and self._watched[0] == wanted:
             return
@@ -353,7 +359,7 @@ class TurnQueue:
 
 
 def _next(state: TurnState) -> TurnState:
-    """With the turn of the first in the queue who is still there, where it may begin."""
+    """Grant the turn to the first in the queue whose agent is alive, if a turn may begin."""
     return rules.grant(rules.prune(state, alive), now_s())
 
 

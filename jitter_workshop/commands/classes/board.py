@@ -1,4 +1,4 @@
-"""``class board``, ``results`` and ``present``."""
+"""Run ``class board``, ``results`` and ``present``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done."""
+    """Return 0."""
     if args.do == "present":
         return _present(args)
     if args.do == "results":
@@ -32,7 +32,7 @@ def _board(args: argparse.Namespace) -> int:
 
     one_form(args)
     if args.machine and not args.json:
-        raise UsageError("--machine is another form of --json", "say --json, too")
+        raise UsageError("--machine is another form of --json", "add --json")
     known_place(args.chapter, args.step)
     here = classboard.board()
     boards = (classboard.ClassTable(here.host, here, None),)
@@ -48,7 +48,7 @@ def _board(args: argparse.Namespace) -> int:
 
 
 def _results(args: argparse.Namespace) -> int:
-    """What this caller may see: an instructor everybody's, a student their own."""
+    """Show what this caller may see: all results for an instructor, their own for a student."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
     from jitter_workshop.flow.classes import classboard
@@ -68,15 +68,15 @@ def _results(args: argparse.Namespace) -> int:
 
 
 def one_form(args: argparse.Namespace) -> None:
-    """Raises UsageError where two forms are asked for at once."""
+    """Raise UsageError if two output forms are asked for at once."""
     if args.csv and args.json:
-        raise UsageError("--csv and --json are two forms", "say one of them")
+        raise UsageError("--csv and --json are two forms", "use one of them")
     if args.chapter is not None and (args.csv or args.json):
-        raise UsageError("--chapter draws the curves", "--csv and --json have every chapter: leave it out")
+        raise UsageError("--chapter draws the curves", "leave it out: --csv and --json have every chapter")
 
 
 def show_boards(boards: Sequence[ClassTable]) -> None:
-    """Print them as a table that fits the terminal."""
+    """Print the boards as a table that fits the terminal."""
     from jitter_workshop.flow.classes import classboard
     from jitter_workshop.report.text.board import board_text
     from jitter_workshop.report.text.terminal import output_style
@@ -86,7 +86,7 @@ def show_boards(boards: Sequence[ClassTable]) -> None:
 
 
 def show_class_curves(board: Board, chapter: str, step: str) -> None:
-    """Print everybody's curve of a chapter over each other, and what of them is to be said."""
+    """Print the curves of all members in a chapter over each other, with remarks."""
     from jitter_workshop.chart.printed import printed
     from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
     from jitter_workshop.report.text.terminal import output_style, wrap
@@ -100,12 +100,13 @@ def show_class_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def known_place(ident: str | None, step: str | None) -> None:
-    """Raises UsageError for what is no chapter of the course, or no step of that chapter; None: none was named."""
+    """Raise UsageError for an unknown chapter of the course, or an unknown step of that chapter. None: none was
+    named."""
     from jitter_workshop.course.loader import load_course
 
     if ident is None:
         if step is not None:
-            raise UsageError("--step is a step of a chapter", "name it with --chapter ID")
+            raise UsageError("--step needs a chapter", "name it with --chapter ID")
         return
     known = {chapter.id: chapter.steps for chapter in load_course().chapters}
     if ident not in known:
@@ -127,9 +128,9 @@ def _present(args: argparse.Namespace) -> int:
     known_place(args.chapter, args.step)
     chosen = class_chapters()
     if args.chapter is not None and chosen and args.chapter not in chosen:
-        raise UsageError(f"{args.chapter} is no chapter of this class", f"one of {', '.join(chosen)}")
+        raise UsageError(f"{args.chapter} is not a chapter of this class", f"one of {', '.join(chosen)}")
     if len(words) > MAX_SAID:
-        raise UsageError(f"that is {len(words)} characters, and {MAX_SAID} are shown", "say it shorter")
+        raise UsageError(f"the text has {len(words)} characters; at most {MAX_SAID} are shown", "shorten it")
     if not words and args.chapter is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from jitter_workshop.tui.screens.class_host.present import run_present
@@ -137,7 +138,7 @@ def _present(args: argparse.Namespace) -> int:
             return run_present()
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
     classboard.present(args.chapter or "", args.step or "", words)
-    say("shown to everybody; 'class present' alone fills a wall with it, --clear takes it away")
+    say("all members see it now; 'class present' alone shows it full screen, --clear removes it")
     return 0
 
 
@@ -145,17 +146,17 @@ def _forget(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.classes import classboard
 
     if args.forget is not None and args.forget_all:
-        raise UsageError("--forget names one, --forget-all means everybody", "say one of them")
+        raise UsageError("--forget names one member, --forget-all means all", "use one of them")
     if args.csv:
-        raise UsageError("--csv is a form of the results", "who is forgotten is told alone: leave it out")
+        raise UsageError("--csv is a form of the results", "leave it out: --forget prints a number only")
     if args.forget_all and not args.yes:
-        raise UsageError("everybody's results would be gone", "say --yes")
+        raise UsageError("this deletes the results of all members", "use --yes to confirm")
     if args.yes and not args.forget_all:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
     gone = classboard.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(
-            f"nobody named '{clean(args.forget, 40)}' has posted anything", "'class results' names who has"
+            f"no member '{clean(args.forget, 40)}' has posted anything", "'class results' lists those who have"
         )
     if args.json:
         print_json({"forgotten": gone})

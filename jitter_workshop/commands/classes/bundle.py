@@ -1,4 +1,4 @@
-"""``class bundle -o FILE``: one archive that makes a class host without the internet."""
+"""Write one archive that makes a class host without the internet: ``class bundle -o FILE``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jitter_workshop.errors import UsageError
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 written."""
+    """Return 0 if the archive is written."""
     from jitter_workshop.flow.classes import classadmin
 
     if args.output is None:

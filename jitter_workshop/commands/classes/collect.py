@@ -1,4 +1,4 @@
-"""``class collect FOLDER``: what was gathered of many machines, as tables; ``--chapter``: everybody's curves there."""
+"""Show the results gathered from many machines: ``class collect FOLDER`` as tables, with ``--chapter`` as curves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from jitter_workshop.errors import UsageError
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 every machine answered and has nothing to improve, 1 otherwise. With ``--chapter`` 0 every board is there, for
-    the curves say nothing of what could be improved."""
+    """Return 0 if every machine answered and has nothing to improve, 1 otherwise.
+
+    With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
+    """
     from jitter_workshop.commands.classes.board import known_place, one_form, show_boards, show_class_curves
     from jitter_workshop.flow.classes.classboard import board_json, csv_table, gathered, judged, together
     from jitter_workshop.report.text.fleet import fleet, fleet_text
     from jitter_workshop.report.text.terminal import output_style
 
     if len(args.words) != 1 or not args.words[0]:
-        raise UsageError("one folder is asked for", "'class collect FOLDER': what the playbook gather.yml wrote")
+        raise UsageError("give one folder", "'class collect FOLDER' reads what the playbook gather.yml wrote")
     one_form(args)
     known_place(args.chapter, args.step)
     machines = gathered(Path(args.words[0]))
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         sys.stdout.write(fleet_text(rows, output_style()))
         if answered:
-            # The table above has told who is silent, and why.
+            # The table above lists the silent machines, and why.
             sys.stdout.write("\n")
             show_boards(answered)
     return 0 if all(row.well for row in rows) else 1

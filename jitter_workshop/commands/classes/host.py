@@ -1,4 +1,4 @@
-"""``class init``, ``check`` and ``remove``: shows what would be done, asks, does it."""
+"""Run ``class init``, ``check`` and ``remove``: show what would be done, ask, and do it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 done, 1 something is wrong, or left."""
+    """Return 0, or 1 if something is wrong, or left."""
     return {"init": _init, "check": _check, "remove": _remove}[args.do](args)
 
 
@@ -26,12 +26,12 @@ def _init(args: argparse.Namespace) -> int:
     asked = classadmin.wish(args.file)
     todo = classadmin.to_do(asked)
     if not todo:
-        print("this is a class host already; nothing is to do")
+        print("this is a class host already; there is nothing to do")
         return 0
     if args.show:
         print("\n".join(_shown(todo)))
         return 0
-    _somebody_here(args, "say --yes, or --show to read what would be written")
+    _somebody_here(args, "use --yes, or --show to read what would be written")
     say("to make this a class host:")
     for step, why in todo:
         _item("- ", f"{step.what}  ({clean(why, 160)})")
@@ -47,13 +47,13 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _item(mark: str, words: str) -> None:
-    """One of a list, as lines of the terminal's width."""
+    """Print one item of a list, wrapped to the terminal's width."""
     for number, line in enumerate(terminal.wrap(words, terminal.error_style().width - len(mark))):
         say((mark if number == 0 else " " * len(mark)) + line)
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
-    """Every step with what it writes."""
+    """Return every step with what it writes, as lines."""
     lines = []
     for step, why in todo:
         lines.append(f"{step.what}  ({clean(why, 160)})")
@@ -80,10 +80,10 @@ def _remove(args: argparse.Namespace) -> int:
 
     there = classadmin.to_remove()
     if not there:
-        print("nothing of a class host is here")
+        print("there is nothing of a class host here")
         return 0
     if not args.show:
-        _somebody_here(args, "say --yes, or --show to see what would be removed")
+        _somebody_here(args, "use --yes, or --show to see what would be removed")
     say("to be removed:")
     for words in there:
         _item("- ", words)
@@ -99,13 +99,13 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:
-    """Raises UsageError where nobody has agreed and nobody can."""
+    """Raise UsageError if there is neither --yes nor a terminal to ask on."""
     if not args.yes and not sys.stdin.isatty():
-        raise UsageError("nobody is here to ask", advice)
+        raise UsageError("no terminal to ask for confirmation", advice)
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
-    """Raises UsageError unless somebody says yes."""
+    """Ask, and raise UsageError unless the answer is yes."""
     if args.yes:
         return
     sys.stderr.write(question)

@@ -1,4 +1,4 @@
-"""``class turn``: whose turn it is; taking it, giving it back, and what instructors do about it."""
+"""Run ``class turn``: show, take and give back the turn; for instructors also end, freeze and thaw."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACTIONS = ("take", "give", "end", "freeze", "thaw")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; of ``take -- CMD`` what CMD ended with where that is 0 or 1."""
+    """Return 0; for ``take -- CMD`` the exit code of CMD if that is 0 or 1."""
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.turns.classhost import class_host
 
@@ -32,13 +32,11 @@ def run(args: argparse.Namespace) -> int:
     if action and action not in _ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
     if args.wait is not None and args.wait < 0:
-        raise UsageError("--wait is a number of seconds, 0 or more")
+        raise UsageError("--wait must be a number of seconds, 0 or more")
     if len(rest) > (1 if action == "end" else 0):
         raise UsageError(f"'class turn {action}' takes {'one name' if action == 'end' else 'no more words'}")
     if class_host() is None:
-        raise HostError(
-            "this is no class host: nobody waits for a turn", "'sudo jitter-workshop class init' makes it one"
-        )
+        raise HostError("this is not a class host: it has no turns", "'sudo jitter-workshop class init' makes it one")
     if not action:
         return _show(args)
     agent_session = AgentSession()
@@ -68,11 +66,11 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _give(agent_session: AgentSession) -> None:
-    """Give up one's own turn or place in the queue, which another process of this user's has. Raises HostError."""
+    """Give up this user's turn or place in the queue, which another process of theirs has. Raises HostError."""
     from jitter_workshop.flow.turns.classhost import now_s, place, read_turns
 
     if place(read_turns(), os.geteuid(), now_s()).before is None:
-        raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' takes it")
+        raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' asks for it")
     agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
 
 
@@ -95,7 +93,7 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
             if args.command:
                 agent_session.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
                 return _run(args.command, agent_session, received)
-            say("Ctrl-C gives it back")
+            say("Ctrl-C gives the turn back")
             while not token.wait(1.0):
                 if why := agent_session.turn_lost():
                     raise TurnOver(why)
@@ -107,8 +105,10 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
 
 
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
-    """The command, to which HUP and TERM are passed on; Ctrl-C it gets from the terminal, as this process does. Where
-    the turn ends first, root's agent ends it."""
+    """Run the command and return its exit code. HUP and TERM are passed on to it; it gets Ctrl-C from the terminal.
+
+    If the turn ends first, root's agent ends the command.
+    """
     from jitter_workshop.flow.turns.classhost import TurnOver
 
     try:
@@ -124,7 +124,7 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                # Only where root could put it in no group of its own it is looked after from here.
+                # Check from here only if root could not put the command into the turn's control group.
                 code = child.wait(1.0 if agent_session.alone_with_turn else None)
                 break
             if why := agent_session.turn_lost():

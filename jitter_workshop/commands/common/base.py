@@ -1,4 +1,4 @@
-"""What a verb is, and what all verbs share.
+"""Define a verb, and share what all verbs need.
 
 A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for ``record-host``) that fits
 :class:`Command`::
@@ -9,20 +9,20 @@ A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for
     \"\"\"
 
     def add_arguments(parser: argparse.ArgumentParser) -> None: ...
-    def run(args: argparse.Namespace) -> int: ...          # 0 done, 1 done with the finding that DESIGN names
+    def run(args: argparse.Namespace) -> int: ...          # 0 done, 1 done with a finding
 
 and one line in :data:`VERBS`. The rules:
 
 * ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
   ``cli.main`` turns into one line on stderr and exit code 2. Print to stdout only once nothing can fail any more,
   because on exit 2 stdout is empty.
-* ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host) are there for every verb;
-  ``args.json`` where the module called :func:`add_json`.
+* Every verb has ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host), and ``args.json``
+  if the module called :func:`add_json`.
 * HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up
   uses ``try``/``finally``, or handlers of its own.
 * Text that others chose goes through ``model.text.clean`` before it is printed.
-* Heavy imports (Textual, hdrh, psutil) go inside ``run``: a module is imported when its verb is chosen, and
-  ``--help`` and ``sessions`` have 0.1 s.
+* Heavy imports (Textual, hdrh, psutil) go inside ``run``. A module is imported when its verb is chosen, and
+  ``--help`` and ``sessions`` must start within 0.1 s.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from jitter_workshop.model.version import FORMAT_VERSION
 PROGRAM = "jitter-workshop"
 
 WORKSHOP = "workshop"
-"""The module that runs when no verb is given; it is not a verb that can be typed."""
+"""The module that runs if no verb is given; it cannot be typed as a verb."""
 
 VERBS: dict[str, str] = {
-    "status": "say what this host's settings do to latency, and what to do about it",
+    "status": "show what this host's settings do to latency, and what to do about it",
     "plan": "show every write that would improve this host; nothing is written",
     "apply": "make these changes, after showing and asking; always undoable",
-    "restore": "give back what was applied, the last change first",
+    "restore": "restore the values from before 'apply', the last change first",
     "measure": "measure latency jitter on this host, once",
-    "compare": "say how runs differ (describes, claims no cause)",
-    "prove": "prove by paired runs that a change helps, or that it does not; given back at the end",
+    "compare": "show how runs differ (describes, claims no cause)",
+    "prove": "prove by paired runs that a change helps, or that it does not; restores at the end",
     "explain": "name what took the time of a run's stalls, by the kernel's trace",
     "chart": "draw the percentile curves of runs",
-    "report": "write a report of the session, to be read without this tool",
+    "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",
     "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",
     "serve": "show the workshop in a browser, on loopback, behind a token",
-    "class": "run a class on shared machines: turns, board, and the host that has them",
+    "class": "run a class on shared machines: turns, board, and the class host itself",
 }
-"""Verb → its line in ``--help``; kept here so that help needs no verb's module."""
+"""Verb → its line in ``--help``; kept here so that help imports no verb's module."""
 
 
 class Command(Protocol):
-    """A verb's module, see this module's docstring."""
+    """Describe a verb's module; see this module's docstring."""
 
     __doc__: str | None
 
@@ -72,7 +72,7 @@ class Command(Protocol):
 
 
 class Interrupted(BaseException):
-    """A signal asked this process to end; ``cli.main`` returns 128 + ``signum``."""
+    """Report that a signal asked this process to end; ``cli.main`` returns 128 + ``signum``."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
@@ -80,13 +80,13 @@ class Interrupted(BaseException):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose complaints are UsageErrors, so that they leave by the same door as all errors."""
+    """Parse with argparse, but raise UsageError, so that all errors are printed in one way."""
 
     takes_command = False
-    """Whether ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
+    """True: ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
 
     intermixed = False
-    """Whether words may stand between and behind options, where a verb has more than one kind of them."""
+    """True: words may stand between and after options, also if the verb has several kinds of words."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(sys.argv[1:] if args is None else args)
@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
             if not command:
                 self.error("no command follows the --")
         if self.intermixed:
-            self.intermixed = False  # it comes back here, once for the options and once for the words
+            self.intermixed = False  # argparse calls this again, once for the options and once for the words
             try:
                 known, rest = self.parse_known_intermixed_args(words, namespace)
             finally:
@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def verb_parser(verb: str, doc: str | None) -> Parser:
-    """The parser of one verb (or of the workshop) with the options that exist everywhere."""
+    """Return the parser of one verb (or of the workshop) with the options of every verb."""
     first, _, rest = (doc or "").strip().partition("\n")
     prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
     parser = Parser(
@@ -123,21 +123,21 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    everywhere = parser.add_argument_group("everywhere")
+    everywhere = parser.add_argument_group("with every verb")
     everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current one)")
     everywhere.add_argument(
         "--root",
         metavar="TREE",
         type=_tree,
         default=Path("/"),
-        help="a recorded host instead of this one (what record-host wrote, also as a tar file); reads only",
+        help="a recorded host instead of this one (a folder from record-host, or a tar file of it); read-only",
     )
     return parser
 
 
 def _tree(text: str) -> Path:
     if not text:
-        raise argparse.ArgumentTypeError("it is empty: give the folder of a recorded host")
+        raise argparse.ArgumentTypeError("empty; give the folder of a recorded host")
     path = Path(text)
     if path.is_file():
         from jitter_workshop.host.recording.packed import unpacked
@@ -147,7 +147,7 @@ def _tree(text: str) -> Path:
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"no such folder: {text}")
     if not (path / "proc").is_dir() and not (path / "sys").is_dir():
-        raise argparse.ArgumentTypeError(f"no recorded host in {text}: neither proc nor sys is there")
+        raise argparse.ArgumentTypeError(f"no recorded host in {text}: it has neither proc nor sys")
     return path
 
 
@@ -167,7 +167,7 @@ def print_json(payload: Any) -> None:
 
 
 def say(sentence: str) -> None:
-    """One line on stderr that is no error: a warning, or where something was kept."""
+    """Print one line on stderr that is not an error: a warning, or where something was kept."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, 2000)}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""``sessions import REPORT.html``: the session in a report comes back. What ``commands.sessions`` asks for."""
+"""Bring back the session in a report: ``sessions import REPORT.html``, called by ``commands.sessions``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.unpack import BroughtBack, Unpacked, bring_back, unpack
 
 SHOWN = 3
-"""How many runs that are missing are named."""
+"""Number of missing runs that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report that was read: nothing of it is on disk yet. ``as_written``: nobody changed its words since."""
+    """Hold a report that was read; nothing of it is on disk yet. ``as_written``: its text was not changed since."""
 
     file: str
     unpacked: Unpacked
@@ -26,7 +26,7 @@ class Page:
 
 
 def read(path: Path, data: bytes) -> Page:
-    """The session in a page. Raises SessionError naming the file."""
+    """Return the session in a page. Raises SessionError that names the file."""
     shown = clean(path.name, 100) or "the file"
     try:
         found = reportfile.archive_in(data)
@@ -36,21 +36,21 @@ def read(path: Path, data: bytes) -> Page:
 
 
 def keep(store: SessionStore, page: Page) -> BroughtBack:
-    """Put it among the sessions. Raises SessionError; then nothing was written."""
+    """Add it to the sessions. Raises SessionError; then nothing was written."""
     return bring_back(store.folder, page.unpacked)
 
 
 def lines(page: Page, back: BroughtBack) -> list[str]:
-    """What became of it, a sentence a line."""
+    """Return what was imported, one sentence a line."""
     name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
     if back.already:
         said = [f"Session {name} is here already, with the same content: nothing was written."]
     else:
-        how = "all but its id and name as it was, bit for bit" if back.old_id else "bit for bit"
-        how = f"what the report has of it {how}" if back.left_out else how
+        how = "bit for bit except its id and name" if back.old_id else "bit for bit"
+        how = f"as far as the report holds it {how}" if back.left_out else how
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
-        said.append(f"Another session has its id {back.old_id} here, so it has a new one.")
+        said.append(f"Another session here already has the id {back.old_id}, so this one has a new id.")
     if back.missing:
         number = len(back.missing)
         said.append(
@@ -70,12 +70,12 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
             "of zlib: every histogram is the same, count for count."
         )
     if not page.as_written:
-        said.append(f"The words of {page.file} were changed since it was written; what came back is what was measured.")
+        said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")
     return [*said, f"Work in it: jitter-workshop sessions use {back.session}"]
 
 
 def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:
-    """The same for a script."""
+    """Return the same for a script."""
     return {
         "file": page.file,
         "session": back.session,

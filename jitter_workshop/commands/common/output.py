@@ -1,4 +1,4 @@
-"""``-o -``: a picture on standard output. Files are written by :mod:`jitter_workshop.flow.reporting.files`."""
+"""Write a picture to standard output (``-o -``). Files are written by :mod:`jitter_workshop.flow.reporting.files`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STDOUT = Path("-")
 
 
 def write_stdout(content: bytes) -> None:
-    """Bytes go to a file or a pipe; text to a terminal, too. Raises UsageError for bytes on a terminal."""
+    """Write bytes to a file or a pipe; write text to a terminal, too. Raises UsageError for bytes on a terminal."""
     if sys.stdout.isatty():
         try:
             sys.stdout.write(content.decode())

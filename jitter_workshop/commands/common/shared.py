@@ -1,4 +1,4 @@
-"""What several verbs that measure, or that read a session, share."""
+"""Share code between verbs that measure, or that read a session."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from jitter_workshop.bench.cancel import CancelToken
 
 FIRST_SESSION = "workshop"
-"""The name of the session that is made when there is none yet."""
+"""Name of the session that is made if there is none yet."""
 
 
 def open_session(args: argparse.Namespace) -> OpenSession:
-    """The session of ``--session``, or the current one. Raises SessionError where there is none."""
+    """Return the session of ``--session``, or the current one. Raises SessionError if there is none."""
     store = SessionStore()
     if args.session is not None:
         return store.open(args.session)
@@ -34,7 +34,7 @@ def open_session(args: argparse.Namespace) -> OpenSession:
 
 
 def session_to_keep_in(name: str | None, host: str) -> OpenSession:
-    """The session of this name, or the current one; a new one where there is none. Raises SessionError."""
+    """Return the session of this name, or the current one; a new one if there is none. Raises SessionError."""
     store = SessionStore()
     if name is None:
         return store.current_or_create(FIRST_SESSION, host)
@@ -46,7 +46,7 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
 
 
 def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, str]:
-    """The session to keep the run in, or None and why there is none. A session that was named must open."""
+    """Return the session to keep the run in, or None and why there is none. A named session must open."""
     try:
         return session_to_keep_in(name, host), ""
     except SessionError as error:
@@ -57,7 +57,7 @@ def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, s
 
 @contextmanager
 def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
-    """HUP, INT and TERM stop a run and TSTP suspends it. Yields the list of the signals that came."""
+    """Let HUP, INT and TERM stop a run, and TSTP suspend it. Yields the list of the signals that came."""
     received: list[int] = []
 
     def stop(signum: int, _frame: FrameType | None) -> None:
@@ -80,11 +80,11 @@ def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
 
 
 def number(text: str) -> float:
-    """A finite number of a command line, for argparse."""
+    """Return a finite number from the command line, for argparse."""
     try:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"not a number: {text!r}") from None
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"not a number to measure with: {text!r}")
+        raise argparse.ArgumentTypeError(f"not a finite number: {text!r}")
     return value
