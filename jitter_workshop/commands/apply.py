@@ -5,7 +5,7 @@ uses sudo. The plan is shown before anything is written, and only what was shown
 
   apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
   apply --profile FILE --yes    one ID or ID=VALUE a line, # begins a comment; do not ask
-  apply --once nohz-full        for the next boot only, if the boot loader can do that: if that boot hangs, switch
+  apply --next-boot nohz-full        for the next boot only, if the boot loader can do that: if that boot hangs, switch
                                 the machine off and on to undo it
   apply isolation --hold        restore everything at Ctrl-C, or when this program ends in any way
   apply smt=off -- COMMAND…     the same around a command; its exit code is printed, and if it is not 0, this one is 1
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot only")
+    parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
     parser.add_argument("--hold", action="store_true", help="only until this program ends")
     parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="on a class host: queue for the turn")
     if isinstance(parser, Parser):
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--hold and a command both say how long", "leave one of them out")
     lease = args.hold or bool(command)
     change_log = diary_of(args.session)
-    with Changing(words, args.cpus, once=args.once, change_log=change_log) as changing:
+    with Changing(words, args.cpus, once=args.next_boot, change_log=change_log) as changing:
         if changing.worth_asking:
             changing.connect()
             if changing.notice:

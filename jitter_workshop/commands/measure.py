@@ -6,8 +6,8 @@ records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'a
 ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--solid 99.999' measures for as long as that percentile needs to have ten events beyond it on this host, and says
-before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them, ~ those
+'--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host, and
+says before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them, ~ those
 with fewer than ten stalls.
 """
 
@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
     what.add_argument("--duration", type=number, metavar="S", help="measure for this many seconds instead")
-    what.add_argument("--solid", metavar="P", help="measure for as long as percentile P needs instead")
+    what.add_argument(
+        "--for-percentile", "--solid", metavar="P", help="measure for as long as percentile P needs instead"
+    )
     what.add_argument(
         "--interval-us", type=number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
     )
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in flow.warnings(host):
         say(warning)
     session, not_kept = session_for_runs(args.session, host.name)
-    request, reach = _told(request, args.solid, session)
+    request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
     token = flow.CancelToken()
     agent_session = AgentSession()

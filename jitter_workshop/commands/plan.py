@@ -3,7 +3,7 @@
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without one: all tunables that
 status would improve and that can be changed while the host runs. Nothing is written, and no rights are needed.
 
-With --once: boot parameters for the next boot only. If only root can read the boot loader's menu, use sudo.
+With --next-boot: boot parameters for the next boot only. If only root can read the boot loader's menu, use sudo.
 
 With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only
 files that still have the value from when the plan was made.
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be improved)"
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot only")
+    parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
     parser.add_argument("--sh", action="store_true", help="print a shell script that applies and undoes it")
     add_json(parser)
 
@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
     from jitter_workshop.flow.host_ops.host_status import draw_up
 
-    drawn = draw_up(args.root, args.wanted, args.cpus, once=args.once)
+    drawn = draw_up(args.root, args.wanted, args.cpus, once=args.next_boot)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
-        advice = "as root, use 'jitter-workshop apply --once'"
+        advice = "as root, use 'jitter-workshop apply --next-boot'"
         from jitter_workshop.report.shell.plan_shell import NOT_BY_A_SCRIPT
 
         raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)

@@ -6,7 +6,7 @@ after the machine or this program was killed in the middle of a change.
 
   restore            restore everything
   restore governor   only the governor
-  restore --forget   also drop the settings that others have changed since: they keep their present values
+  restore --discard  also drop the settings that others have changed since: they keep their present values
   restore --list     show what is applied now; needs no rights, and writes nothing
 
 Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reboot is needed.
@@ -25,7 +25,9 @@ from jitter_workshop.model.change import RestoreResult
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
     parser.add_argument("--list", action="store_true", help="show what is applied now, and change nothing")
-    parser.add_argument("--forget", action="store_true", help="drop the settings that others have changed since")
+    parser.add_argument(
+        "--discard", "--forget", action="store_true", help="drop the settings that others have changed since"
+    )
     add_json(parser)
 
 
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.report.text import change as change_text
     from jitter_workshop.report.text.terminal import output_style
 
-    result, notice = apply.restore(args.tunables, forget=args.forget)
+    result, notice = apply.restore(args.tunables, forget=args.discard)
     trouble = apply.note_stack(args.session)
     change_log = apply.diary_of(args.session)
     change_log.restored(result)

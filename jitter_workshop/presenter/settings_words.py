@@ -87,7 +87,7 @@ def apply_command(words: Iterable[str]) -> str:
     """Return the command by which root applies a plan that is for the next boot alone, wholly or in part."""
     asked = list(words)
     if all(word.startswith(ONCE) for word in asked):
-        asked = ["--once", *(word.removeprefix(ONCE) for word in asked)]
+        asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]
     return f"sudo jitter-workshop apply {' '.join(asked)}"
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.host
 
 @pytest.mark.native
 def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["measure", "--solid", "p99", "--placement", "none", "--wait", "120", "--json"]) == 0
+    assert main(["measure", "--for-percentile", "p99", "--placement", "none", "--wait", "120", "--json"]) == 0
     captured = capsys.readouterr()
     run = json.loads(captured.out)
     # Whoever waits for the turn is told behind whom before that.
@@ -41,11 +41,11 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--solid", "95"], "choose one of 50, 90"),
-        (["--solid", ""], "choose one of 50, 90"),
-        (["--solid", "99", "--messages", "10"], "leave out --messages and --duration"),
-        (["--solid", "99", "--workload", "spin"], "measure once without --solid"),
-        (["--solid", "99.999", "--interval-us", "1000000"], "a run lasts a day at most"),
+        (["--for-percentile", "95"], "choose one of 50, 90"),
+        (["--for-percentile", ""], "choose one of 50, 90"),
+        (["--for-percentile", "99", "--messages", "10"], "leave out --messages and --duration"),
+        (["--for-percentile", "99", "--workload", "spin"], "measure once without --for-percentile"),
+        (["--for-percentile", "99.999", "--interval-us", "1000000"], "a run lasts a day at most"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_of_a_run_that_is_not_made_nothing_is_foretold(
 ) -> None:
     monkeypatch.setenv(lock.TURN_VARIABLE, f"solid-{tmp_path.name}")
     with lock.host_turn():
-        assert main(["measure", "--solid", "99", "--placement", "none"]) == 2
+        assert main(["measure", "--for-percentile", "99", "--placement", "none"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert len([line for line in said if not line.startswith("New session")]) == 1, said
     assert "--wait SECONDS" in said[-1]

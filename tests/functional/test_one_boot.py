@@ -113,7 +113,7 @@ def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) 
         assert [(one["path"], one["reason"]) for one in back["left_alone"]] == [
             (
                 f"/{CUSTOM}",
-                "the entry still has rcu_nocbs=2-3, and is not chosen for the next boot any more: 'apply --once' "
+                "the entry still has rcu_nocbs=2-3, and is not chosen for the next boot any more: 'apply --next-boot' "
                 "chooses it again",
             )
         ]
@@ -212,21 +212,21 @@ def test_grub_understands_what_is_written(tree: Path) -> None:
 def test_plan_once_shows_the_files_and_no_script(
     tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["plan", "--root", str(tree), "--once", "nohz-full", "--cpus", "2-3"]) == 0
+    assert main(["plan", "--root", str(tree), "--next-boot", "nohz-full", "--cpus", "2-3"]) == 0
     said = capsys.readouterr().out
     assert "/boot/grub/custom.cfg(nohz_full)  (empty) → nohz_full=2-3" in said
     assert f"/boot/grub/grubenv(next_entry)  (empty) → {ENTRY_ID}" in said
     assert "takes effect with the next boot alone" in said
     assert "undone by switching off and on" in " ".join(said.split())
-    assert main(["plan", "--root", str(tree), "--once", "--sh", "nohz-full"]) == 2
-    assert "apply --once" in capsys.readouterr().err
+    assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full"]) == 2
+    assert "apply --next-boot" in capsys.readouterr().err
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    assert main(["plan", "--root", str(tree), "--once", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
+    assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
     script, warned = capsys.readouterr()
     nothing = "nothing is written: nohz-full: not for one boot alone: only root can read /boot/grub/grub.cfg"
     assert f"# {nothing}\n" in script
     assert f"{nothing}\n" == warned
-    assert main(["plan", "--root", str(tree), "--once", "thp"]) == 2
+    assert main(["plan", "--root", str(tree), "--next-boot", "thp"]) == 2
     assert "no boot parameter" in capsys.readouterr().err
 
 
@@ -430,7 +430,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
             return " ".join(screen.sheet("#say").plain().split())
 
         assert "takes effect with the next boot alone" in shown()
-        assert "sudo jitter-workshop apply --once nohz-full rcu-nocbs" in shown()
+        assert "sudo jitter-workshop apply --next-boot nohz-full rcu-nocbs" in shown()
         assert "for the next boot alone. n plans it for every boot." in said()
         assert offered(app)["chapter.boots"] == "every boot"
         await pilot.press("n")

@@ -203,7 +203,7 @@ def cuts(lab: Machine, shape: Shape, number: int) -> Row:
         after = lab.watched_tree()
         told["wrong"] = watched.differences(before, after)
         if told["wrong"] or told["left"]:
-            lab.workshop("restore", "--forget", "--json", timeout_s=VERB_S)
+            lab.workshop("restore", "--discard", "--json", timeout_s=VERB_S)
             before = lab.watched_tree()
     return row
 

@@ -77,7 +77,7 @@ def test_one_boot_has_the_parameters_and_a_power_cycle_undoes_them(lab_factory: 
     assert machine.call(grub) == "quiet loglevel=4"
 
     # The verb does the same. nosmt, because the running kernel has what the chapter asked for.
-    done = machine.workshop("apply", "--once", "nosmt", "--yes", "--json", check=True).json()
+    done = machine.workshop("apply", "--next-boot", "nosmt", "--yes", "--json", check=True).json()
     assert [change["path"] for change in done["applied"]] == [
         f"{FOLDER}/custom.cfg",
         f"{FOLDER}/custom.cfg(nosmt)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import os
 import signal
 import subprocess
@@ -212,3 +213,21 @@ def test_an_empty_root_is_not_this_host(words: list[str], capsys: pytest.Capture
     out, err = capsys.readouterr()
     assert out == ""
     assert "empty; give the folder of a recorded host" in err
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "now", "words"),
+    [
+        ("measure", "--solid", "for_percentile", ["99.9"]),
+        ("apply", "--once", "next_boot", []),
+        ("plan", "--once", "next_boot", []),
+        ("restore", "--forget", "discard", []),
+    ],
+)
+def test_options_of_before_are_taken(verb: str, before: str, now: str, words: list[str]) -> None:
+    module = importlib.import_module(f"jitter_workshop.commands.{verb}")
+    parser = base.verb_parser(verb, module.__doc__)
+    module.add_arguments(parser)
+    by_old = parser.parse_args([before, *words])
+    assert getattr(by_old, now)
+    assert by_old == parser.parse_args([f"--{now.replace('_', '-')}", *words])

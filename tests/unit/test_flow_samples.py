@@ -107,7 +107,7 @@ def test_until_counts_stalls_where_they_are_known(make_run: MakeRun) -> None:
 
 @pytest.mark.parametrize("percentile", ["", "95", "max", "-1", "100", "nan", "99.99999", "p", "\x1b[31m"])
 def test_what_is_no_percentile_of_the_report_is_refused(percentile: str) -> None:
-    with pytest.raises(UsageError, match="--solid takes no") as caught:
+    with pytest.raises(UsageError, match="--for-percentile takes no") as caught:
         run_length.until(MeasureRequest(), percentile, ())
     assert "\x1b" not in caught.value.sentence()
 

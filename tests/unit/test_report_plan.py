@@ -17,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop import tuning
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
@@ -26,6 +25,7 @@ from jitter_workshop.report.shell import plan_script
 from jitter_workshop.report.shell.plan_shell import FUNCTIONS, NOT_BY_A_SCRIPT, step
 from jitter_workshop.report.text import plan as plan_text
 from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.tuning import setting_types
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan as draw
 from jitter_workshop.tuning.setting_types.kinds import Kind
@@ -334,11 +334,13 @@ SAMPLES: dict[str, tuple[str, str, str]] = {
 
 
 def every_kind() -> list[str]:
-    modules = [name for _, name, _ in pkgutil.iter_modules(tuning.__path__) if name.startswith("kinds")]
-    found = [vars(import_module(f"jitter_workshop.tuning.{name}")) for name in modules]
-    return sorted(
-        {item.name for names in found for item in names.values() if isinstance(item, type) and issubclass(item, Kind)}
-    )
+    modules = [name for _, name, _ in pkgutil.iter_modules(setting_types.__path__)]
+    found = [vars(import_module(f"{setting_types.__name__}.{name}")) for name in modules]
+    kinds = {
+        item.name for names in found for item in names.values() if isinstance(item, type) and issubclass(item, Kind)
+    }
+    assert len(kinds) > 15
+    return sorted(kinds)
 
 
 @pytest.mark.parametrize("kind", every_kind())

@@ -44,7 +44,10 @@ def test_nothing_stands_without_a_word() -> None:
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:
-    assert apply_command(("once:nohz-full", "once:isolcpus")) == "sudo jitter-workshop apply --once nohz-full isolcpus"
+    assert (
+        apply_command(("once:nohz-full", "once:isolcpus"))
+        == "sudo jitter-workshop apply --next-boot nohz-full isolcpus"
+    )
     assert apply_command(("governor", "once:isolcpus")) == "sudo jitter-workshop apply governor once:isolcpus"
     assert script_command(("governor", "boost=off")) == "jitter-workshop plan --sh governor boost=off > plan.sh"
 

@@ -105,7 +105,7 @@ def _path(run: Run, name: str) -> str:
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     """Yield field and reason of all that is null."""
     if run.preset is None:
-        yield "preset", "the length was given by --messages, --duration or --solid"
+        yield "preset", "the length was given by --messages, --duration or --for-percentile"
     if run.noise is None:
         yield "noise", "none was asked for"
     if run.proof is None:

@@ -83,16 +83,18 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     known yet, or where it would take more than a day."""
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
-        raise UsageError(f"--solid takes no {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}")
+        raise UsageError(
+            f"--for-percentile takes no {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}"
+        )
     if request.messages is not None or request.duration_s is not None:
-        raise UsageError("--solid sets the duration itself", "leave out --messages and --duration")
+        raise UsageError("--for-percentile sets the duration itself", "leave out --messages and --duration")
     before = like(request, runs)
     rate = _per_second(request, before)
     what = _WHAT[request.workload]
     if rate is None:
         raise UsageError(
             f"how many {what} {request.workload} makes a second is not known before its first run",
-            "measure once without --solid",
+            "measure once without --for-percentile",
         )
     need = _of(wanted, rate, before)
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)

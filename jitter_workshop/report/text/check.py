@@ -20,7 +20,7 @@ _RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
 _WHEN = {
     "runtime": "at once, until it is given back or the host reboots",
     "run": "for as long as a run lasts",
-    "boot": "from the next boot on, until it is given back; with 'apply --once' in the next boot alone",
+    "boot": "from the next boot on, until it is given back; with 'apply --next-boot' in the next boot alone",
     "host": "only by the owner of the hypervisor",
     "report": "it is reported, this tool does not change it",
 }

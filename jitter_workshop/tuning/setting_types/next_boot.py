@@ -149,7 +149,7 @@ def _chosen(root: HostRoot, path: str) -> str:
         chosen = next_entry(root, file_of(path).rpartition("/")[0]) == ENTRY_ID
     except NotUnderstood:
         return ""
-    return "" if chosen else ", and is not chosen for the next boot any more: 'apply --once' chooses it again"
+    return "" if chosen else ", and is not chosen for the next boot any more: 'apply --next-boot' chooses it again"
 
 
 def _names(path: str) -> list[str]:
