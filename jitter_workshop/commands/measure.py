@@ -6,9 +6,9 @@ records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'a
 ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host, and
-says before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them, ~ those
-with fewer than ten stalls.
+'--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host,
+and says before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them,
+~ those with fewer than ten stalls.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -23,6 +22,9 @@ from jitter_workshop.model.walk import (
     StepView,
 )
 from jitter_workshop.presenter.curve_rows import UNKNOWN, curve_rows
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 WIDEST = 100
 _BAR = 20
