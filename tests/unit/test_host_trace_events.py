@@ -193,6 +193,6 @@ def test_an_event_that_lacks_what_is_needed_is_refused() -> None:
         text = formats.get(title, formats["irq:softirq_entry"])
         for letter in "SDTtXZPI" if old == '"S"' else "":
             text = text.replace(f'"{letter}"', letter)
-        with pytest.raises(ValueError, match=r"no field|does not say|is no number|no event"):
+        with pytest.raises(ValueError, match=r"no field|does not say|is no number|not a known event"):
             add(decoder, title, text.replace(old, new))
     assert list(decoder.events(recorded("linux-6.18").pages[0][0], 0)) == []

@@ -83,7 +83,12 @@ def test_runs_are_found_by_id_beginning_label_and_age(store: SessionStore, make_
         assert opened.find("base").id == "x1"
         assert opened.find("@1").id == "x1"
         assert opened.find("@3").id == "20260101-000000-aaaa"
-        for wanted, said in [("2026", "begins 2"), ("@4", "no run @4"), ("@0", "no run"), ("nope", "no run nope")]:
+        for wanted, said in [
+            ("2026", "matches 2 run ids"),
+            ("@4", "no run @4"),
+            ("@0", "no run"),
+            ("nope", "no run nope"),
+        ]:
             with pytest.raises(SessionError, match=said):
                 opened.find(wanted)
 

@@ -235,7 +235,7 @@ def test_a_percentile_that_one_run_does_not_know_has_no_verdict() -> None:
     rounds = make_rounds(9)
     lacking = {**rounds[0].without.percentiles, "99.99": None}
     rounds[0] = replace(rounds[0], without=replace(rounds[0].without, percentiles=lacking))
-    assert "not every run has samples enough" in row(judge(rounds), "p99.99").words
+    assert "not every run has enough samples" in row(judge(rounds), "p99.99").words
     unknown = each_side(rounds, percentiles={"50": 100, "99.99": None})
     assert "p99.99" not in {r.measure for r in judge(unknown).rows}
 

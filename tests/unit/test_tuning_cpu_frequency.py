@@ -236,7 +236,7 @@ def test_the_fastest_governor_of_a_capped_clock_is_told_with_both_numbers(tmp_pa
     write(root, {f"{CPU}/cpufreq/policy3/scaling_max_freq": "1200000\n"})
     told = Governor().assess(host(root, 3))
     assert told.state == "info"
-    assert "capped the clock at 1,200 of 3,000 MHz" in told.reason
+    assert "capped at 1,200 of 3,000 MHz" in told.reason
     assert f"{POLICIES}/policy3/scaling_max_freq" in told.reason
     assert Governor().assess(host(root, 2)).state == "ok", "of CPUs that are not hot nothing is said"
     assert writes(plan(root, "governor")) == []
