@@ -117,7 +117,7 @@ def member(uid: int, described: ClassFile) -> Member:
 def uids_of(group: str) -> frozenset[int]:
     """Return the user ids of a group's members; an empty set if there is no such group.
 
-    Users whose primary group it is are included, except for the service user of the same name.
+    Users with this primary group are included, except the service user of the same name.
     """
     import grp
     import pwd

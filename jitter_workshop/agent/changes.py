@@ -188,7 +188,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Put away a journal none of whose changes is in place."""
+        """Put away a journal that has no change in place."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)

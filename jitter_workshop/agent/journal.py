@@ -198,7 +198,7 @@ def open_journals(
 def close_finished(
     folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
 ) -> tuple[LeftAlone, ...]:
-    """Close all files, and put away the journals none of whose changes is in place any more.
+    """Close all files, and put away the journals that have no change in place any more.
 
     If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported, else they
     stay. Only the oldest of many closed journals are deleted. The newest journal is put away first: an older one that

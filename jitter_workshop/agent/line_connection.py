@@ -127,7 +127,7 @@ class Lines:
         """Return the next line, None at the end of the input. Raises Gone when the lease or the idle limit has run
         out."""
         while True:
-            # Check before each line, also if one is there: a caller that never stops sending gets no longer turn.
+            # Check before each line, also if one is there: a caller that never stops sending gets no extra time.
             if attention is not None and (self._nudged or attention.left_s() <= 0):
                 self._nudged = False
                 attention.look()

@@ -1,4 +1,4 @@
-"""Run a class on shared lab machines: turns, board, and the host that has them.
+"""Run a class on shared lab machines: turns, board, and the class host itself.
 
   class init [--file FILE]     make this machine a class host: shows every step, asks, does what is missing (root)
   class init --show            show the same with every file's content, and do nothing

@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--duty", type=int, choices=(100, 50, 10), default=100, help="spin samples this share of the time (100)"
     )
-    what.add_argument("--pause", choices=("sleep", "busy"), default="sleep", help="what spin does for the rest (sleep)")
+    what.add_argument(
+        "--pause", choices=("sleep", "busy"), default="sleep", help="what spin does the rest of the time (sleep)"
+    )
     what.add_argument(
         "--threshold-us",
         type=number,

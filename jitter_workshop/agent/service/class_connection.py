@@ -82,7 +82,7 @@ class Attending:
     def need_instructor(self) -> None:
         """Raise HostError for a student's change that would stay: their changes end with the turn at the latest."""
         if not self._who.instructor:
-            words = "in this class what you apply is given back when your turn ends"
+            words = "in this class your changes are restored when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:

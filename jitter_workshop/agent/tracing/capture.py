@@ -1,7 +1,7 @@
 """Record two instances of the kernel's trace for one measurement: set up, record, read, remove.
 
 Nothing reads the trace while it records. Between two blocks root reads and decodes the pages here. The caller gets
-names and numbers, but no address of the kernel's or of a process. The global buffer, its tracer and other instances are
+names and numbers, but no address of the kernel or of a process. The global buffer, its tracer and other instances are
 left alone.
 """
 

@@ -95,7 +95,7 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 
 def stale(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of our instances whose process is this one, which has none yet, or gone.
+    """Return the names of our instances whose process has ended, or has this process's number: it has made none yet.
 
     Return none if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
     """

@@ -100,7 +100,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
     sleep.
 
     Then it was preempted, waits for a disk, memory or a lock, or was stopped. A stack costs the next thread some µs. A
-    thread may sleep until a time or for a message a thousand times a second; that is what its program says, so no stack
+    thread may sleep until a time or for a message a thousand times a second, because its program asks for it: no stack
     is taken there. Raises ValueError if the kernel does not name its threads' states.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)

@@ -49,7 +49,7 @@ VERBS: dict[str, str] = {
     "measure": "measure latency jitter on this host, once",
     "compare": "show how runs differ (describes, claims no cause)",
     "prove": "prove by paired runs that a change helps, or that it does not; restores at the end",
-    "explain": "name what took the time of a run's stalls, by the kernel's trace",
+    "explain": "show what caused a run's stalls, by the kernel's trace",
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",
