@@ -143,9 +143,9 @@ def _change(change: Change, width: int, palette: Palette) -> Lines:
 def no_rights(words: Sequence[str], width: int, palette: Palette) -> Lines:
     """Return the way to the same changes for a user who is not root."""
     if for_one_boot(words):
-        once = f"No root's rights here? A user who has them can do the same with `{apply_command(words)}`."
+        once = f"No root access here? A user who has them can do the same with `{apply_command(words)}`."
         return wrap(styled(once, palette, palette.dim), width)
-    text = f"No root's rights here? `{script_command(words)}` makes a script of exactly this, with its undo, "
+    text = f"No root access here? `{script_command(words)}` makes a script of exactly this, with its undo, "
     return wrap(styled(text + "for a user who has them.", palette, palette.dim), width)
 
 

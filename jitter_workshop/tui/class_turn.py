@@ -58,7 +58,7 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Whose turn is it, where is the instructor? A turn that is over without our doing is settled."""
+        """Read whose turn it is and where the instructor is. Settle a turn that ended by itself."""
         view = self._workshop.class_view
         if view is None or self._frame.stop_run is not None or self._frame.at_work:
             return
@@ -70,7 +70,7 @@ class TurnController:
             self._show_class()
 
     def look_between_blocks(self) -> None:
-        """How much of the turn is left, for a frame that is painted between two blocks anyway."""
+        """Read how much of the turn is left, for a frame that is painted between two blocks anyway."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -101,8 +101,8 @@ class TurnController:
     # -- the turn ----------------------------------------------------------------------------------------------------
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Do what needs the turn of a class host: at once where this is none, or the turn is here; else once it has
-        come. Whoever waits may prefer to read on: then it is not done, but ``otherwise``."""
+        """Call ``then`` with the turn of a class host: at once on other hosts and where the turn is here, else once it
+        has come. Call ``otherwise`` where the learner closes the queue's page to read on."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -207,7 +207,7 @@ class TurnController:
             return
         if self._workshop.course.chapter(said.chapter) is None:
             self._frame.show_error(
-                UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course has not")
+                UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
             )
             return
         self._frame.go_to_chapter(said.chapter, said.step)

@@ -111,5 +111,5 @@ def test_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -
             assert "'pid' must be a whole number" in agent.ask("place", pid=wrong)["error"]["message"]
         for tids in (None, 7, [True], ["1"], [-1]):
             asked = agent.ask("realtime", pid=process.pid, tids=tids, priority=1)
-            assert "is a" in asked["error"]["message"]
+            assert "must be a" in asked["error"]["message"]
         assert "from 0 to 49" in agent.ask("realtime", pid=process.pid, tids=[1], priority=99)["error"]["message"]

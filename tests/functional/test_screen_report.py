@@ -59,7 +59,7 @@ async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
     """Wait for the file that would be written."""
     for _ in range(400):
         await settled(pilot)
-        if screen._files is not None or screen.said:
+        if screen._files is not None or screen._said:
             return
         await pilot.pause(0.02)
     raise AssertionError("the file is never made")

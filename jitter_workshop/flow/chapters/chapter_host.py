@@ -21,7 +21,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
 
-_STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not here", "info": "to know"}
+_STATES = {"ok": "good", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
 class HostSide:

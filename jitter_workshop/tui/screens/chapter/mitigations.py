@@ -1,4 +1,4 @@
-"""What can be done against a hidden noise, and on which CPU to measure once more with that in place."""
+"""Show actions against a hidden noise, and choose the CPU to measure on once more."""
 
 from __future__ import annotations
 
