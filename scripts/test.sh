@@ -3,8 +3,8 @@
 #   scripts/test.sh check         lint, types, contracts, unit tests, plain C tests: before each commit
 #   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
 #   scripts/test.sh outside       what `make test-all` adds: lab machines, browsers, readers of other languages, users
-# Each prints its ten slowest tests and its time. Unit tests run in as many processes as there are CPUs
-# (TEST_WORKERS: another number); what lies in tests/outside and tests/lab has the machine to itself.
+# Each prints its ten slowest tests and its time. The first two run in as many processes as there are CPUs
+# (TEST_WORKERS: another number); tests/outside and tests/lab have the machine to themselves.
 set -eu
 cd "$(dirname "$0")/.."
 unset NO_COLOR COLORTERM 2>/dev/null || :
@@ -25,8 +25,7 @@ parallel() { python -m pytest --durations=10 --numprocesses="$workers" --dist=lo
 
 check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel tests/unit; }
 
-# One process: in two, three tests failed once, and why is not known yet.
-more() { sh scripts/test-native.sh sanitizers && python -m pytest --durations=10 tests/functional tests/native "$@"; }
+more() { sh scripts/test-native.sh sanitizers && parallel tests/functional tests/native "$@"; }
 
 # Kernels for the lab machine, the first time only; one line says what to install where it cannot run.
 outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
+from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
 from tests import hosttrees, madeup
 
@@ -83,6 +85,14 @@ def _own_home(
     for constant in ("CLASS_FILE", "RUN_DIR", "BOARD_DIR"):
         monkeypatch.setattr(paths, constant, str(tmp_path / f"no-{constant.lower()}"))
     monkeypatch.setattr("jitter_workshop.classroom.client.SOCKET", str(tmp_path / "no-board.sock"))
+
+
+@pytest.fixture(autouse=True)
+def _own_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each worker a turn to measure of its own, so that no test finds another one measuring. Tests marked ``host``
+    are about the real turn; one worker has them all."""
+    if not request.node.get_closest_marker("host"):
+        monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.tests.{os.getpid()}")
 
 
 @pytest.fixture(autouse=True)
