@@ -29,7 +29,6 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _homes = itertools.count()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
     """Undo an ignored SIGINT: a shell without job control gives it to what it starts in the background, and a program
     that inherits it cannot be tested for Ctrl-C."""
@@ -37,6 +36,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
 

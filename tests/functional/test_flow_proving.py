@@ -114,7 +114,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tuned_tree.make(tmp_path / "tree")
     monkeypatch.setattr(proof_plan, "HERE", made)
     monkeypatch.setattr(session_module, "HostRoot", lambda: LiveTree(made))
-    monkeypatch.setenv(lock.TURN_VARIABLE, f"proof-{tmp_path.name}")
+    monkeypatch.setenv(lock.TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
     return made
 
 

@@ -67,7 +67,7 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
 def test_of_a_run_that_is_not_made_nothing_is_foretold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(lock.TURN_VARIABLE, f"solid-{tmp_path.name}")
+    monkeypatch.setenv(lock.TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
     with lock.host_turn():
         assert main(["measure", "--for-percentile", "99", "--placement", "none"]) == 2
     said = capsys.readouterr().err.splitlines()
