@@ -108,12 +108,12 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
         yield "preset", "the length was given by --messages, --duration or --for-percentile"
     if run.noise is None:
         yield "noise", "none was asked for"
+    elif spec.noise_period_ns is not None:
+        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
     if run.proof is None:
         yield "proof", "it belongs to no proof"
     if run.settle_s is None:
         yield "settle_s", "the host was not changed right before it"
-    elif spec.noise_period_ns is not None:
-        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
     if run.noise_bursts is None:
         yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
     elif run.noise_bursts.taken_ns is None:
