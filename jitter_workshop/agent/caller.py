@@ -26,7 +26,7 @@ from jitter_workshop.tuning.tunables.registry import find
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Hold a member of a class. ``may_apply``: for a student, ids of tunables or ``*``."""
+    """Describe a person in a class (a course). ``may_apply``: the tunable ids a student may apply, or ``*``."""
 
     uid: int
     user: str

@@ -183,7 +183,7 @@ def wakeup_block(
     woken: Stamps,
     listed: int = LISTED_STALLS,
 ) -> Digest:
-    """Digest a block of the sleeper: the due times of its timers, and its clock readings. ``count`` wake-ups."""
+    """Digest a block of the sleeping thread: its timers' due times and its clock readings. ``count``: its wake-ups."""
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start = int(woken.times[0])

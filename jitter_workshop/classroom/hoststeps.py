@@ -78,7 +78,7 @@ def runs_systemd() -> bool:
 
 
 def steps(wish: Wish) -> tuple[Step, ...]:
-    """Return all steps of a class host, in order. Raises HostError."""
+    """Return all steps that set up a host for a class, in order. Raises HostError."""
     found = [_group(), _user(), _install(), _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
         found += [_unit(f"{one}.{kind}", wish.python) for one in SERVICES for kind in ("socket", "service")]

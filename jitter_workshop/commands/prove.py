@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while another run goes on")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
-    parser.add_argument("--show", metavar="ID", help="show one of them (its id, its change, or @1 for the newest)")
+    parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
     add_json(parser)
 
 

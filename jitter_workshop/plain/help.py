@@ -18,7 +18,7 @@ def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
 
 
 def path_help(chapters: int) -> Iterator[tuple[str, str]]:
-    """Yield the commands on the path and their meaning. ``chapters``: the number of chapters."""
+    """Yield each command of the chapter list, with its meaning. ``chapters``: the number of chapters."""
     yield "Enter", "the next useful step"
     yield f"1-{chapters}", "open a chapter by its number"
     yield "c", "the chart of all runs"

@@ -67,7 +67,7 @@ def _built(workshop: Workshop) -> Draft:
 
 
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
-    """Tell the preview in the report's own order, and at its end what others will see in it."""
+    """Print a preview in the report's order. Its last section says what others will see in the report."""
     document = draft.shown(private)
     opening = words.opening(document)
     talk.say("", *wrap(f"THE REPORT: {opening.title}", talk.width))

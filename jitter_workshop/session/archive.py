@@ -313,7 +313,9 @@ def read_index(data: bytes) -> tuple[Index, int]:
                 f"the session in it has form {int(version[1])}, which a newer version of the workshop wrote",
                 "update jitter-workshop",
             )
-        raise SessionError("it holds no session of this tool", "give the report as it was written")
+        raise SessionError(
+            "it holds no session of this tool", "use the report file unchanged, exactly as the workshop wrote it"
+        )
     start = len(_MAGIC) + _LENGTH.size
     try:
         (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])

@@ -130,7 +130,7 @@ def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") 
 
 
 def _percentiles(count: int) -> list[float]:
-    """Return the percentiles of a curve's points between its first and its last: even steps and the table's rows."""
+    """Return the percentiles of a curve's inner points: equal steps of the logarithmic axis, and the table's rows."""
     if count < 2:
         return []
     steps = MAX_POINTS - 1 - len(PERCENTILES)

@@ -73,8 +73,8 @@ def frequency(bins: Sequence[Sequence[Bin]]) -> View:
 
 
 def rates(buckets: Sequence[Sequence[GapBucket]]) -> View:
-    """Return the view of ``spin``'s gaps an hour of sampled time, as outlines of its 26 buckets; one sequence of
-    buckets a curve."""
+    """Return the view of ``spin``'s gaps per hour of sampled time, as outlines of its 26 buckets. ``buckets`` has one
+    sequence for each curve."""
     paths = []
     for some in buckets:
         known = [b for b in some if b.per_hour]

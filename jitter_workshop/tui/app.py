@@ -362,7 +362,7 @@ class WorkshopApp(App[None]):
         self.leave()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette offers what the registry says, for the screen at hand and for everywhere."""
+        """Yield the palette's commands: the actions of the current screen, and those that work on every screen."""
         in_class = self.workshop.class_view is not None
         for scope in (getattr(screen, "scope", None), "app"):
             for action in of_scope(scope, in_class=in_class) if scope else ():

@@ -49,7 +49,7 @@ class Names(Strings):
 
 
 class Instance:
-    """Hold one instance: its folder, the CPUs that are read, and each CPU's lost and read events so far."""
+    """Hold one tracefs instance: its folder, the CPUs that are read, and the events lost and read so far on each."""
 
     def __init__(self, folder: str, cpus: CpuSet) -> None:
         self.folder = folder

@@ -168,7 +168,8 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
     note was not made in one state."""
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
-    return f"{', '.join(ids[:6])} changed while it ran: it was not made in one state" if ids else ""
+    said = "changed during this run: its blocks were not all measured with the same settings"
+    return f"{', '.join(ids[:6])} {said}" if ids else ""
 
 
 class _Places:

@@ -242,7 +242,7 @@ def _must_be_quick(one: Wanted) -> None:
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
-            f"{one.id} takes effect with a boot, and a proof sets and gives back within seconds",
+            f"{one.id} takes effect with a boot, but a proof applies a change and gives it back within seconds",
             "measure before and after the boot, and describe the two with 'jitter-workshop compare'",
         )
     if not tunable.changes_host:

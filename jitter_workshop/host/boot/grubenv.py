@@ -51,5 +51,5 @@ def _lines(block: bytes) -> list[bytes]:
         raise ValueError("it holds an escaped value")
     text = block.rstrip(b"#")
     if not text.endswith(b"\n"):
-        raise ValueError("its last line has no end")
+        raise ValueError("its last line does not end with a newline")
     return text.split(b"\n")[:-1]

@@ -133,7 +133,7 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
 
 
 class Layout:
-    """Read some fields of an event's record at once: the numbers named, then the texts.
+    """Read several fields of an event's record at once: first those in ``numbers``, then those in ``texts``.
 
     A text is bytes where the field holds it. A field that only points to it, or to a string of the kernel, gives that
     pointer as an int (see :func:`located`).

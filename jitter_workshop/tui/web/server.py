@@ -223,7 +223,7 @@ def _refusal(status: int, words: str) -> web.Response:
 
 
 def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Response:
-    """Return a page of ours. ``base``: the beginning of the paths of its parts, "" for a page without parts."""
+    """Return one of the workshop's web pages. ``base``: the path prefix of the files it loads; "" if it loads none."""
     palette = PALETTES[preferences.load()[0].theme]
     nonce = secrets.token_urlsafe(16)
     text = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(

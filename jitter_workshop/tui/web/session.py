@@ -110,7 +110,7 @@ class PageSession(AppService):
 
 
 def last_words(said: bytes) -> bytes:
-    """Return the last words of a workshop for the page's terminal, on a clean screen; b"" if there are none."""
+    """Return the last lines of a workshop's standard error for the page's terminal, on a clean screen; b"" if none."""
     lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
     text = "\r\n".join(line for line in lines if line)
     return f"{CLEAR}{text}\r\n".encode() if text else b""

@@ -227,7 +227,7 @@ def drop_in(parameters: str) -> str:
 
 
 def parse_drop_in(text: str) -> str:
-    """Return the parameters of a drop-in that ``drop_in`` wrote; for any other file, text that is never a parameter."""
+    """Return the parameters from a file that ``drop_in`` wrote; for any other file "(changed by hand) …"."""
     lines = [line.strip() for line in text.split("\n")]
     told = [line for line in lines if line and not line.startswith("#")]
     if len(told) == 1 and told[0].startswith(_APPEND) and told[0].endswith('"'):

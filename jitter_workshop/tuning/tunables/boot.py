@@ -214,7 +214,7 @@ class IdlePoll(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("idle") == "poll":
             return True, "no CPU ever halts"
-        return False, "idle CPUs halt; idle-states and pm-qos-fd do the same for some CPUs or for a while"
+        return False, "idle CPUs halt; idle-states (some CPUs) and pm-qos-fd (for a while) can make them poll instead"
 
 
 class TscReliable(BootParameter):

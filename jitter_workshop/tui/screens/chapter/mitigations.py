@@ -19,7 +19,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 MOST_CPUS = 8
 """Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
-_KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc does not"
+_KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
 
 
 class CuresPage(ChoosingPage):

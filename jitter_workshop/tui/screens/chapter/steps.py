@@ -494,7 +494,7 @@ class Compare(Step):
         return told + (self._judged() if self.page.screen.tall else self._outcome())
 
     def _headline(self, view: CompareView) -> str:
-        """Say how two runs differ, and the key that proves it, where a change was made and not tried yet."""
+        """Say how two runs differ. Name the key that starts a proof, if a change was made and can be proven here."""
         offered = not view.same_state and self.offers_proof
         return f"{view.headline} {proof_words.OFFER}" if offered else view.headline
 

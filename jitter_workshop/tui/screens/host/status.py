@@ -166,7 +166,9 @@ class StatusScreen(WorkshopScreen):
 
     def _list(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._found is not None and not self.shown():
-            yield Text("No check can be better, as far as this tool knows. a shows all.", style=palette.dim)
+            yield Text(
+                "This tool finds nothing to improve on this host. Press a to show all checks.", style=palette.dim
+            )
         under = self.finding
         for row in self._rows():
             if isinstance(row, str):
