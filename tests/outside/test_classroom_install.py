@@ -195,6 +195,6 @@ def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
 
 def test_where_no_interpreter_will_do_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "unfit", lambda path: "it is ada's")
-    with pytest.raises(HostError, match="root owns and everybody may run: it is ada's") as refused:
+    with pytest.raises(HostError, match="root owns and all users may run: it is ada's") as refused:
         install.interpreter()
     assert "install python3" in refused.value.advice
