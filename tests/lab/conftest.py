@@ -112,7 +112,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test whose guest stood still in the emulator runs once more; the summary counts it as a rerun.
 
     It was seen where a running kernel's code is changed (a tracepoint, a static key) while the emulator runs it on
-    another CPU. Only the guest kernel's own words make a rerun, never a wrong result.
+    another CPU. The guest kernel's own words, or a call that outlives the guest's own alarm, make a rerun; a wrong
+    result never does.
     """
     for item in items:
         if item.path.parent == Path(__file__).parent:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tests.lab import images, qemu, watched
-from tests.lab.qemu import LabError, LabTimeout, Options, PowerLost
+from tests.lab.qemu import LabError, LabStalled, LabTimeout, Options, PowerLost
 
 PROJECT = "/srv/jitter-workshop"
 BOOT_PATIENCE_S = 60.0
@@ -226,10 +226,16 @@ class Machine:
         return result
 
     def call_source(self, source: str, name: str, *arguments: Any, timeout_s: float = RUN_TIMEOUT_S) -> Any:
-        """The same for a whole module's source, of which ``name`` is called; an OSError there is an OSError here."""
+        """Do the same for a whole module's source, of which ``name`` is called; an OSError there is an OSError here.
+
+        The guest ends a call after ``timeout_s`` by an alarm of its own: one that stays silent longer stands still.
+        """
         ident = self._next()
         self.tell({"id": ident, "call": source, "name": name, "arguments": arguments, "seconds": timeout_s})
-        self.pump(lambda: ident in self._answers, timeout_s + 10, f"{name}() in the guest")
+        try:
+            self.pump(lambda: ident in self._answers, timeout_s + 10, f"{name}() in the guest")
+        except LabTimeout as silent:
+            raise LabStalled(str(silent)) from None
         return self._raise(ident)
 
     def read(self, path: str) -> str:

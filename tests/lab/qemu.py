@@ -32,8 +32,8 @@ class LabTimeout(LabError):
 
 
 class LabStalled(LabTimeout):
-    """The guest's kernel says itself that one of its CPUs stands still: the emulator lost it, and no test is about
-    that. A test that meets it runs once more, on a fresh machine (see ``conftest``)."""
+    """The guest stands still: its kernel says so itself, or a call outlives the guest's own alarm. The emulator lost
+    it, and no test is about that. A test that meets it runs once more, on a fresh machine (see ``conftest``)."""
 
 
 class PowerLost(LabError):
