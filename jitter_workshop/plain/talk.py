@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,7 +26,26 @@ def _read_line(prompt: str) -> str:
     """Call ``input`` with its prompt on stdout: on a terminal Python itself would write the prompt to stderr."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
+    if sys.stdin.isatty():
+        _await_line()
     return input()
+
+
+def _await_line() -> None:
+    """Sleep until the terminal has a line. Raises what a signal's handler raises.
+
+    ``input`` alone would miss a signal that comes after Python's last look for signals and before read(2): its handler
+    would run with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
+    """
+    woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    try:
+        while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
+            os.read(woken, 64)
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(woken)
+        os.close(wakes)
 
 
 class Talk:

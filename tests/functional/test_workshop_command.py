@@ -7,11 +7,13 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,20 @@ from tests import hosttrees
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WITHIN_S = 30.0
+SLOW_FGETS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+char *fgets(char *line, int room, FILE *file) {
+    char *(*next)(char *, int, FILE *) = (char *(*)(char *, int, FILE *))dlsym(RTLD_NEXT, "fgets");
+    const struct timespec pause = {.tv_nsec = 500000000};
+    if (file == stdin) {
+        nanosleep(&pause, NULL);
+    }
+    return next(line, room, file);
+}
+"""
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -48,7 +64,13 @@ class Terminal:
     """The workshop on a pseudo-terminal of its own."""
 
     def __init__(
-        self, *words: str, columns: int = 80, rows: int = 24, term: str = "dumb", stderr: int | None = None
+        self,
+        *words: str,
+        columns: int = 80,
+        rows: int = 24,
+        term: str = "dumb",
+        stderr: int | None = None,
+        **extra: str,
     ) -> None:
         self.output = ""
         master, slave = pty.openpty()
@@ -59,7 +81,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave if stderr is None else stderr,
-            env=environment(TERM=term),
+            env=environment(TERM=term, **extra),
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
         )
@@ -226,13 +248,28 @@ def test_where_the_screen_would_be_drawn_into_a_file_the_walk_is_plain(terminals
     assert terminal.end() == 0
 
 
-# Seen twice beside another worker: SIGTERM in the moment in which the prompt is printed was not heeded (open).
-@pytest.mark.flaky(reruns=2)
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_at_the_prompt(terminals: list[Terminal], signum: int, code: int) -> None:
     terminal = Terminal("--plain")
     terminals.append(terminal)
+    terminal.until("Enter go on")
+    terminal.process.send_signal(signum)
+    assert terminal.end() == code
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_just_before_the_prompt_is_read(
+    terminals: list[Terminal], tmp_path: Path, signum: int, code: int
+) -> None:
+    """The C library takes half a second to begin to read: a signal in that time must not wait for a line."""
+    (tmp_path / "slow.c").write_text(SLOW_FGETS)
+    slow = tmp_path / "slow.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", slow, tmp_path / "slow.c", "-ldl"], check=True, timeout=WITHIN_S)
+    terminal = Terminal("--plain", LD_PRELOAD=str(slow))
+    terminals.append(terminal)
     terminal.until("quit > ")
+    time.sleep(0.1)
     terminal.process.send_signal(signum)
     assert terminal.end() == code
 
