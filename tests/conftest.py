@@ -22,18 +22,14 @@ from tests import hosttrees, madeup
 settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("workshop")
 
-# nohup hands an ignored SIGHUP down to everything that the tests start; some of them are about that signal.
+# nohup hands an ignored SIGHUP down to everything that the tests start, and a shell without job control an ignored
+# SIGINT; some tests are about these signals.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _homes = itertools.count()
-
-
-def pytest_configure() -> None:
-    """Undo an ignored SIGINT: a shell without job control gives it to what it starts in the background, and a program
-    that inherits it cannot be tested for Ctrl-C."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -70,16 +70,18 @@ class Switched:
 
         The short moments within a CPU's cycle are left out.
         """
-        whole = {*self.lasting, self.possible}
-        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken} | set(self.rest)
+        return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 
     def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
         """Return every affinity that the kernel may have given a task outside our sets which could use every CPU.
 
         ``nodes``: the CPUs of the memory nodes, for a thread that the kernel binds to one.
         """
-        whole = {*self.online, self.possible, *nodes}
-        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)} | set(self.rest)
+        return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
+
+    def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
+        """Return each of ``whole``, and each without the CPUs of one of our sets."""
+        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
         """Return every affinity that the kernel may have given a task that had the affinities ``known``.

@@ -47,11 +47,6 @@ def explained(
     return dataclasses.replace(report, worst=report.worst[:top])
 
 
-def is_kept(session: OpenSession, run: Run) -> bool:
-    """Return True if the report of a run is kept, so that explaining it takes no time."""
-    return _read(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) is not None
-
-
 @cache
 def made_by() -> str:
     """Return the version and a digest of the modules that decide, because they change between versions too."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.errors import SessionError, WorkshopError
-from jitter_workshop.flow.chapters.course_summary import words_of
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
@@ -229,10 +228,3 @@ def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
             yield OpenPoint("chapter", chapter.id, chapter.title, "not begun")
         elif not walk.progress.done:
             yield OpenPoint("chapter", chapter.id, chapter.title, f"at its step '{walk.current}'")
-
-
-def standing_words(subject: Subject) -> tuple[str, ...]:
-    """Return what this tool has set on the session's host, as ``ID=VALUE``."""
-    if subject.elsewhere or subject.recorded:
-        return ()
-    return tuple(words_of(journal.stack(subject.root)))

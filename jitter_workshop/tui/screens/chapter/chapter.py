@@ -92,10 +92,6 @@ class ChapterScreen(HandWork):
         """Tell whether there is room for more sentences."""
         return self.size.height >= TALL
 
-    @property
-    def offers_proof(self) -> bool:
-        return self.step == "compare" and self.compare.offers_proof
-
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
