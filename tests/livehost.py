@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.host.root import HostRoot
 from tests.fakehands import FakeHands, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
@@ -32,8 +34,15 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
     monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
-    monkeypatch.setattr(session_module, "HostRoot", lambda: LiveTree(tree))
+    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(tree))
     workshop._context.agent_session = session_module.AgentSession()
+
+
+def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., AgentClient]) -> None:
+    """Let the verbs apply and restore work on the tree, with an agent that ``connect`` starts."""
+    monkeypatch.setattr(session_module, "connect", connect)
+    for module in (session_module, verbs):
+        monkeypatch.setattr(module, "HERE", tree)
 
 
 def agent_command(tree: Path, *options: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ Exit codes: 0 everything applied, 1 a part was refused (or the command failed), 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import Interrupted, Parser, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.common.shared import number
+from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.apply import Changing
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.host_status import HostPlan
     from jitter_workshop.model.change import ApplyResult, RestoreResult
 
 
@@ -47,46 +50,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return 0 if all was applied, 1 if some of it was refused. Raises WorkshopError if nothing was applied."""
     require_live_host(args)
-    from jitter_workshop.flow.host_ops.apply import Changing, diary_of, none_applied, note_stack, read_profile
+    from jitter_workshop.flow.host_ops import apply
+    from jitter_workshop.flow.host_ops.agent_session import HERE, AgentSession
+    from jitter_workshop.flow.host_ops.host_status import draw_up
+    from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
-    words = [*(read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
+    words = [*(apply.read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
     if not words:
         raise UsageError("no tunable is named", "'jitter-workshop status' shows which would help here")
     if command and args.hold:
         raise UsageError("--hold and a command both say how long", "leave one of them out")
     lease = args.hold or bool(command)
-    change_log = diary_of(args.session)
-    with Changing(words, args.cpus, once=args.next_boot, change_log=change_log) as changing:
-        if changing.worth_asking:
-            changing.connect()
-            if changing.notice:
-                say(changing.notice)
-        result = _confirmed(args, changing, lease)
-        left_out = [s for s in changing.plan.skipped if not s.partly]
-        if result.refused and not result.applied and len(changing.not_here()) == len(left_out):
-            raise none_applied(result)
+    wanted = parse_wanted(words)
+    drawn = draw_up(HERE, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
+    change_log = apply.change_log_of(args.session)
+    with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
+        drawn = apply.as_root(agent_session, drawn)
+        _warn(agent_session.notice)
+        result = _confirmed(args, agent_session, drawn, lease)
+        left_out = [s for s in drawn.plan.skipped if not s.partly]
+        if result.refused and not result.applied and len(apply.not_here(drawn.plan)) == len(left_out):
+            raise apply.none_applied(result)
         code = 1 if result.refused else 0
         if not lease:
-            _warn(note_stack(args.session))
+            _warn(apply.note_stack(args.session))
             change_log.end()
             _warn(change_log.trouble)
-            _tell(args, changing, result)
+            _tell(args, drawn, result)
             return code
         try:
-            return max(code, _held(args, changing, result, command))
+            return max(code, _held(args, agent_session, drawn, result, command))
         finally:
             change_log.end()
             _warn(change_log.trouble)
 
 
-def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:
+def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
     """Show the plan, ask if needed, and apply it."""
+    from jitter_workshop.flow.host_ops.apply import apply
     from jitter_workshop.report.text import plan as plan_text
     from jitter_workshop.report.text.terminal import output_style
 
-    if changing.plan.changes:
-        shown = plan_text.render(changing.plan, output_style(), changing.drawn.hot.why)
+    if drawn.plan.changes:
+        shown = plan_text.render(drawn.plan, output_style(), drawn.hot.why)
         asks = not args.yes
         if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise UsageError("no terminal to ask for confirmation", "use --yes; 'plan' shows what it would do")
@@ -94,41 +101,47 @@ def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> App
             (sys.stderr if args.json or lease else sys.stdout).write(shown)
             sys.stdout.flush()
         if asks:
-            count = len(changing.plan.changes)
+            count = len(drawn.plan.changes)
             sys.stderr.write(f"\nMake {'this write' if count == 1 else f'these {count} writes'}? [y/N] ")
             sys.stderr.flush()
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):
                 raise UsageError("nothing was applied")
     try:
-        return changing.apply(lease, args.wait, lambda sentence: say(sentence) if sentence else None)
+        return apply(agent_session, drawn, lease, args.wait, lambda sentence: say(sentence) if sentence else None)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
             say("stopped; 'jitter-workshop restore' undoes what was written before that")
         raise
 
 
-def _held(args: argparse.Namespace, changing: Changing, result: ApplyResult, command: tuple[str, ...]) -> int:
+def _held(
+    args: argparse.Namespace,
+    agent_session: AgentSession,
+    drawn: HostPlan,
+    result: ApplyResult,
+    command: tuple[str, ...],
+) -> int:
     """Wait for the command, or for a signal; then restore everything."""
     told: dict[str, Any] = {}
     ended = None
     try:
         if command:
             if not args.json:
-                _tell(args, changing, result, to_stderr=True)
+                _tell(args, drawn, result, to_stderr=True)
             ended = _run_command(command, args.json)
             told["command_exit"] = ended
         else:
-            _tell(args, changing, result)
+            _tell(args, drawn, result)
             say("Held until Ctrl-C.")
-            changing.wait()
+            agent_session.wait()
     finally:
-        back = changing.give_back()
+        back = agent_session.give_back()
         _tell_back(back)
     if command:
         if ended:
             say(f"the command ended with exit code {ended}")
         if args.json:
-            _tell(args, changing, result, more=told | {"restored": _restored_json(back)})
+            _tell(args, drawn, result, more=told | {"restored": as_json(back)})
     return 1 if ended or back.left_alone else 0
 
 
@@ -149,7 +162,7 @@ def _run_command(command: tuple[str, ...], quiet: bool) -> int:
 
 def _tell(
     args: argparse.Namespace,
-    changing: Changing,
+    drawn: HostPlan,
     result: ApplyResult,
     to_stderr: bool = False,
     more: dict[str, Any] | None = None,
@@ -160,15 +173,15 @@ def _tell(
         print_json({**to_plain(result), **(more or {})})
         sys.stdout.flush()
         return
+    from jitter_workshop.flow.host_ops.apply import differently
     from jitter_workshop.report.text import change as change_text
     from jitter_workshop.report.text.terminal import output_style
 
     if not result.applied and not result.refused:
         text = "Nothing to do: it is already so.\n"
     else:
-        text = change_text.applied(
-            result, changing.differently(result.applied), output_style(), args.hold or bool(args.command)
-        )
+        other = differently(drawn.plan, result.applied)
+        text = change_text.applied(result, other, output_style(), args.hold or bool(args.command))
     stream = sys.stderr if to_stderr else sys.stdout
     stream.write(text)
     stream.flush()
@@ -179,12 +192,6 @@ def _tell_back(back: RestoreResult) -> None:
         say(f"left alone: {left.tunable} {left.path}: {left.reason}")
     if back.restored:
         say(f"given back: {tally(one.tunable for one in back.restored)}")
-
-
-def _restored_json(back: RestoreResult) -> dict[str, Any]:
-    from jitter_workshop.commands.restore import as_json
-
-    return as_json(back)
 
 
 def _warn(sentence: str) -> None:

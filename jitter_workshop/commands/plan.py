@@ -33,8 +33,10 @@ def run(args: argparse.Namespace) -> int:
     if args.sh and args.json:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
     from jitter_workshop.flow.host_ops.host_status import draw_up
+    from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
-    drawn = draw_up(args.root, args.wanted, args.cpus, once=args.next_boot)
+    wanted = parse_wanted(args.wanted)
+    drawn = draw_up(args.root, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
         advice = "as root, use 'jitter-workshop apply --next-boot'"
         from jitter_workshop.report.shell.plan_shell import NOT_BY_A_SCRIPT

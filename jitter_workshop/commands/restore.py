@@ -37,13 +37,17 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.report.text import change as change_text
     from jitter_workshop.report.text.terminal import output_style
 
-    result, notice = apply.restore(args.tunables, forget=args.discard)
+    change_log = apply.change_log_of(args.session)
+    agent_session = AgentSession(change_log=change_log)
+    try:
+        result, notice = apply.restore(agent_session, args.tunables, forget=args.discard)
+    finally:
+        agent_session.close()
     trouble = apply.note_stack(args.session)
-    change_log = apply.diary_of(args.session)
-    change_log.restored(result)
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         if sentence:
@@ -68,7 +72,7 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.host_ops import apply
+    from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.report.text import change as change_text
     from jitter_workshop.report.text.terminal import output_style
@@ -77,9 +81,9 @@ def _list(args: argparse.Namespace) -> int:
 
     chosen = {find(word.partition("=")[0]).id for word in args.tunables}
     root = HostRoot(args.root)
-    entries = [e for e in apply.standing(root) if not chosen or e.tunable in chosen]
+    entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
-    traces = () if chosen else apply.left_over_traces(root)
+    traces = () if chosen else left_over_traces(root)
     if args.json:
         active = [
             {

@@ -14,7 +14,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops import host_status
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
@@ -40,8 +40,7 @@ def options() -> list[str]:
 @pytest.fixture
 def say(tree: Path, options: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Say:
     """Run a command line on the made host; (exit code, stdout, stderr)."""
-    monkeypatch.setattr(changing, "HERE", tree)
-    monkeypatch.setattr(changing, "connect", lambda: AgentClient(command(tree, *options)))
+    livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(command(tree, *options)))
     monkeypatch.setattr("sys.stdin", io.StringIO())
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -265,10 +264,10 @@ def test_a_recorded_host_is_not_changed(verb: list[str], say: Say, tree: Path) -
 
 
 def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> Any:
+    def refuse(**_: object) -> Any:
         raise HostError("changing this host needs root's rights; sudo is not installed", "run it as root")
 
-    monkeypatch.setattr(changing, "connect", refuse)
+    monkeypatch.setattr(session_module, "connect", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert say("restore")[0] == 0

@@ -113,7 +113,7 @@ class Measured:
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tuned_tree.make(tmp_path / "tree")
     monkeypatch.setattr(proof_plan, "HERE", made)
-    monkeypatch.setattr(session_module, "HostRoot", lambda: LiveTree(made))
+    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
     monkeypatch.setenv(lock.TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
     return made
 

@@ -3,6 +3,7 @@ line by line. GRUB's own tools check what is written; the boots are those of ``t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import signal
@@ -16,12 +17,15 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.apply import as_root
+from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 from tests import livehost, madegrub
 from tests.fakes import FakeWorkshop
 from tests.screens import settled
@@ -405,13 +409,13 @@ def test_line_by_line_once_asks_root(unprivileged: FakeWorkshop, tree: Path) -> 
 
 
 def test_apply_once_asks_root_where_only_root_can_tell(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing, "HERE", tree)
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    monkeypatch.setattr(changing, "connect", lambda: AgentClient(livehost.agent_command(tree)))
-    with changing.Changing(("nohz-full",), "2-3", once=True) as once:
-        assert not once.plan.changes
-        assert once.worth_asking
-        assert [change.kind for change in once.connect().changes] == ["grub-entry", "grub-once", "grub-next"]
+    livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
+    drawn = draw_up(tree, for_one_boot(parse_wanted(("nohz-full",))), "2-3")
+    assert not drawn.plan.changes
+    with contextlib.closing(AgentSession()) as used:
+        kinds = [change.kind for change in as_root(used, drawn).plan.changes]
+    assert kinds == ["grub-entry", "grub-once", "grub-next"]
 
 
 @pytest.mark.parametrize("size", SIZES)

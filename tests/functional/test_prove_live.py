@@ -17,6 +17,7 @@ import pytest
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Wanted
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import read_journals
@@ -32,7 +33,7 @@ def _why_not() -> str:
         return "something is applied here"
     if not os.access(STAT, os.W_OK):
         return "this kernel's settings cannot be written"
-    if not draw_up(Path("/"), ("stat-interval",)).plan.changes:
+    if not draw_up(Path("/"), (Wanted("stat-interval"),)).plan.changes:
         return "it is so here already"
     return ""
 

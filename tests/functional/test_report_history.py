@@ -11,7 +11,8 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.host.root import HostRoot
@@ -127,9 +128,9 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def say(tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., int]:
-    monkeypatch.setattr(changing, "HERE", tree)
-    monkeypatch.setattr(changing, "HostRoot", lambda *_: LiveTree(tree))
-    monkeypatch.setattr(changing, "connect", lambda: AgentClient(command(tree)))
+    livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(command(tree)))
+    for module in (session_module, verbs):
+        monkeypatch.setattr(module, "HostRoot", lambda *_: LiveTree(tree))
     monkeypatch.setattr("sys.stdin", io.StringIO())
 
     def run(*words: str) -> int:

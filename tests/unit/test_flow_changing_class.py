@@ -9,18 +9,22 @@ import pytest
 
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.host_ops import apply as changing
-from jitter_workshop.flow.host_ops.apply import Changing
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.apply import _take_turn
+from jitter_workshop.flow.host_ops.host_status import HostPlan
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost
+from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState
 
 
-class Agent:
-    """A connection that says whether it was asked for the turn."""
+class Agent(AgentSession):
+    """A session that says whether it was asked for the turn."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[float] = []
         self.doing: list[str] = []
 
@@ -28,8 +32,7 @@ class Agent:
         os.fstat(stop)
         self.asked.append(wait_s)
 
-    def turn(self, do: str, doing: str) -> None:
-        assert do == "doing"
+    def say_doing(self, doing: str) -> None:
         self.doing.append(doing)
 
 
@@ -42,15 +45,11 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Agent:
     return Agent()
 
 
-def made(agent: Agent) -> Changing:
-    one = Changing.__new__(Changing)
-    one._agent = agent  # type: ignore[assignment]
-    one.words = ("governor", "boost=0")
-    return one
+DRAWN = HostPlan(Plan(None, (1,), (), ()), (Wanted("governor"), Wanted("boost", "0")), None, None)  # type: ignore[arg-type]
 
 
 def test_a_member_takes_the_turn(agent: Agent) -> None:
-    made(agent)._take_turn(0.0, lambda sentence: None)
+    _take_turn(agent, DRAWN, 0.0, lambda sentence: None)
     assert agent.asked == [classhost.SOON_S]
     assert agent.doing == ["applying governor boost=0"], "those who wait read what it is used for"
 
@@ -60,11 +59,11 @@ def test_where_somebody_has_it_one_is_told_or_waits(agent: Agent, monkeypatch: p
     turn = Turn(1, 1002, ("ada",), me, me, 0.0, None)
     monkeypatch.setattr(classhost, "read_turns", lambda: TurnState("boot", turn=turn))
     with pytest.raises(BusyError, match="ada has the turn") as busy:
-        made(agent)._take_turn(0.0, lambda sentence: None)
+        _take_turn(agent, DRAWN, 0.0, lambda sentence: None)
     assert "--wait" in busy.value.advice
     assert agent.asked == []
     said: list[str] = []
-    made(agent)._take_turn(30.0, said.append)
+    _take_turn(agent, DRAWN, 30.0, said.append)
     assert agent.asked == [30.0]
     assert said[0].startswith("ada has the turn")
     assert said[-1] == ""
@@ -72,8 +71,8 @@ def test_where_somebody_has_it_one_is_told_or_waits(agent: Agent, monkeypatch: p
 
 def test_root_and_hosts_without_a_class_need_none(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changing.os, "geteuid", lambda: 0)
-    made(agent)._take_turn(0.0, lambda sentence: None)
+    _take_turn(agent, DRAWN, 0.0, lambda sentence: None)
     monkeypatch.setattr(changing.os, "geteuid", lambda: 1001)
     monkeypatch.setattr(classhost, "class_host", lambda: None)
-    made(agent)._take_turn(0.0, lambda sentence: None)
+    _take_turn(agent, DRAWN, 0.0, lambda sentence: None)
     assert agent.asked == []

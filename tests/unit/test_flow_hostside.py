@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,9 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.apply import apply, as_root
+from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
@@ -23,6 +26,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.report.text import change as change_text
 from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop, open_workshop
@@ -155,12 +159,11 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
     result = live.agent_session.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
     assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
     live.agent_session.close()
-    monkeypatch.setattr(changing, "HERE", tree)
-    monkeypatch.setattr(changing, "connect", lambda: AgentClient(livehost.agent_command(tree)))
-    with changing.Changing(plan.words, "1-3") as verb:
-        shown = verb.connect()
-        verb.plan = dataclasses.replace(shown, changes=(*shown.changes, gone(shown.changes)))
-        result = verb.apply(lease=True)
+    livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
+    with contextlib.closing(AgentSession()) as used:
+        drawn = as_root(used, draw_up(tree, parse_wanted(plan.words), "1-3"))
+        shown = dataclasses.replace(drawn.plan, changes=(*drawn.plan.changes, gone(drawn.plan.changes)))
+        result = apply(used, dataclasses.replace(drawn, plan=shown), lease=True)
         assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
         assert "\n1 write fell away: the task had ended.\n" in change_text.applied(result, (), Style(80))
 

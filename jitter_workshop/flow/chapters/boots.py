@@ -9,7 +9,7 @@ from jitter_workshop.flow.host_ops.settings import Seen, boot_way
 from jitter_workshop.model.change import Plan
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.walk import BootWay
-from jitter_workshop.tuning.tunables.registry import for_one_boot
+from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
 
 class Boots:
@@ -49,7 +49,7 @@ class Boots:
         way = self.way()
         ask = self._ask_root()
         if once and way is not None and way.root_first and ask is not None:
-            self._root_says = ask(for_one_boot(self._chapter.tunables))
+            self._root_says = ask(self._words_once())
         self._always = not once
 
     def drawn(self) -> Plan | None:
@@ -63,8 +63,11 @@ class Boots:
 
     def words(self) -> tuple[str, ...]:
         """Return the chapter's tunables as they are planned."""
-        way, words = self.way(), self._chapter.tunables
-        return for_one_boot(words) if way is not None and way.once else words
+        way = self.way()
+        return self._words_once() if way is not None and way.once else self._chapter.tunables
+
+    def _words_once(self) -> tuple[str, ...]:
+        return tuple(map(str, for_one_boot(parse_wanted(self._chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
         """Return True if all of them are in effect after a reboot, and a sentence on it. ``settled``: the host's state

@@ -17,7 +17,7 @@ from jitter_workshop.classroom import hoststeps, install
 from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers, open_steps
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.agent_session import standing
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.turns.classhost import read_turns
 from jitter_workshop.host.classfile import parse_class

@@ -1,8 +1,8 @@
-"""Hold the workshop's connection to the agent, for as long as the workshop is open.
+"""Apply and give back through the agent: the one client of verbs, screens and proofs.
 
-It is opened when something is applied for the first time. All that it applies is a lease: when the workshop is left,
-dies or stops answering, everything is given back, unless the learner keeps it. After an agent has ended, the next
-request starts a new one.
+The connection is opened when something is applied for the first time. What is applied under a lease is given back when
+the program ends, dies or stops answering, unless it is kept. After an agent has ended, the next request starts a new
+one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from jitter_workshop.agent.client import (
     CHANGING,
@@ -23,8 +24,8 @@ from jitter_workshop.agent.client import (
     connect_class,
     rights,
 )
+from jitter_workshop.agent.tracing import instances
 from jitter_workshop.errors import BusyError, HostError, WorkshopError
-from jitter_workshop.flow.host_ops.apply import standing
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
@@ -33,6 +34,7 @@ from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.planning import digest
 
+HERE = Path("/")
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
 """Runs the function it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
 
@@ -41,18 +43,13 @@ RETURN_S = 5.0
 """Seconds to wait for the end of a turn whose agent died: another process needs a moment to give the machine back."""
 
 
-def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
-    """Start the agent in a plain terminal, where no screen covers sudo's question."""
-    return start()
-
-
 class AgentSession:
-    """Apply and give back through one agent. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a
-    browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``: the reason why
-    :meth:`close` could not give back, a sentence, or "". ``change_log``: records each write; a workshop passes its
-    session's log. Not for several threads at once."""
+    """Apply and give back through one agent. ``ask``: see :data:`Ask`; None where no screen covers sudo's question.
+    ``class_only`` (in a browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``:
+    the reason why :meth:`close` could not give back, a sentence, or "". ``change_log``: records each write of a
+    session. Not for several threads at once."""
 
-    def __init__(self, ask: Ask = ask_here, change_log: ChangeLog | None = None) -> None:
+    def __init__(self, ask: Ask | None = None, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
         self.change_log = change_log or ChangeLog(None)
         self.class_only = False
@@ -92,24 +89,25 @@ class AgentSession:
         """Return the plan as root sees it. Raises HostError where root's rights are not to be had."""
         return self._connected().plan(words, str(cpus))
 
-    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
-        """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
-        host is another agent's, or the journal cannot be kept."""
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change], *, lease: bool = True) -> ApplyResult:
+        """Make the changes that were shown, and no others; without ``lease`` they stay until ``restore``. Raises
+        HostError where root's rights are not to be had, the host is another agent's, or the journal cannot be kept."""
         agent = self._connected()
         self.change_log.begin()
-        result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease=True)
-        if result.applied:
+        result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease)
+        if result.applied and lease:
             self._leased |= _ids(words)
-        self.change_log.applied(result)
-        return count_ended(HostRoot(), shown, result)
+        self.change_log.applied(result, kept=not lease)
+        return count_ended(HostRoot(HERE), shown, result)
 
-    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
-        """Give back these tunables, or all. Raises HostError."""
+    def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
+        """Give back these tunables, or all, and remove left-over traces. ``forget``: also strike off what another
+        program or user has changed since. Raises HostError."""
         self._living()
-        if self._turn_ended or not journal.read_journals(HostRoot()):
+        if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
             # The end of the turn gave back all that was applied in it; without a turn the agent restores nothing.
             return NOTHING
-        result = self._connected().restore(tunables)
+        result = self._connected().restore(tunables, forget=forget)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
         self.change_log.restored(result)
         return result
@@ -159,8 +157,7 @@ class AgentSession:
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
         """Wait for the turn of a class host, and take it. ``stop``: a descriptor that ends the wait. Raises HostError,
         BusyError after ``wait_s`` seconds, WaitStopped."""
-        agent = self._living() or connect_class()
-        self._agent, self._began = agent, True
+        agent = self._connected_to_class()
         try:
             granted = agent.take_turn(people, wait_s, stop)
         except BusyError:  # also WaitStopped
@@ -186,9 +183,7 @@ class AgentSession:
     def instruct(self, do: str, user: str | None = None) -> None:
         """Instruct the class: ``end`` a user's turn (None: the present one; every user may end their own), ``freeze``
         and ``thaw``. Raises HostError."""
-        agent = self._living() or connect_class()
-        self._agent, self._began = agent, True
-        agent.turn(do, user=user)
+        self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
         """Publish what the turn is used for, for the users who wait."""
@@ -212,36 +207,54 @@ class AgentSession:
         self._leased -= _ids(words)
         self.change_log.kept(_ids(words))
 
-    def close(self) -> RestoreResult:
-        """Close the connection and give back what is leased. Never raises: an error is kept in ``trouble``, and a later
-        ``restore`` goes by the journal and the host's own values."""
+    def wait(self) -> None:
+        """Wait until a signal raises an exception here. Raises HostError where the agent ends by itself."""
+        try:
+            if self._agent is not None:
+                self._agent.wait()
+        finally:
+            self._living()
+
+    def give_back(self) -> RestoreResult:
+        """Close the connection, and give back what is leased. Raises HostError."""
         agent, self._agent = self._agent, None
         self._turn = False
         leased, self._leased = self._leased, set()
-        if self._lost:
-            self._write_down_lapsed()
-            self.trouble = "the agent ended too early; 'jitter-workshop restore --list' shows what is still applied"
         if agent is None:
             return NOTHING
         try:
             result = agent.bye() if leased else NOTHING
             self.change_log.restored(result)
             return result
+        finally:
+            agent.close()
+
+    def close(self) -> RestoreResult:
+        """Give back as :meth:`give_back` does. Never raises: an error is kept in ``trouble``, and a later ``restore``
+        goes by the journal and the host's own values."""
+        if self._lost:
+            self._write_down_lapsed()
+            self.trouble = "the agent ended too early; 'jitter-workshop restore --list' shows what is still applied"
+        try:
+            return self.give_back()
         except WorkshopError as error:
             self.trouble = error.sentence()
             return NOTHING
-        finally:
-            agent.close()
+
+    def _connected_to_class(self) -> AgentClient:
+        self._agent, self._began = self._living() or connect_class(), True
+        return self._agent
 
     def _connected(self, purpose: Purpose = CHANGING, may_ask: bool = True) -> AgentClient:
         agent = self._living()
         if agent is None:
             if self.class_only and not _in_class():
                 raise HostError(f"{purpose.noun} is not for a browser", "open the workshop in a terminal for that")
+            may_ask = may_ask and not self.class_only
             try:
-                agent = connect(ask=False, purpose=purpose)
+                agent = connect(ask=may_ask and self.ask is None, purpose=purpose)
             except NeedsPassword:
-                if self.class_only or not may_ask:
+                if not may_ask or self.ask is None:
                     raise
                 agent = self.ask(lambda: connect(purpose=purpose))
             self._agent, self._began = agent, True
@@ -260,7 +273,24 @@ class AgentSession:
 
     def _write_down_lapsed(self) -> None:
         """Log what a lost lease gave back by itself, as far as the host's journal shows it by now."""
-        self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
+        self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
+
+
+def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
+    """Return what this tool has changed on a host and not given back, without void entries of an earlier boot."""
+    boot = journal.current_boot(root)
+    return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
+
+
+def left_over_traces(root: HostRoot) -> tuple[str, ...]:
+    """Return the names of the trace instances that a killed measurement left over; none without root's rights."""
+    return instances.stale(root)
+
+
+def anything_to_restore(root: HostRoot) -> bool:
+    """Return True if a restore has anything to do; asked without rights. A journal that cannot be read counts, and so
+    does a left-over trace, which only root sees."""
+    return bool(journal.read_journals(root) or left_over_traces(root))
 
 
 def _in_class() -> bool:

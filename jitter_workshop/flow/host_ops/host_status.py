@@ -10,7 +10,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.model.change import Plan
+from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning import status
@@ -64,27 +64,32 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostSt
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Hold a plan, the host that it is for and the choice of its hot CPUs."""
+    """Hold a plan, what was wanted, the host that it is for and the choice of its hot CPUs."""
 
     plan: Plan
+    wanted: tuple[Wanted, ...]
     host: Host
     hot: HotCpus
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return what was wanted, as a command line and the agent's protocol say it."""
+        return tuple(map(str, self.wanted))
 
-def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> HostPlan:
-    """Return the plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``:
-    boot parameters for the next boot alone. Reads only.
+
+def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
+    """Return the plan for what is wanted, or for all that status would improve at run time. Reads only.
 
     Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
     """
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
-    wanted = registry.parse_wanted(registry.for_one_boot(words) if once else words)
     place = HostRoot(root)
     topology = read_topology(place)
     hot = choose_hot(place, cpus, topology)
     host = Host(place, hot.cpus, topology)
-    return HostPlan(plan(host, wanted if words else wanted_by_status(host)), host, hot)
+    chosen = tuple(wanted) or wanted_by_status(host)
+    return HostPlan(plan(host, chosen), chosen, host, hot)
 
 
 def _standing(root: HostRoot) -> Sequence[status.Standing]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
 from jitter_workshop.flow.measuring.measure import warnings
@@ -213,15 +212,15 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
     ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)
-    drawn = draw_up(HERE, words, request.cpus)
+    drawn = draw_up(HERE, wanted, request.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
-    fresh = tuple(str(one) for one in wanted if one.id not in {entry.tunable for entry in ours})
+    fresh = tuple(one for one in wanted if one.id not in {entry.tunable for entry in ours})
     changes = tuple(_change_of(entry) for entry in ours)
     notices = [f"Hot {'CPU' if len(hot) == 1 else 'CPUs'} {hot}: {drawn.hot.why}."]
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
         _must_change(plan)
-        plan = agent_session.plan(fresh, hot)
+        plan = agent_session.plan(tuple(map(str, fresh)), hot)
         _must_change(plan)
         changes += plan.changes
         notices += [f"Left as it is: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 
 from jitter_workshop.errors import HostError, SessionError
-from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.agent_session import standing
 from jitter_workshop.flow.host_ops.host_identity import host_mismatch, known_boots
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot

@@ -67,17 +67,12 @@ class QueueRow:
         return f"{self.number}. {self.who}  {self.at_most}".rstrip()
 
 
-class TakesTurn(Protocol):
-    """Take the turn: an agent session, or one connection with the agent."""
-
-    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> object: ...
-
-
-class TurnHolder(TakesTurn, Protocol):
+class TurnHolder(Protocol):
     """Take, hold and give back the turn (``flow.host_ops.agent_session``)."""
 
     @property
     def has_turn(self) -> bool: ...
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None: ...
     def turn_lost(self) -> str: ...
     def say_doing(self, doing: str) -> None: ...
     def give_turn(self) -> None: ...
@@ -324,7 +319,7 @@ def kept_turn(
 
 
 def take_turn(
-    agent_session: TakesTurn,
+    agent_session: TurnHolder,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,

@@ -97,12 +97,9 @@ def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
     return tuple(wanted.values())
 
 
-def for_one_boot(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the same words with their boot parameters set for the next boot only.
-
-    Raise UsageError as ``parse_wanted`` does, and where there is no boot parameter among them.
-    """
-    wanted = [(one, find(one.id).when == "boot") for one in parse_wanted(words)]
-    if not any(boots for _, boots in wanted):
+def for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
+    """Return the same with their boot parameters set for the next boot only. Raise UsageError where there is none."""
+    made = tuple(Wanted(one.id, one.value, once=find(one.id).when == "boot") for one in wanted)
+    if not any(one.once for one in made):
         raise UsageError("no boot parameter is among them", "only boot parameters can be set for one boot")
-    return tuple(str(Wanted(one.id, one.value, once=boots)) for one, boots in wanted)
+    return made
