@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -73,26 +73,25 @@ def replace(path: Path, content: bytes, mode: int) -> None:
     sync_folder(path.parent)
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet, with its content synced. Raise OSError."""
-    with _create(path) as file:
-        file.write(content)
-        _sync(file)
-
-
-def write_folder(folder: Path, files: dict[str, Callable[[BinaryIO], None]]) -> None:
-    """Make a folder with all its files, or nothing. ``files``: name → function that writes its content. Raise
-    SessionError."""
+def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], None]]) -> None:
+    """Make a folder with all its files, or nothing. ``files``: path below the folder → content, or a function that
+    writes it. Raise SessionError."""
     temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
+    below = sorted({parent for path in files for parent in Path(path).parents})
     with explained("write", folder):
         try:
             shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(mode=0o700)
-            for name, fill in files.items():
-                with _create(temporary / name) as file:
-                    fill(file)
+            for inner in below:
+                (temporary / inner).mkdir(mode=0o700)
+            for path, content in files.items():
+                with _create(temporary / path) as file:
+                    if callable(content):
+                        content(file)
+                    else:
+                        file.write(content)
                     _sync(file)
-            sync_folder(temporary)
+            for inner in below:
+                sync_folder(temporary / inner)
             temporary.rename(folder)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -24,7 +24,8 @@ _COMMENT = re.compile(
 )
 _GENERATED = re.compile(rb'<meta name="?generator"? content="jitter-workshop[ "]')
 _UNSEEN = re.compile(rb"\A(?:\xef\xbb\xbf|[ \t\r\n]|<!--[^<>]{0,2000}-->){1,20}")
-_VERSION = 1
+_VERSION = 2
+"""1 in reports that were written before the first release; their archives had a form of their own."""
 _AGAIN = "get the report again from where it was written"
 
 
@@ -65,6 +66,10 @@ def archive_in(data: bytes) -> Embedded:
         raise _why_none(data)
     if int(match["version"]) > _VERSION:
         raise SessionError("it was written by a newer version of the workshop", "update jitter-workshop")
+    if int(match["version"]) < _VERSION:
+        raise SessionError(
+            "a version before the first release wrote it", "run 'jitter-workshop report' in its session again"
+        )
     try:
         archive = binascii.a2b_base64(b"".join(match["data"].split()), strict_mode=True)
     except binascii.Error as error:

@@ -14,8 +14,8 @@ from jitter_workshop.cli import main
 from jitter_workshop.commands.common import import_report
 from jitter_workshop.report.html import page
 from jitter_workshop.session import archive, reportfile
+from jitter_workshop.session.archive import BroughtBack, Unpacked
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.session.unpack import BroughtBack, Unpacked
 from tests import madereports
 from tests.madeup import make_run
 from tests.unit.test_session_archive import content_of
@@ -189,7 +189,7 @@ def test_whatever_is_in_the_file_it_is_read_or_refused_in_a_line(
 def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> None:
     unpacked = cast(Unpacked, None)  # what is said needs none of it
     left = archive.LeftOut("runs/a/trace", 5, "too large")
-    back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (), (left,))
+    back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (left,))
     said = " ".join(import_report.lines(import_report.Page("report.html", unpacked, True), back))
     assert "is back with 112 runs, as far as the report holds it bit for bit." in said
     assert "1 file of it was left out of the report to keep it small and did not come back" in said

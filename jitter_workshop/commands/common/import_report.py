@@ -9,8 +9,8 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import reportfile
+from jitter_workshop.session.archive import BroughtBack, Unpacked, bring_back, unpack
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.session.unpack import BroughtBack, Unpacked, bring_back, unpack
 
 SHOWN = 3
 """Number of missing runs that are named."""
@@ -64,11 +64,6 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
             f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come back; "
             "'sessions import --json' lists them."
         )
-    if back.anew:
-        said.append(
-            f"{many(len(back.anew), 'log')} of histograms came out in other bytes, because this host has another kind "
-            "of zlib: every histogram is the same, count for count."
-        )
     if not page.as_written:
         said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")
     return [*said, f"Work in it: jitter-workshop sessions use {back.session}"]
@@ -83,7 +78,7 @@ def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:
         "runs": back.runs,
         "already_here": back.already,
         "old_id": back.old_id or None,
-        "compressed_anew": back.anew,
+        "compressed_anew": [],
         "missing": back.missing,
         "left_out": back.left_out,
         "page_as_written": page.as_written,

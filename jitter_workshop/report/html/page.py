@@ -195,7 +195,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Html:
     if packed is None:
         why = "It was made for others: names are replaced." if document.private else ""
         return tag("p", f"{_NO_RAW_DATA} {why}")
-    index, _ = archive.read_index(packed)
+    index = archive.read_index(packed)
     text = (
         f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
         f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command "
