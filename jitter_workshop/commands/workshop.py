@@ -80,7 +80,7 @@ def _is_terminal(stream: object) -> bool:
 
 def _no_screen() -> str:
     """Return why this terminal cannot show the screen, in a sentence; "" if it can."""
-    from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
+    from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would see nothing.

@@ -6,7 +6,6 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
-from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
@@ -17,7 +16,7 @@ from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.input import parse_cpus, parse_time_ns
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import chapter_lines, imported_words
+from jitter_workshop.presenter import chapter_lines, curves
 from jitter_workshop.presenter.settings_words import PLAN_IS_ANOTHER
 from jitter_workshop.stats.scale import nice_ns
 
@@ -227,7 +226,7 @@ class PlainChapter:
         talk.page(walk.page(step))
         if step == "look":
             title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
-            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, MONO, title), width), "")
+            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, title), width), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:
@@ -255,7 +254,7 @@ class PlainChapter:
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":
-            return views.unstyled(chapter_lines.plan(plan, width, MONO), width)
+            return views.unstyled(chapter_lines.plan(plan, width), width)
         if step == "apply" and plan.changes and plan == before:
             return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
         return settings.plan_lines(plan, width)
@@ -306,7 +305,7 @@ class PlainChapter:
             return
         talk.chart(walk.curves())
         talk.say(*views.wrap(view.headline, talk.width), "")
-        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width, MONO), talk.width), "")
+        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width), talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
@@ -316,10 +315,10 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         explanation = walk.explain()
         if explanation is None:
-            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width, MONO), talk.width), "")
+            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width), talk.width), "")
             return
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
-        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width, MONO), talk.width), "")
+        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width), talk.width), "")
         causes.tell_offer(self._workshop, walk, talk)
 
     def _predict(self, answer: str) -> None:
@@ -388,8 +387,8 @@ class PlainChapter:
     def _with_imported(self) -> None:
         known = self._workshop.imported()
         if known:
-            self._talk.chart((*imported_words.newest(known), *self._walk.curves()))
-        self._talk.tell(imported_words.said(known, drawn=True))
+            self._talk.chart((*curves.newest_imported(known), *self._walk.curves()))
+        self._talk.tell(curves.imported_said(known, drawn=True))
 
     def _with_laptop(self) -> tuple[RunCurve, ...]:
         return (*self._workshop.published()[:1], *self._walk.curves())

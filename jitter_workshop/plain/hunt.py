@@ -8,7 +8,6 @@ from jitter_workshop.flow.chapters.hunt import Finding, Hunt
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
-from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.causes import tell_causes
 from jitter_workshop.plain.class_host import have_turn
@@ -74,7 +73,7 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
-        table = unstyled(chapter_lines.cured(view, talk.width, MONO), talk.width)
+        table = unstyled(chapter_lines.cured(view, talk.width), talk.width)
         talk.say(*wrap(view.text, talk.width), "", *table, "")
     return view is not None
 

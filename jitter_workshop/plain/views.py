@@ -21,7 +21,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
-from jitter_workshop.presenter.curve_rows import UNKNOWN, curve_rows
+from jitter_workshop.presenter.curves import UNKNOWN, curve_rows
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.flow.turns.classhost import minutes
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import called, clean
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.classes.classview import ClassView
@@ -22,22 +21,22 @@ NEARLY_OVER_S = 60.0
 """A turn's line is highlighted when less than this is left, in seconds."""
 
 
-def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iterable[Text]:
+def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
     """Yield why the learner's turn is over, if that is new, then the turn, then the instructor's place."""
     if view.lost:
-        yield from wrap(Text(clean(view.lost, 300), style=palette.text), width, "○ ", "  ")[:MOST_LINES]
-    yield _cut(turn_line(view, palette), width)
+        yield from wrap(Text(clean(view.lost, 300), "text"), width, "○ ", "  ")[:MOST_LINES]
+    yield _cut(turn_line(view), width)
     if where := view.banner_words(title_of(view, course)):
-        yield _cut(Text.assemble(("◆ ", palette.accent), (where, palette.text)), width)
+        yield _cut(Text.assemble(("◆ ", "accent"), (where, "text")), width)
 
 
-def turn_line(view: ClassView, palette: Palette) -> Text:
+def turn_line(view: ClassView) -> Text:
     """Return the line of the turn: ``●`` beside the learner's own turn, ``○`` beside another's."""
     if view.has_turn:
         nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
-        colour = palette.bad if nearly else palette.accent
-        return Text.assemble(("● ", colour), (view.brief, f"bold {colour if nearly else palette.text}"))
-    return Text.assemble(("○ ", palette.dim), (clean(view.brief, 300), palette.text if view.waits else palette.dim))
+        colour = "bad" if nearly else "accent"
+        return Text.assemble(("● ", colour), (view.brief, f"bold {colour if nearly else 'text'}"))
+    return Text.assemble(("○ ", "dim"), (clean(view.brief, 300), "text" if view.waits else "dim"))
 
 
 def title_of(view: ClassView, course: Course) -> str:
@@ -62,25 +61,23 @@ def disturbed(view: ClassView | None, run: Run) -> str:
     return f"This run was disturbed: {named} also ran on its CPUs."
 
 
-def waiting_lines(view: ClassView, width: int, palette: Palette) -> Iterable[Text]:
+def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
     """Yield the page for waiting: the holder of the turn, then the queue in order."""
-    yield Text("Waiting for the turn", style=f"bold {palette.text}")
+    yield Text("Waiting for the turn", "bold text")
     yield Text()
-    yield from wrap(Text(clean(view.holder, 400), style=palette.text), width)
+    yield from wrap(Text(clean(view.holder, 400), "text"), width)
     yield Text()
     room = max(width - 24, 10)
     for row in view.queue():
-        colour = f"bold {palette.text}" if row.own else palette.dim
+        colour = "bold text" if row.own else "dim"
         sign = "▸" if row.own else " "
         who = clean(row.who, room)
-        yield Text.assemble(
-            (f"{sign} {row.number:>2}  ", palette.accent), (f"{who:<{room}}  {row.at_most:>16}", colour)
-        )
+        yield Text.assemble((f"{sign} {row.number:>2}  ", "accent"), (f"{who:<{room}}  {row.at_most:>16}", colour))
     if more := view.unseen():
-        yield Text(f"      {more}", style=palette.dim)
+        yield Text(f"      {more}", "dim")
     yield Text()
     limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
-    yield from wrap(Text(f"{limit}It begins by itself, also while you read and predict.", style=palette.dim), width)
+    yield from wrap(Text(f"{limit}It begins by itself, also while you read and predict.", "dim"), width)
 
 
 def _cut(line: Text, width: int) -> Text:

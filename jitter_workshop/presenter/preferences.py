@@ -36,6 +36,9 @@ TITLES: dict[str, tuple[str, str]] = {
     "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
 }
 
+LEAST_WIDTH, LEAST_HEIGHT = 60, 16
+"""The smallest terminal for the screen. A smaller one gets the line-by-line workshop. A terminal that becomes smaller
+gets one sentence, not a torn screen."""
 _MAX_BYTES = 64 * 1024
 
 

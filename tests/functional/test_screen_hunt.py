@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
@@ -235,7 +234,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         assert workshop.hiding
         await press(pilot, "enter")
         assert isinstance(app.screen, ChapterScreen)
-        evidence = "\n".join(line.plain for line in app.screen.figures(76, PALETTES["dark"]))
+        evidence = "\n".join(line.plain for line in app.screen.figures(76))
         for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
             assert told in evidence
         assert "newest run (third: with the cure)" in evidence

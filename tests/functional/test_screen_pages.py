@@ -1,4 +1,4 @@
-"""All curves, CPU picker, help, palette, settings, and every size and look."""
+"""All curves, CPU picker, help, settings, and every size and look."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from jitter_workshop.course.pages import check_text, read_pages
 from jitter_workshop.course.problems import Problems
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.plain.views import prose as plain_prose
 from jitter_workshop.presenter.prose import prose
 
@@ -88,8 +87,7 @@ PAGES = ["```\na *b*\n```\nc", "``` `x`\na\n```\nb", "````\n```\na\n````\nb", "~
 @pytest.mark.parametrize("page", PAGES)
 def test_both_workshops_show_the_code_that_the_check_takes_for_code(page: str) -> None:
     code = [line for line, kind in split_code(page.split("\n")) if kind == "code"]
-    palette = next(iter(PALETTES.values()))
-    wide = [line.plain.strip() for line in prose(page, 60, palette) if str(line.style) == palette.code]
+    wide = [line.plain.strip() for line in prose(page, 60) if str(line.style) == "code"]
     plain = [line.strip() for line in plain_prose(page, 60) if line.startswith("    ")]
     assert wide == plain == code
 

@@ -18,7 +18,6 @@ from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
 from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.settings_lines import nothing_measured
 from tests.bench import course_runs
 from tests.fakes import open_workshop
@@ -145,7 +144,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     none = "No run of it on another machine comes with the course."
     assert none in tick
     assert none not in idle_states
-    measured = "".join(line.plain for line in nothing_measured((), 200, PALETTES["dark"]))
+    measured = "".join(line.plain for line in nothing_measured((), 200))
     assert "no run of this chapter on another machine comes with the course" in measured
 
 

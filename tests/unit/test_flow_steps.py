@@ -15,7 +15,6 @@ from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reas
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import PlacementRecord, Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.plain.views import loop_line
@@ -65,7 +64,7 @@ def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
     wanted = "look◌  predict✓  measure◌  plan◌  apply◌  again◌  ▸COMPARE  explain"
     line = LoopLine()
     line._steps = steps
-    assert [part.plain for part in line._line(100, PALETTES["dark"])] == [wanted]
+    assert [part.plain for part in line._line(100)] == [wanted]
     assert loop_line(PINNING, steps, 100) == [f"{PINNING.title}: {' '.join(wanted.split())}"]
 
 

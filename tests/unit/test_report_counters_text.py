@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.attribution.counter_report import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.presenter.counter_lines import stalls
 from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict
@@ -33,7 +32,7 @@ def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
 
 def test_when_a_stall_was_is_told_with_what_that_counts_from() -> None:
     assert AT in " ".join(render(report(), Style(80)).split())
-    assert AT in [line.plain for line in stalls(report(), 0, 80, PALETTES["dark"])]
+    assert AT in [line.plain for line in stalls(report(), 0, 80)]
 
 
 def test_no_cause_is_claimed_and_every_null_has_its_reason() -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.cause_lines import stall_page
@@ -130,7 +129,7 @@ def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
     lines = render(report, PLAIN).split("\n")
     # 52 s after its beginning in 30 s of measuring: the pauses count here.
     assert f"the worst stalls, from left to right in time; {AT}" in " ".join(lines)
-    assert AT in [line.plain for line in stall_page(report.worst[0], 80, PALETTES["dark"])]
+    assert AT in [line.plain for line in stall_page(report.worst[0], 80)]
     assert sum(line.startswith("    █") and line.count("█") > 1 for line in lines) == 3
     assert " 4  5 µs at 40 µs · sampler on CPU 1 · 92 % interrupt nic0" in lines
     assert " 5  5 µs at 50 µs · sampler on CPU 1 · 90 % interrupt nic0" in lines

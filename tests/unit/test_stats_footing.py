@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import views
-from jitter_workshop.presenter.curve_rows import curve_rows
-from jitter_workshop.presenter.figures import percentile_table
+from jitter_workshop.presenter.curves import curve_rows, percentile_table
 from jitter_workshop.report.text.run import render
 from jitter_workshop.stats import sample_support
 from jitter_workshop.stats.budget import standings
@@ -60,7 +58,7 @@ def test_every_table_says_the_same(run: Any) -> None:
     curve = PercentileCurve("mine", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
     published = PercentileCurve("laptop", (CurvePoint(0.0, 168, True), CurvePoint(100.0, 900, False)), 0, "2015")
     shown = [RunCurve("x", "mine", curve, run), RunCurve("y", "laptop", published, None)]
-    screen = [line.plain for line in percentile_table(shown, next(iter(PALETTES.values())), 80)]
+    screen = [line.plain for line in percentile_table(shown, 80)]
     for lines in (render(run).splitlines(), views.curve_table(shown), screen):
         (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
         assert "50 µs ~" in marked
@@ -79,11 +77,8 @@ def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
 
 def test_no_figure_is_cut_for_a_mark(run: Any) -> None:
     curve = PercentileCurve("a long label", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
-    palette = next(iter(PALETTES.values()))
     for many in range(1, 9):
-        lines = [
-            line.plain for line in percentile_table([RunCurve("x", "a long label", curve, run)] * many, palette, 80)
-        ]
+        lines = [line.plain for line in percentile_table([RunCurve("x", "a long label", curve, run)] * many, 80)]
         (p999,) = [line for line in lines if line.startswith("p99.9 ")]
         assert p999.count("50 µs") == many
         assert p999.count("~") == many

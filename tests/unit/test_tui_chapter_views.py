@@ -6,17 +6,14 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
 from jitter_workshop.presenter.chapter_lines import _share, comparison, explanation
 from jitter_workshop.stats.comparison import compare
 from tests import madeup
 
-DARK = PALETTES["dark"]
-
 
 def shown(view: Explanation, width: int = 60) -> list[str]:
-    return [line.plain for line in explanation(view, (view,), (), width, DARK)]
+    return [line.plain for line in explanation(view, (view,), (), width)]
 
 
 def explained(**changed: object) -> Explanation:
@@ -45,7 +42,7 @@ def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
 def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
     few = ThreadEvidence("journaller", 2, 0, 0, ((0, 1_000, 1.0),))
     first, second = explained(threads=(few,)), explained(threads=(*explained().threads, few))
-    lines = [line.plain for line in explanation(second, (first, second), (), 60, DARK)]
+    lines = [line.plain for line in explanation(second, (first, second), (), 60)]
     bars = [line for line in lines if line.startswith(("accumulator  CPU", "journaller   CPU"))]
     assert [line.count("█") for line in bars] == [bars[0].count("█")] * 3
     assert [len(line) for line in bars] == [60] * 3
@@ -54,7 +51,7 @@ def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
 def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
     a, _ = madeup.make_run()
     view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", same_state=False)
-    said = [line.plain for line in comparison(view, 70, DARK)]
+    said = [line.plain for line in comparison(view, 70)]
     assert said[0] == "! Not comparable: duty: 100 % against 10 %"
     assert not [line for line in said if "second ÷ first" in line]
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.plain import settings
 from jitter_workshop.presenter.settings_lines import plan as screen_plan
@@ -77,7 +76,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
             for n in range(50, 60)
         ),
     )
-    lines = [line.plain for line in screen_plan(PlanView(changes, 3, "All."), (), True, width, PALETTES["dark"])]
+    lines = [line.plain for line in screen_plan(PlanView(changes, 3, "All."), (), True, width)]
     assert max(map(len, lines)) <= width
     first = " ".join(" ".join(lines[:21]).split())
     assert "53 writes in 3 files. All of them are listed below." in first
@@ -89,7 +88,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     for one in changes:
         assert any(one.path in line for line in lines[below:]), one
         assert one.why in " ".join(" ".join(lines[below:]).split())
-    short = [line.plain for line in screen_plan(PlanView(isolation(3), 3, "All."), (), True, width, PALETTES["dark"])]
+    short = [line.plain for line in screen_plan(PlanView(isolation(3), 3, "All."), (), True, width)]
     assert "EVERY WRITE, IN ITS ORDER" not in short
     assert any("in this order." in line for line in short)
 

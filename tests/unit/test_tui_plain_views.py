@@ -12,7 +12,6 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
 from jitter_workshop.flow.measuring.published import recorded_runs
-from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.plain.chart import chart_lines
@@ -163,5 +162,5 @@ def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> 
 
 def test_hostile_names_do_not_reach_the_terminal() -> None:
     facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
-    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40, MONO), 40))
+    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40), 40))
     assert all(line.isprintable() for line in views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.change import Change, LeftAlone
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.presenter import proof_lines as views
 from jitter_workshop.presenter import proof_words as words
@@ -19,7 +18,6 @@ from jitter_workshop.stats.interim_result import SoFar, so_far
 from tests.fakeprover import PLACED, proof_of
 from tests.maderounds import QUIET, make_rounds
 
-PALETTE = PALETTES["dark"]
 PLAN = ProofPlan("placement", 10, "ring", "quick", (1, 2), PLACED, 5.0, 170.0, ("Hot CPUs 1-2.",))
 WIDTHS = pytest.mark.parametrize("width", [57, 78, 158])
 
@@ -31,7 +29,7 @@ def plain(lines: views.Lines, width: int) -> str:
 
 @WIDTHS
 def test_the_cost(width: int) -> None:
-    text = " ".join(plain(views.cost(PLAN, (10, 20, 40), 1, None, width, PALETTE), width).split())
+    text = " ".join(plain(views.cost(PLAN, (10, 20, 40), 1, None, width), width).split())
     assert "10 rounds are 20 runs of ring, 5 s each: about 2 min 50 s." in text
     assert "▸ 2 20 rounds" in text
     assert "sched_setaffinity(producer)" in text
@@ -41,7 +39,7 @@ def test_the_cost(width: int) -> None:
 def test_the_writes_of_settings_are_counted_and_shown() -> None:
     change = Change(1, "thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "never", "runtime", "low", "why")
     plan = dataclasses.replace(PLAN, subject="thp=never", changes=(change,))
-    text = " ".join(plain(views.cost(plan, (10,), 0, None, 78, PALETTE), 78).split())
+    text = " ".join(plain(views.cost(plan, (10,), 0, None, 78), 78).split())
     assert "1 tunable, 1 write" in text
     assert "this program is killed" in text
     assert "always → never" in text
@@ -54,7 +52,7 @@ def test_the_rounds_so_far(width: int, planned: int) -> None:
     done = len(rounds) - 1
     step = ProofStep(2 * done + 1, 2 * planned, done, rounds[-1].order, "with", 30.0)
     orders = [one.order for one in rounds[:done]]
-    lines = views.rounds_so_far(so_far(rounds[:done]), orders, step, planned, 9, width, PALETTE)
+    lines = views.rounds_so_far(so_far(rounds[:done]), orders, step, planned, 9, width)
     text = plain(lines, width)
     assert words.NOT_JUDGED in text
     assert words.NOW in text
@@ -65,7 +63,7 @@ def test_the_rounds_so_far(width: int, planned: int) -> None:
 @settings(deadline=None, max_examples=60)
 def test_any_ratios_are_drawn(ratios: list[float | None], height: int) -> None:
     seen = SoFar("stalls", "stalls", tuple(ratios))
-    lines = views.rounds_so_far(seen, ["AB"] * len(ratios), None, max(len(ratios), 1), height, 78, PALETTE)
+    lines = views.rounds_so_far(seen, ["AB"] * len(ratios), None, max(len(ratios), 1), height, 78)
     text = plain(lines, 78)
     picture = "\n".join(line.plain for line in lines[2:-4])
     assert sum(picture.count(sign) for sign in "●▼▲○") == len(ratios)
@@ -76,7 +74,7 @@ def test_any_ratios_are_drawn(ratios: list[float | None], height: int) -> None:
 @pytest.mark.parametrize(("ratio", "verdict"), [(0.05, "lower"), (20.0, "higher"), (1.0, "cannot tell")])
 def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
     proof = proof_of(make_rounds(5, ratio=ratio))
-    text = plain(views.verdict(proof, width, PALETTE), width)
+    text = plain(views.verdict(proof, width), width)
     assert text.startswith("NOT PROVEN: " if verdict == "cannot tell" else "PROVEN: ")
     assert f"{verdict}\n" in text
     assert "Worst seen" in text
@@ -87,21 +85,21 @@ def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
 
 
 def test_of_nothing_seen_and_of_few_rounds() -> None:
-    quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78, PALETTE), 78)
+    quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
     assert "none on either side" in quiet
-    few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78, PALETTE), 78)
+    few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "It ended after 4 of 10 rounds." in few
     assert "A verdict needs 10 rounds: these 4 give figures alone." in few
     assert "EACH LINE" not in few
     none = proof_of([], planned=10, complete=False, stopped="stopped [red]by hand[/]")
-    assert "Not proven: no round was finished".upper().split(":")[0] in plain(views.verdict(none, 78, PALETTE), 78)
-    assert "[red]by hand[/]" in plain(views.verdict(none, 78, PALETTE), 78)
+    assert "Not proven: no round was finished".upper().split(":")[0] in plain(views.verdict(none, 78), 78)
+    assert "[red]by hand[/]" in plain(views.verdict(none, 78), 78)
 
 
 def test_what_was_not_given_back_is_loud() -> None:
     left = LeftAlone("thp", "/sys/\x1b[31mx", "never", "always", "somebody changed it")
     proof = proof_of(make_rounds(5), subject="thp=never", restored=False, left_alone=(left,))
-    text = plain(views.verdict(proof, 78, PALETTE), 78)
+    text = plain(views.verdict(proof, 78), 78)
     assert "! NOT ALL IS GIVEN BACK (thp): 'jitter-workshop restore'" in text
     assert "\x1b" not in text
 

@@ -16,7 +16,6 @@ from jitter_workshop.model.evidence import (
     Residence,
     ThreadOnCpu,
 )
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.cause_lines import coloured
 from jitter_workshop.presenter.focus_words import focused, offered
 from jitter_workshop.presenter.occupancy_lines import others
@@ -36,7 +35,7 @@ VISITORS = (
 def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[InterferingTask, ...] = VISITORS) -> list[str]:
     present = Residence(THREADS, visitors, (FrequencySeen(1, 2, 800_000, 3_000_000),), (), (), PROOF)
     report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), 1, residence=present)
-    return [line.plain for line in others(report, focus, width, PALETTES["dark"])]
+    return [line.plain for line in others(report, focus, width)]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +85,8 @@ def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
 
 
 def test_what_is_nobodys_stays_pale_in_a_stalls_bar() -> None:
-    palette = PALETTES["dark"]
     parts = (Part("no_event", "", 60), Part("task", HOSTILE, 30), Part("around", "local_timer", 10))
     stall = ExplainedStall(1, 100, 1, "sampler", 1, 0, parts)
-    drawn = coloured(SHADES, stall, palette)
+    drawn = coloured(SHADES, stall)
     styles = {drawn.plain[span.start]: str(span.style) for span in drawn.spans}
-    assert styles == {"█": palette.faint, "▓": palette.cool, "▒": palette.faint, "░": palette.bad}
+    assert styles == {"█": "faint", "▓": "cool", "▒": "faint", "░": "bad"}

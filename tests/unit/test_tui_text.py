@@ -16,21 +16,18 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import Block
 from jitter_workshop.presenter.chapter_lines import host_column, progress
 from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
-from jitter_workshop.presenter.figures import bar, table
+from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
-from jitter_workshop.presenter.prose import prose, wrap
+from jitter_workshop.presenter.prose import prose
 from jitter_workshop.stats.scale import times
-
-DARK = PALETTES["dark"]
 
 
 @given(st.text(max_size=600), st.integers(4, 100))
 def test_prose_never_leaves_its_width_nor_steers_the_terminal(source: str, width: int) -> None:
-    for line in prose(source, max(width, 12), DARK):
+    for line in prose(source, max(width, 12)):
         if not line.plain.startswith("  "):  # code and tables stand as they are; the sheet cuts them
             assert line.cell_len <= max(width, 12)
         assert all(c.isprintable() for c in line.plain)
@@ -47,19 +44,19 @@ def test_wrapping_loses_no_character(word: str, width: int) -> None:
 
 def test_prose_knows_its_markdown() -> None:
     source = "# Title\n\nSome **bold** `code` *soft* [link](http://x).\n\n- one\n  goes on\n2. two\n\n```\n  x = 1\n```"
-    lines = [line.plain for line in prose(source, 40, DARK)]
+    lines = [line.plain for line in prose(source, 40)]
     assert lines == ["Title", "", "Some bold code soft link.", "", " • one goes on", " 2. two", "", "    x = 1"]
 
 
 def test_rich_and_textual_markup_is_text() -> None:
-    (line,) = prose("[bold red]x[/] [@click=app.quit]y[/]", 60, DARK)
+    (line,) = prose("[bold red]x[/] [@click=app.quit]y[/]", 60)
     assert line.plain == "[bold red]x[/] [@click=app.quit]y[/]"
 
 
 @given(st.lists(st.lists(st.text(max_size=30), min_size=3, max_size=3), min_size=1, max_size=5), st.integers(30, 90))
 def test_tables_fit_and_align(rows: list[list[str]], width: int) -> None:
     clean_rows = [["".join(c for c in cell if c.isprintable()) for cell in row] for row in rows]
-    for line in table(clean_rows, DARK, right=(1, 2), width=width):
+    for line in table(clean_rows, right=(1, 2), width=width):
         assert line.cell_len <= width
 
 
@@ -166,7 +163,7 @@ def test_progress_fits_its_width(
 ) -> None:
     block = Block(0, 0, 1, 1, p50, p99, p999, worst, stalls)
     now = Progress(block, total - 1, total, PercentileCurve("", (), 0), left)
-    lines = progress(now, "", False, width, DARK)
+    lines = progress(now, "", False, width)
     assert all(line.cell_len <= width for line in lines)
     assert lines[0].plain.endswith(f"block {total - 1} of {total} · {left:.0f} s left")
     assert lines[1].plain.endswith(f"{stalls:,} stalls")
@@ -174,7 +171,7 @@ def test_progress_fits_its_width(
 
 def test_80_columns_show_all_of_a_block() -> None:
     block = Block(0, 0, 1, 1, 1_230, 12_300, 123_000, 1_230_000, 12_345)
-    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5), "", False, 78, DARK)
+    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5), "", False, 78)
     assert told.plain == "p50 1.23 µs · p99 12.3 µs · p99.9 123 µs · worst 1.23 ms · 12,345 stalls"
 
 
@@ -182,11 +179,11 @@ def test_80_columns_show_all_of_a_block() -> None:
 def test_steal_reads_the_same_in_the_column_and_in_the_line(percent: float, words: str) -> None:
     host = dataclasses.replace(summarise(HostRoot()), steal_percent=percent)
     assert f"steal {words}" in host_line(host)
-    assert any(line.plain.split() == ["steal", *words.split()] for line in host_column(host, 40, DARK))
+    assert any(line.plain.split() == ["steal", *words.split()] for line in host_column(host, 40))
 
 
 def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
     host = dataclasses.replace(summarise(HostRoot()), isolated=(1, 2, 3, 5), nohz_full=())
-    lines = [line.plain.split() for line in host_column(host, 40, DARK)]
+    lines = [line.plain.split() for line in host_column(host, 40)]
     assert ["isolated", "1-3,5"] in lines
     assert ["nohz_full", "none"] in lines

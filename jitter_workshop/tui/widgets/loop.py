@@ -10,7 +10,6 @@ from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.walk import STEP_SIGNS, StepView
 from jitter_workshop.tui.widgets.sheet import Sheet
 
@@ -35,7 +34,7 @@ class LoopLine(Sheet):
         self._steps = tuple(steps)
         self.show(self._line)
 
-    def _line(self, width: int, palette: Palette) -> list[Text]:
+    def _line(self, width: int) -> list[Text]:
         line = Text()
         self._spans = []
         for step in self._steps:
@@ -45,15 +44,13 @@ class LoopLine(Sheet):
                 line.append("  ")
             name = f"▸{step.name.upper()}" if step.state == "now" else step.name
             name += STEP_SIGNS.get(step.state, "")
-            style = {"now": f"bold {palette.accent}", "done": palette.good, "seen": palette.text}.get(
-                step.state, palette.dim
-            )
+            style = {"now": "bold accent", "done": "good", "seen": "text"}.get(step.state, "dim")
             self._spans.append((line.cell_len, line.cell_len + len(name), step.name))
             line.append(name, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]
         note = f"   without {', '.join(left_out)}"
         if left_out and line.cell_len + len(note) <= width:
-            line.append(note, palette.faint)
+            line.append(note, "faint")
         return [line]
 
     def on_click(self, event: events.Click) -> None:

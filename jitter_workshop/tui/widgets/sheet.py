@@ -10,16 +10,16 @@ from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.widget import Widget
 
-from jitter_workshop.model.palette import Palette
+from jitter_workshop.presenter.lines import in_colours
 
 if TYPE_CHECKING:
     from jitter_workshop.tui.core.frame import Frame
 
-Build = Callable[[int, Palette], Iterable[Text]]
+Build = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
 
 
-def nothing(width: int, palette: Palette) -> Iterable[Text]:
+def nothing(width: int) -> Iterable[Text]:
     """Return an empty sheet."""
     return ()
 
@@ -45,7 +45,7 @@ class Sheet(Widget):
         """Return the lines for a width, made once."""
         palette = cast("Frame", self.app).palette
         if self._made_for != (width, palette.name):
-            self._lines = list(self._build(max(width, 1), palette))
+            self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
             for line in self._lines:
                 line.no_wrap = True
                 line.truncate(max(width, 1), overflow="ellipsis")

@@ -14,10 +14,10 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import chapter_lines, hunt_words, imported_words, settings_lines
-from jitter_workshop.presenter.prose import prose, styled, wrap
+from jitter_workshop.presenter import chapter_lines, curves, hunt_words, settings_lines
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.settings_words import PLAN_OF_THESE_CPUS
 from jitter_workshop.tui.background.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.core.actions import Scope, bindings
@@ -212,37 +212,37 @@ class ChapterScreen(HandWork):
             highlight = -1 if self._page.highlight is None else self._page.highlight
             self.query_one(ChartView).show_curves(self._page.curves(), highlight=highlight, marks=self.now.marks())
 
-    def _banner(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.rehearsed:
             return ()
-        return settings_lines.recording_lines(self.walk.not_here, self.walk.recording, width, palette)
+        return settings_lines.recording_lines(self.walk.not_here, self.walk.recording, width)
 
-    def _lesson(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lesson(self, width: int) -> Iterable[Text]:
         page = self.walk.page(self.step) or "This step has no page of its own."
-        yield from prose(page, width, palette)
+        yield from prose(page, width)
 
-    def _host(self, width: int, palette: Palette) -> Iterable[Text]:
-        return chapter_lines.host_column(self.workshop.host, width, palette)
+    def _host(self, width: int) -> Iterable[Text]:
+        return chapter_lines.host_column(self.workshop.host, width)
 
-    def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run
         if running is None:
             return ()
-        return chapter_lines.progress(running.progress, running.waiting, running.stopping, width, palette)
+        return chapter_lines.progress(running.progress, running.waiting, running.stopping, width)
 
-    def figures(self, width: int, palette: Palette) -> list[Text]:
+    def figures(self, width: int) -> list[Text]:
         """Return the figures of the step on the screen."""
-        return self.now.figures(width, palette)
+        return self.now.figures(width)
 
-    def _data(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _data(self, width: int) -> Iterable[Text]:
         """Return the step's figures; on a narrow screen below its page."""
         step = self.now
         if self._page.table:
-            return step.table(width, palette)
-        figures = step.figures(width, palette)
+            return step.table(width)
+        figures = step.figures(width)
         if self.wide or self.step == "compare" or step.alone:
             return figures
-        page = prose(self.walk.page(self.step), width, palette)
+        page = prose(self.walk.page(self.step), width)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
 
     def said(self) -> list[str]:
@@ -266,9 +266,9 @@ class ChapterScreen(HandWork):
             return ["No run decides this on a recording; compare says what the answers stand for."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         for text in filter(None, self.said()):
-            yield from wrap(styled(text, palette, palette.text), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+            yield from wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
 
     def keys(self) -> Sequence[Shown]:
         running = self._page.run
@@ -503,7 +503,7 @@ class ChapterScreen(HandWork):
         known = tuple(page.imported())
         page.with_imports = bool(known) and not page.with_imports
         page.highlight = None
-        self.tell(imported_words.said(known, page.with_imports))
+        self.tell(curves.imported_said(known, page.with_imports))
 
     def action_hint(self) -> None:
         hint = self.walk.hint()

@@ -11,10 +11,9 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntState
 from jitter_workshop.model.course import TREATED
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import hunt_words as words
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.common.question import Question
@@ -106,12 +105,12 @@ class ChapterHunt:
             page.screen.tell("This host can hide no noise: none of them could reach the measured CPU.")
             return
 
-        def about(width: int, palette: Palette) -> Iterable[Text]:
-            yield from wrap(Text(words.asked(suspects), style=palette.text), width)
+        def about(width: int) -> Iterable[Text]:
+            yield from wrap(Text(words.asked(suspects), "text"), width)
             named = " · ".join(clean(suspect.title, 60) for suspect in suspects)
-            yield from wrap(Text(named, style=f"bold {palette.text}"), width, "  ", "  ")
+            yield from wrap(Text(named, "bold text"), width, "  ", "  ")
             yield Text()
-            yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", style=palette.dim), width)
+            yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", "dim"), width)
 
         keys = "Enter hides one of them · Esc does not"
         hide = partial(self._screen.frame.class_turn.with_turn, self._hide)

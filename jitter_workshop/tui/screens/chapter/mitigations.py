@@ -10,9 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.presenter import hunt_words as words
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.choosing import ChoosingPage
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -42,24 +41,24 @@ class CuresPage(ChoosingPage):
                 yield Sheet(self._lines, id="cures-sheet")
             yield Sheet(self._key_lines, id="question-keys")
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield Text("Do something against it, then measure", style=f"bold {palette.text}")
+        yield Text("Do something against it, then measure", "bold text")
         yield Text()
-        yield from wrap(Text(words.ELSEWHERE, style=palette.text), width)
+        yield from wrap(Text(words.ELSEWHERE, "text"), width)
         for command, what in self._commands:
-            yield from wrap(Text(f"$ {command}", style=palette.code), width, "  ", "    ")
-            yield from wrap(Text(what, style=palette.dim), width, "    ", "    ")
+            yield from wrap(Text(f"$ {command}", "code"), width, "  ", "    ")
+            yield from wrap(Text(what, "dim"), width, "    ", "    ")
         yield Text()
         for index, cpu in enumerate(self._choices):
             here = index == self._cursor
-            style = f"bold {palette.accent}" if here else palette.text
+            style = "bold accent" if here else "text"
             yield Text(f"{'▸' if here else ' '} {index + 1} {words.place(cpu)}", style=style)
 
-    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _key_lines(self, width: int) -> Iterable[Text]:
         keys = _KEYS.format(numbers=words.numbers(len(self._choices)))
         said = "The commands are in the clipboard, where this terminal allows it." if self._copied else keys
-        yield from wrap(Text(said, style=palette.dim), width)
+        yield from wrap(Text(said, "dim"), width)
         yield Text()
 
     def _redraw(self) -> None:

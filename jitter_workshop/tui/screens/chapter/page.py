@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
-from jitter_workshop.presenter import imported_words
+from jitter_workshop.presenter.curves import newest_imported
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -154,7 +154,7 @@ class ChapterPage:
             return list(self.recorded()[0])
         # One published curve gives the scale; the screen of all curves shows the others.
         published = self.workshop.published()[:1] if self.shows_published and self._of_transit else ()
-        imported = imported_words.newest(self.imported()) if self.with_imports and self.step == "compare" else ()
+        imported = newest_imported(self.imported()) if self.with_imports and self.step == "compare" else ()
         curves = [*published, *imported, *self.walk.curves()]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"

@@ -11,13 +11,12 @@ from jitter_workshop.flow.chapters import mitigation, traced_runs
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import TREATED, StepName
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
 from jitter_workshop.presenter import chapter_lines, focus_words, proof_words, settings_lines
-from jitter_workshop.presenter.figures import percentile_table
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.curves import percentile_table
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.settings_words import NO_RIGHTS, PLAN_IS_ANOTHER, as_root
 from jitter_workshop.tui.screens.chapter.page import SLOTS, ChapterPage
 from jitter_workshop.tui.widgets.chart import Mark
@@ -79,20 +78,20 @@ class Step:
             return []
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
-    def figures(self, width: int, palette: Palette) -> Lines:
+    def figures(self, width: int) -> Lines:
         """Return the step's figures, or why there are none."""
         try:
-            return self._lines(width, palette)
+            return self._lines(width)
         except WorkshopError as error:
-            return wrap(Text(clean(error.sentence(), 400), style=f"bold {palette.bad}"), width, "! ")
+            return wrap(Text(clean(error.sentence(), 400), "bold bad"), width, "! ")
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         """Return the step's figures. Raises WorkshopError."""
         return []
 
-    def table(self, width: int, palette: Palette) -> Lines:
+    def table(self, width: int) -> Lines:
         """Return the numbers behind the chart."""
-        return percentile_table(self.page.curves(), palette, width)
+        return percentile_table(self.page.curves(), width)
 
     def said(self) -> list[str]:
         """Return the sentences above the keys."""
@@ -147,9 +146,9 @@ class Step:
 class Look(Step):
     """Show what this host is, for the chapter's topic."""
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.rehearsed else "ON THIS HOST"
-        return chapter_lines.facts(self.walk.look(), width, palette, title)
+        return chapter_lines.facts(self.walk.look(), width, title)
 
 
 class Predict(Step):
@@ -192,20 +191,20 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and task.kind == "mark" else []
 
-    def question(self, width: int, palette: Palette) -> Lines:
+    def question(self, width: int) -> Lines:
         """Return the question above the chart, for a mark."""
         task = self.walk.chapter.prediction
         if task is None:
             return []
-        return chapter_lines.mark_question(task, self.mark_ns, self.page.locked, width, palette)
+        return chapter_lines.mark_question(task, self.mark_ns, self.page.locked, width)
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         task = self.walk.chapter.prediction
         if task is None or self.page.marking:
             return []
-        lines = chapter_lines.choices(task, self.choice, self.page.lock_reason, width, palette)
+        lines = chapter_lines.choices(task, self.choice, self.page.lock_reason, width)
         outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
-        return lines if outcome is None else lines + settings_lines.answered(task, outcome, width, palette)
+        return lines if outcome is None else lines + settings_lines.answered(task, outcome, width)
 
     @property
     def enter_label(self) -> str:
@@ -278,12 +277,12 @@ class Measure(Step):
     def _open(self) -> bool:
         return self.walk.measures(self.name) and self.walk.run_in(self.name) is None
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         if self.walk.rehearsed:
-            return settings_lines.nothing_measured(self.page.curves(), width, palette)
+            return settings_lines.nothing_measured(self.page.curves(), width)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
-        return chapter_lines.about_to_measure(request, battery, width, palette, known)
+        return chapter_lines.about_to_measure(request, battery, width, known)
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -331,19 +330,19 @@ class Plan(Step):
         way = self.walk.boots.way()
         return way is not None and (way.root_first or not way.why_not)
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
-            return settings_lines.not_applied(tried.error, words, width, palette)
+            return settings_lines.not_applied(tried.error, words, width)
         if tried is not None and tried.view is not None:
-            return settings_lines.applied(tried.view, tried.checks, width, palette)
+            return settings_lines.applied(tried.view, tried.checks, width)
         if page.planned is None:
             page.planned = walk.plan()
         if walk.chapter.changes != "tunables":
-            return chapter_lines.plan(page.planned, width, palette)
+            return chapter_lines.plan(page.planned, width)
         words = page.planned.words or walk.chapter.tunables
-        return settings_lines.plan(page.planned, words, walk.rehearsed, width, palette)
+        return settings_lines.plan(page.planned, words, walk.rehearsed, width)
 
     @property
     def enter_label(self) -> str:
@@ -465,21 +464,21 @@ class Compare(Step):
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         walk = self.walk
         if walk.rehearsed:
-            lines = settings_lines.settings_compared(walk.settings_compared(), width, palette)
+            lines = settings_lines.settings_compared(walk.settings_compared(), width)
             task = walk.chapter.prediction
             if task is None or task.slot is None:
                 return lines
-            return lines + settings_lines.answers_explained(task, walk.progress.prediction, width, palette)
+            return lines + settings_lines.answers_explained(task, walk.progress.prediction, width)
         if (mitigated := self._mitigated()) is not None:
-            return chapter_lines.cured(mitigated, width, palette)
+            return chapter_lines.cured(mitigated, width)
         compared = walk.compare()
-        return chapter_lines.comparison(compared, width, palette) if compared else []
+        return chapter_lines.comparison(compared, width) if compared else []
 
-    def table(self, width: int, palette: Palette) -> Lines:
-        numbers, compared = super().table(width, palette), self.figures(width, palette)
+    def table(self, width: int) -> Lines:
+        numbers, compared = super().table(width), self.figures(width)
         return [*compared, Text(), *numbers] if compared else numbers
 
     def said(self) -> list[str]:
@@ -510,13 +509,13 @@ class Compare(Step):
 class Explain(Step):
     """Say what took the time, and what was learnt."""
 
-    def _lines(self, width: int, palette: Palette) -> Lines:
+    def _lines(self, width: int) -> Lines:
         walk = self.walk
         explained = walk.explain()
         if explained is None:
-            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, palette, COPIES)
+            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, COPIES)
         runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
-        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, palette, COPIES)
+        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, COPIES)
 
     def said(self) -> list[str]:
         told = self._outcome()

@@ -11,10 +11,9 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from jitter_workshop.flow.chapters.hunt import Finding, Hunt
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import hunt_words as words
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.choosing import ChoosingPage
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -45,33 +44,33 @@ class SuspectsPage(ChoosingPage):
     def _over(self) -> bool:
         return not words.unanswered(self._hunt)
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         yield Text()
         if not self._over:
-            yield Text("Which one is it?", style=f"bold {palette.text}")
+            yield Text("Which one is it?", "bold text")
             yield Text()
             for index, suspect in enumerate(self._hunt.suspects):
                 here, cleared = index == self._cursor, suspect.id in self._cleared
                 sign = "✗" if cleared else " "
-                style = f"bold {palette.accent}" if here else palette.dim if cleared else palette.text
+                style = "bold accent" if here else "dim" if cleared else "text"
                 title = clean(suspect.title, 60)
                 yield Text(f"{'▸' if here else ' '} {index + 1} {sign} {title}", style=style)
             yield Text()
         finding = self._finding
         if finding is None:
-            yield from wrap(Text(words.standing(self._hunt), style=palette.dim), width)
+            yield from wrap(Text(words.standing(self._hunt), "dim"), width)
             return
-        colour = palette.good if finding.right else palette.text
+        colour = "good" if finding.right else "text"
         yield from wrap(Text(clean(words.verdict(finding, self._hunt), 120), style=f"bold {colour}"), width)
         for heading, sentence in words.reasons(finding, self._hunt):
             if heading:
                 yield Text()
-                yield Text(heading, style=palette.dim)
-            yield from wrap(Text(clean(sentence, 400), style=palette.text), width)
+                yield Text(heading, "dim")
+            yield from wrap(Text(clean(sentence, 400), "text"), width)
 
-    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _key_lines(self, width: int) -> Iterable[Text]:
         keys = _ANSWERED if self._over else _KEYS.format(numbers=words.numbers(len(self._hunt.suspects)))
-        yield from wrap(Text(keys, style=palette.dim), width)
+        yield from wrap(Text(keys, "dim"), width)
         yield Text()
 
     def _redraw(self) -> None:

@@ -16,7 +16,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
 from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.model.text import many
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
 from jitter_workshop.tui.core.theme import textual_theme
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -45,7 +45,7 @@ class ClassChart(Widget):
         width, height = self.content_size
         palette = PALETTES[self.app.theme.removeprefix("workshop-")]
         if not self._shown.curves:
-            return Text(self._shown.told, style=palette.dim)
+            return Text(self._shown.told, "dim")
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
@@ -126,11 +126,11 @@ class PresentApp(App[None]):
         self.query_one("#present-foot", Sheet).show(self._foot)
         self.query_one(ClassChart).show(self._shown)
 
-    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _head(self, width: int) -> Iterable[Text]:
         """Yield the chapter, or the class if it is at no chapter; then the step and the instructor's words."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
-            yield Text(line, style=f"bold {palette.text}", no_wrap=True)
+            yield Text(line, style="bold text", no_wrap=True)
         where = " · ".join(word for word in (shown.step, shown.text) if word)
         if not where:
             return
@@ -138,9 +138,9 @@ class PresentApp(App[None]):
         large = big(where, width, LEAST_ROWS) if self.size.height >= _TALL else ()
         if len(large) > 1:
             for line in large:
-                yield Text(line, style=palette.accent, no_wrap=True)
+                yield Text(line, style="accent", no_wrap=True)
         else:
-            yield from wrap(Text(where, style=f"bold {palette.accent}"), width)
+            yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
         """Return the title in large letters. A long title is broken into two lines of large letters, which can be read
@@ -150,12 +150,12 @@ class PresentApp(App[None]):
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))
         return large if len(large) > 1 else big(title, width, 2 * LEAST_ROWS)
 
-    def _foot(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(self._shown.turn, style=palette.text), width)
+    def _foot(self, width: int) -> Iterable[Text]:
+        yield from wrap(Text(self._shown.turn, "text"), width)
         count = many(len(self._shown.curves), "member")
         told = self._error or (f"{count}: {self._shown.told}" if self._shown.curves else "")
         if told:
-            yield from wrap(Text(told, style=palette.dim), width)
+            yield from wrap(Text(told, "dim"), width)
 
 
 def run_present() -> int:

@@ -10,9 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.presenter import class_words
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -57,12 +56,12 @@ class TurnPage(Page):
     def action_down(self) -> None:
         self.query_one(Pane).scroll_relative(y=3, animate=False)
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         view = self.frame.workshop.class_view
         yield Text()
         if view is not None:
-            yield from class_words.waiting_lines(view, width, palette)
+            yield from class_words.waiting_lines(view, width)
 
-    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(_KEYS, style=palette.dim), width)
+    def _key_lines(self, width: int) -> Iterable[Text]:
+        yield from wrap(Text(_KEYS, "dim"), width)
         yield Text()

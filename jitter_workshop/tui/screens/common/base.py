@@ -13,8 +13,8 @@ from textual.screen import ModalScreen, Screen
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_words
-from jitter_workshop.presenter.figures import two_ends
-from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
+from jitter_workshop.presenter.lines import two_ends
+from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Sheet
 
@@ -76,20 +76,20 @@ class WorkshopScreen(Screen[None]):
         """Return the left part of the title."""
         return "Jitter Workshop"
 
-    def title_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line: the screen, the host, and the number of applied tunables."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
         if self.workshop.hiding:
             changed = f"a hidden noise runs · {changed}" if standing else "a hidden noise runs"
         state = "a recorded host: to look at" if self.workshop.recorded else changed
-        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
-        yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
+        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", "dim")
+        yield two_ends(Text(self.heading(), "bold text"), right, width)
 
-    def class_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def class_lines(self, width: int) -> Iterable[Text]:
         """Return the turn and the instructor's place on a class host; () on other hosts."""
         view = self.workshop.class_view
-        return class_words.lines(view, self.workshop.course, width, palette) if view is not None else ()
+        return class_words.lines(view, self.workshop.course, width) if view is not None else ()
 
     def show_class(self) -> None:
         """Show the class as it was seen last; show nothing on a host without a class."""
@@ -151,9 +151,9 @@ class Page(ModalScreen[None]):
         self.dismiss(None)
 
 
-def too_small(width: int, palette: Palette) -> Iterable[Text]:
+def too_small(width: int) -> Iterable[Text]:
     """Return the sentence for a terminal that is too small, broken to fit even 20 columns."""
-    from jitter_workshop.presenter.prose import wrap
+    from jitter_workshop.presenter.lines import wrap
 
     sentence = f"The workshop needs {LEAST_WIDTH}×{LEAST_HEIGHT} characters. Enlarge the terminal; q leaves."
-    return wrap(Text(sentence, style=palette.text), width)
+    return wrap(Text(sentence, "text"), width)

@@ -11,9 +11,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -34,17 +33,17 @@ class ErrorDialog(Page):
         with Vertical(classes="frame"), Pane():
             yield Sheet(self._lines, id="dialog-sheet")
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield from wrap(Text(clean(self.error.title, 80), style=f"bold {palette.bad}"), width, "✗ ")
+        yield from wrap(Text(clean(self.error.title, 80), "bold bad"), width, "✗ ")
         yield Text()
-        yield from wrap(Text(clean(self.error.message, 1_000), style=palette.text), width)
+        yield from wrap(Text(clean(self.error.message, 1_000), "text"), width)
         if self.error.advice:
             yield Text()
-            yield from wrap(Text(clean(self.error.advice, 1_000), style=palette.text), width, "→ ")
+            yield from wrap(Text(clean(self.error.advice, 1_000), "text"), width, "→ ")
         yield Text()
         copied = "in the clipboard, where this terminal allows it" if self._copied else "y copies this text"
-        yield from wrap(Text(f"Esc closes · {copied}", style=palette.dim), width)
+        yield from wrap(Text(f"Esc closes · {copied}", "dim"), width)
         yield Text()
 
     def action_copy(self) -> None:

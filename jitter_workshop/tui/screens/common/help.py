@@ -10,9 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, Scope, bindings, of_scope
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -63,16 +62,16 @@ class HelpPage(Page):
         with Vertical(classes="frame", id="help-frame"), Pane():
             yield Sheet(self._lines, id="help-sheet")
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         stack = self.app.screen_stack
         below: Scope = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
-        yield Text.assemble(("HELP", f"bold {palette.text}"), ("   ↑ ↓ scroll · Esc closes", palette.dim))
+        yield Text.assemble(("HELP", "bold text"), ("   ↑ ↓ scroll · Esc closes", "dim"))
         notices = [n for n in (*self.frame.workshop.notices, self.frame.settings_notice) if n]
         if notices:
             yield Text()
-            yield Text("NOTICES", style=f"bold {palette.dim}")
+            yield Text("NOTICES", "bold dim")
             for notice in notices:
-                yield from wrap(Text(clean(notice, 600), style=palette.text), width, "! ")
+                yield from wrap(Text(clean(notice, 600), "text"), width, "! ")
         order: list[Scope] = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.class_view is not None
         for scope in order:
@@ -80,17 +79,17 @@ class HelpPage(Page):
             if not actions:
                 continue
             yield Text()
-            yield Text(SCOPE_TITLES[scope], style=f"bold {palette.accent if scope == below else palette.dim}")
+            yield Text(SCOPE_TITLES[scope], style=f"bold {'accent' if scope == below else 'dim'}")
             for action in actions:
                 first = f"{action.shown:>7}  "
-                lines = wrap(Text(action.tooltip, style=palette.text), width, first, " " * 9)
-                lines[0].stylize(f"bold {palette.cool}", 0, 7)
+                lines = wrap(Text(action.tooltip, "text"), width, first, " " * 9)
+                lines[0].stylize("bold cool", 0, 7)
                 yield from lines
         yield Text()
-        yield Text("WORDS", style=f"bold {palette.dim}")
+        yield Text("WORDS", "bold dim")
         for word, meaning in WORDS:
-            line = Text(style=palette.text)
-            line.append(f"{word}: ", f"bold {palette.cool}")
+            line = Text(style="text")
+            line.append(f"{word}: ", "bold cool")
             line.append(meaning)
             yield from wrap(line, width, "  ", "    ")
 

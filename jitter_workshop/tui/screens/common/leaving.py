@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.palette import Palette
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.settings_words import stands
 from jitter_workshop.tui.screens.common.question import Question
 
@@ -25,10 +24,10 @@ ABOUT = (
 def leave_question(app: Frame, leave: Callable[[], None]) -> Question:
     """Return the question. ``leave`` is called after each answer but Escape."""
 
-    def about(width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(f"{stands(app.workshop.written())}.", style=palette.text), width)
+    def about(width: int) -> Iterable[Text]:
+        yield from wrap(Text(f"{stands(app.workshop.written())}.", "text"), width)
         yield Text()
-        yield from wrap(Text(ABOUT, style=palette.dim), width)
+        yield from wrap(Text(ABOUT, "dim"), width)
 
     def keep() -> None:
         try:

@@ -12,10 +12,9 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from jitter_workshop import paths
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.preferences import CHOICES, TITLES
-from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -39,11 +38,11 @@ class SettingsPage(Page):
         with Vertical(classes="frame"), Pane():
             yield Sheet(self._lines, id="settings-sheet")
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         settings = self.frame.settings
-        keys = Text("↑ ↓ choose · Enter changes · Esc closes", style=palette.dim)
+        keys = Text("↑ ↓ choose · Enter changes · Esc closes", "dim")
         lines = [*wrap(keys, width, "SETTINGS   "), Text()]
-        lines[0].stylize(f"bold {palette.text}", 0, len("SETTINGS"))
+        lines[0].stylize("bold text", 0, len("SETTINGS"))
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
@@ -51,8 +50,8 @@ class SettingsPage(Page):
             if key == "preset" and view is not None:
                 meaning = f"in this class each run is {view.host.described.preset}; yours is for elsewhere"
             under = number == self._cursor
-            line = Text("▸ " if under else "  ", style=palette.accent)
-            line.append(f"{title:<{_NAME - 2}}", f"bold {palette.text}" if under else palette.text)
+            line = Text("▸ " if under else "  ", "accent")
+            line.append(f"{title:<{_NAME - 2}}", "bold text" if under else "text")
             made = [line]
             for choice in choices:
                 chosen = choice == getattr(settings, key)
@@ -60,11 +59,11 @@ class SettingsPage(Page):
                 if line.cell_len + len(shown.rstrip()) > width:
                     line = Text(" " * _NAME)
                     made.append(line)
-                line.append(shown, palette.accent if chosen else palette.dim)
-            made += wrap(Text(meaning, style=palette.dim), width, "  ")
+                line.append(shown, "accent" if chosen else "dim")
+            made += wrap(Text(meaning, "dim"), width, "  ")
             lines += [*made, Text()]
             self._rows += [*[number] * len(made), None]
-        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", style=palette.dim), width)]
+        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", "dim"), width)]
 
     def _change(self, by: int) -> None:
         key = list(CHOICES)[self._cursor]

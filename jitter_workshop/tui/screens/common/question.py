@@ -10,9 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Build, Pane, Sheet
@@ -41,14 +40,14 @@ class Question(Page):
                 yield Sheet(self._lines, id="question-sheet")
             yield Sheet(self._key_lines, id="question-keys")
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield from wrap(Text(clean(self._title_text, 120), style=f"bold {palette.text}"), width)
+        yield from wrap(Text(clean(self._title_text, 120), "bold text"), width)
         yield Text()
-        yield from self._about(width, palette)
+        yield from self._about(width)
 
-    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(self._keys, style=palette.dim), width)
+    def _key_lines(self, width: int) -> Iterable[Text]:
+        yield from wrap(Text(self._keys, "dim"), width)
         yield Text()
 
     def _answer(self, call: Callable[[], None]) -> None:

@@ -12,14 +12,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.flow.chapters.course_summary import all_done_here
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.presenter.chapter_lines import host_column
-from jitter_workshop.presenter.curve_rows import value_at
-from jitter_workshop.presenter.figures import label_of, log_bar, two_ends
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.curves import label_of, value_at
+from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.home.home_settings import HomeSettings
@@ -114,26 +112,26 @@ class HomeScreen(HomeSettings):
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
-    def _host_line(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield Text(clean(self.workshop.host_line(), 200), style=palette.dim)
+    def _host_line(self, width: int) -> Iterable[Text]:
+        yield Text(clean(self.workshop.host_line(), 200), "dim")
 
-    def _standing(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _standing(self, width: int) -> Iterable[Text]:
         """Yield what this tool has applied on this host, or could apply again."""
         for said in self.said_of_hands():
-            yield from wrap(Text(said, style=palette.text), width, "▸ ")[:2]
+            yield from wrap(Text(said, "text"), width, "▸ ")[:2]
 
-    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _about(self, width: int) -> Iterable[Text]:
         """Return the subject of the chapter under the cursor, or why it can be shown neither here nor on a
         recording."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
         lost = not entry.here and not entry.rehearsed
-        return wrap(Text(clean(entry.reason if lost else entry.summary, 400), style=palette.dim), width, "  ")
+        return wrap(Text(clean(entry.reason if lost else entry.summary, 400), "dim"), width, "  ")
 
-    def _host(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
-        return host_column(self.workshop.host, width, palette)
+        return host_column(self.workshop.host, width)
 
     def _newest(self) -> RunCurve | None:
         runs = apart_from_proofs(self.workshop.runs())
@@ -150,54 +148,52 @@ class HomeScreen(HomeSettings):
         newest = self._newest()
         return [*shown, newest] if newest else shown
 
-    def _next_card(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
         if following is None:
             every = all(entry.done for entry in self.workshop.path())
             done = "All chapters are done." if every else "All that this host can do now is done."
-            yield Text(f"{done} Enter opens one again; c shows all curves.", style=palette.text)
-            yield from self._offer(palette)
+            yield Text(f"{done} Enter opens one again; c shows all curves.", "text")
+            yield from self._offer()
         else:
             left = Text.assemble(
-                ("▸ NEXT  ", f"bold {palette.accent}"),
-                (clean(following.title, 48), f"bold {palette.text}"),
-                (f" · {following.next_step}", palette.text),
+                ("▸ NEXT  ", "bold accent"),
+                (clean(following.title, 48), "bold text"),
+                (f" · {following.next_step}", "text"),
             )
             about = f"about {following.minutes} min" if following.minutes else ""
-            yield two_ends(
-                left, Text.assemble(("Enter", f"bold {palette.text}"), f"   {about}", style=palette.dim), width
-            )
+            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", style="dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
-                yield from self._offer(palette)
-        yield from self._bars(width, palette)
+                yield from self._offer()
+        yield from self._bars(width)
 
-    def _offer(self, palette: Palette) -> Iterable[Text]:
+    def _offer(self) -> Iterable[Text]:
         """Yield the offer of the summary, once the host's chapters are done."""
-        line = Text("▸ SUMMARY  ", style=f"bold {palette.accent}")
-        line.append("the course from first to last, and what each step bought", palette.text)
-        line.append("   x", f"bold {palette.text}")
+        line = Text("▸ SUMMARY  ", "bold accent")
+        line.append("the course from first to last, and what each step bought", "text")
+        line.append("   x", "bold text")
         yield line
 
-    def _bars(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _bars(self, width: int) -> Iterable[Text]:
         """Yield p99.9 of the newest own run beside the laptop of 2015, as bars on a logarithmic scale."""
         newest, laptop = self._newest(), self._laptop()
         # The label "log" is needed, because readers compare the lengths of bars.
         pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
-            yield Text(f"  {self._without_a_ring()}", style=palette.dim)
+            yield Text(f"  {self._without_a_ring()}", "dim")
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
             name = label_of(shown) if own else f"{clean(shown.label, 16)} ({clean(shown.curve.origin, 16)})"
             room = min(max(width - name_width - 25, 4), 60)
             drawn = log_bar(value, largest, room) if value else ""
-            line = Text("  p99.9  " if shown is pairs[0][0] else "         ", style=palette.dim)
-            line.append(f"{clean(name, name_width):<{name_width}} ", palette.text if own else palette.dim)
+            line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
+            line.append(f"{clean(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
-            line.append(f"{shape:<{room}}", palette.accent if own else palette.dim)
-            line.append(f" {nice_ns(value):>8}", f"bold {palette.text}" if own else palette.dim)
-            line.append("  log" if shown is pairs[0][0] else "", palette.dim)
+            line.append(f"{shape:<{room}}", "accent" if own else "dim")
+            line.append(f" {nice_ns(value):>8}", "bold text" if own else "dim")
+            line.append("  log" if shown is pairs[0][0] else "", "dim")
             yield line
 
     def _without_a_ring(self) -> str:
@@ -214,12 +210,12 @@ class HomeScreen(HomeSettings):
         texts = [*self.workshop.notices, self.frame.settings_notice]
         return [text for text in texts if text]
 
-    def _notices(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _notices(self, width: int) -> Iterable[Text]:
         texts = self._notice_texts()
         for text in texts[:3]:
-            yield from wrap(Text(clean(text, 240), style=palette.text), width, "! ")[:2]
+            yield from wrap(Text(clean(text, 240), "text"), width, "! ")[:2]
         if len(texts) > 3:
-            yield Text(f"  and {len(texts) - 3} more: press ?", style=palette.dim)
+            yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -8,11 +8,10 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, fell_away
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter import settings_lines
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.settings_words import (
     GIVEN_BACK_MEANWHILE,
     NO_RIGHTS,
@@ -79,10 +78,10 @@ class HomeSettings(HandWork):
             self._say_of_hands("No setting of this host is changed by this tool.")
             return
 
-        def about(width: int, palette: Palette) -> Iterable[Text]:
+        def about(width: int) -> Iterable[Text]:
             for number, one in enumerate(standing, start=1):
-                line = Text(f"{clean(one['id'], 40)}", style=palette.text)
-                line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", palette.dim)
+                line = Text(f"{clean(one['id'], 40)}", "text")
+                line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter gives all of this back · Esc leaves it as it is"
@@ -109,8 +108,8 @@ class HomeSettings(HandWork):
             self.frame.show_error(error)
             return
 
-        def about(width: int, palette: Palette) -> Iterable[Text]:
-            return settings_lines.plan(view, words, self.workshop.recorded, width, palette)
+        def about(width: int) -> Iterable[Text]:
+            return settings_lines.plan(view, words, self.workshop.recorded, width)
 
         barred = self.workshop.agent_session.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"

@@ -19,11 +19,9 @@ from textual.message import Message
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary_words as words
-from jitter_workshop.presenter.figures import table
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import table, wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -120,13 +118,13 @@ class SummaryScreen(WorkshopScreen):
         self.sheet("#summary-about").set_class(not steps, "-empty")
         self.refresh_keys()
 
-    def _steps(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _steps(self, width: int) -> Iterable[Text]:
         """Yield each step's values and ratios, with its mark in the chart."""
         steps = self._summary.steps if self._summary is not None else ()
         if not steps:
             return
         shown = words.drawn(steps, self._under)
-        every = looks([steps[n].shown.curve for n in shown], theme_named(palette.name), None)
+        every = looks([steps[n].shown.curve for n in shown], theme_named(self.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
         rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *words.HEAD[1:])]
         owner: list[int] = [-1]
@@ -134,44 +132,44 @@ class SummaryScreen(WorkshopScreen):
             for row in words.rows_of(step, number + 1):
                 rows.append((clean_to(row[0], max(min(_NAME, width - 42), 16)), *row[1:]))
                 owner.append(number)
-        lines = table(rows, palette, right=range(1, len(words.HEAD)), width=width - 4)
+        lines = table(rows, right=range(1, len(words.HEAD)), width=width - 4)
         for at, (line, number) in enumerate(zip(lines, owner, strict=True)):
             first = at == 0 or owner[at - 1] != number
             look = glyphs.get(number) if first else None
-            lead = Text("▸ " if first and number == self._under else "  ", style=palette.accent)
+            lead = Text("▸ " if first and number == self._under else "  ", "accent")
             lead.append(f"{look.glyph} " if look is not None else "  ", look.point if look is not None else "")
             if not first:
-                line.stylize(palette.dim)
+                line.stylize("dim")
             if first and number == self._under:
                 line.stylize("bold")
             whole = Text.assemble(lead, line)
             if number == self._under:
                 whole.append(" " * max(width - whole.cell_len, 0))
-                whole.stylize(f"on {palette.panel}")
+                whole.stylize("under")
             yield whole
         if len(shown) < len(steps):
-            yield from wrap(Text("The chart draws the steps with a mark.", style=palette.dim), width)
+            yield from wrap(Text("The chart draws the steps with a mark.", "dim"), width)
 
-    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _about(self, width: int) -> Iterable[Text]:
         """Describe how the step under the cursor was measured."""
         steps = self._summary.steps if self._summary is not None else ()
         if not steps:
             return ()
-        return wrap(Text(words.about(steps[self._under]), style=palette.text), width, f"{self._under + 1}: ", "   ")
+        return wrap(Text(words.about(steps[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
-    def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _rest(self, width: int) -> Iterable[Text]:
         """Yield all else; on a narrower screen it follows the steps."""
         summary = self._summary
         if summary is None:
             if self._error:
-                yield from wrap(Text(clean(self._error, 400), style=palette.text), width, "! ")
+                yield from wrap(Text(clean(self._error, 400), "text"), width, "! ")
             return
         if not self._beside:
-            yield from self._steps(width, palette)
+            yield from self._steps(width)
             yield Text()
         if summary.steps:
             for line in (*words.not_finished(summary), words.NOTE):
-                yield from wrap(Text(line, style=palette.dim), width)
+                yield from wrap(Text(line, "dim"), width)
             yield Text()
         where = ", ON A RECORDING" if summary.recorded else ""
         for title, told in (
@@ -180,9 +178,9 @@ class SummaryScreen(WorkshopScreen):
             ("WHAT COULD STILL BE BETTER", words.open_checks(summary)),
             ("YOUR PREDICTIONS", words.predictions(summary)),
         ):
-            yield Text(title, style=f"bold {palette.dim}")
+            yield Text(title, "bold dim")
             for line in told:
-                yield from wrap(Text(line, style=palette.text), width, " • ")
+                yield from wrap(Text(line, "text"), width, " • ")
             yield Text()
 
     # -- keys ------------------------------------------------------------------------------------------------------

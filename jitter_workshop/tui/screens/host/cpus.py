@@ -13,11 +13,10 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
@@ -67,30 +66,30 @@ class CpuPicker(Page):
         self.query_one("#cpus-head", Sheet).show(self._head)
         self.query_one("#cpus-foot", Sheet).show(self._foot)
 
-    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield Text("CHOOSE CPUs", style=f"bold {palette.text}")
+    def _head(self, width: int) -> Iterable[Text]:
+        yield Text("CHOOSE CPUs", "bold text")
         yield from wrap(
             Text(
                 "p a j put a thread on the CPU under the cursor · / type · x automatic · Enter accept",
-                style=palette.dim,
+                style="dim",
             ),
             width,
         )
         yield Text()
 
-    def _foot(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _foot(self, width: int) -> Iterable[Text]:
         yield Text()
         line = Text()
         for role in ROLES:
             cpu = self.chosen.get(role)
-            line.append(f"{SIGNS[role]} ", f"bold {palette.accent}")
-            line.append(f"{role} {'auto' if cpu is None else f'CPU {cpu}'}   ", palette.text)
+            line.append(f"{SIGNS[role]} ", "bold accent")
+            line.append(f"{role} {'auto' if cpu is None else f'CPU {cpu}'}   ", "text")
         yield from wrap(line, width)
         told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
-        yield from wrap(Text(told, style=palette.dim), width)
-        yield Text("× not ours   – offline", style=palette.dim)
+        yield from wrap(Text(told, "dim"), width)
+        yield Text("× not ours   – offline", "dim")
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), style=f"bold {palette.bad}"), width, "! ")
+            yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

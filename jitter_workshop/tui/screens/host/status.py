@@ -16,10 +16,9 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.findings import Finding, Findings
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import status_lines as views
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -147,11 +146,11 @@ class StatusScreen(WorkshopScreen):
         self.sheet("#say").set_class(not self._said, "-empty")
         self.refresh_keys()
 
-    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _head(self, width: int) -> Iterable[Text]:
         if self._found is None:
-            return [Text("Looking at this host…" if self._looking else "Nothing could be read.", style=palette.dim)]
+            return [Text("Looking at this host…" if self._looking else "Nothing could be read.", "dim")]
         shows = "▲ only" if self._only_improve else "all checks"
-        return views.head(self._found, "looking…" if self._looking else shows, width, palette)
+        return views.head(self._found, "looking…" if self._looking else shows, width)
 
     def _rows(self) -> list[Finding | str]:
         """Return the lines of the list, each a family's heading or a check."""
@@ -164,33 +163,31 @@ class StatusScreen(WorkshopScreen):
             rows.append(finding)
         return rows
 
-    def _list(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _list(self, width: int) -> Iterable[Text]:
         if self._found is not None and not self.shown():
-            yield Text(
-                "This tool finds nothing to improve on this host. Press a to show all checks.", style=palette.dim
-            )
+            yield Text("This tool finds nothing to improve on this host. Press a to show all checks.", style="dim")
         under = self.finding
         for row in self._rows():
             if isinstance(row, str):
-                yield Text(clean(row, 60).upper(), style=f"bold {palette.dim}")
+                yield Text(clean(row, 60).upper(), "bold dim")
             else:
-                yield views.line(row, row is under, width, palette)
+                yield views.line(row, row is under, width)
 
-    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _about(self, width: int) -> Iterable[Text]:
         """Return a short text on the check under the cursor, if its page is not beside the list."""
         finding = self.finding
-        return () if finding is None or self.wide or self._reading else views.about(finding, width, palette)
+        return () if finding is None or self.wide or self._reading else views.about(finding, width)
 
-    def _page(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _page(self, width: int) -> Iterable[Text]:
         """Return the page of the check under the cursor."""
         finding = self.finding
         if finding is None or self._found is None:
             return ()
-        return views.page(finding, self._found.recorded, width, palette)
+        return views.page(finding, self._found.recorded, width)
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

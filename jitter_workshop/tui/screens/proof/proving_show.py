@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Order
 from jitter_workshop.presenter import proof_lines as views
 from jitter_workshop.presenter import proof_words as words
-from jitter_workshop.presenter.prose import styled, wrap
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.prose import styled
 from jitter_workshop.stats.interim_result import SoFar
 from jitter_workshop.tui.background.proving_run import Proving
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork
@@ -95,38 +95,38 @@ class ProvingShow(HandWork):
         self._message = text
         self._show()
 
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _lines(self, width: int) -> Iterable[Text]:
         if self._page == "verdict" and self.proof is not None:
-            return views.verdict(self.proof, width, palette)
+            return views.verdict(self.proof, width)
         if self._page == "rounds" and self._plan is not None:
             rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
             planned = self._rounds
-            return views.rounds_so_far(self._seen, self._orders, self._step, planned, rows, width, palette)
+            return views.rounds_so_far(self._seen, self._orders, self._step, planned, rows, width)
         if self._plan is None:
             told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading the plan…"
-            return wrap(Text(told, style=palette.text), width)
-        return views.cost(self._plan, self._choices, self._chosen, self.proof, width, palette)
+            return wrap(Text(told, "text"), width)
+        return views.cost(self._plan, self._choices, self._chosen, self.proof, width)
 
-    def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _progress(self, width: int) -> Iterable[Text]:
         running = self.under_way
         if running is None:
             return ()
         if running.stopping or self._restoring:
             what = "Stopping, and giving back what is set…" if running.stopping else "Giving back what is set…"
-            return [Text(what, style=palette.accent)]
+            return [Text(what, "accent")]
         if running.waiting:
-            return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", style=palette.text), width)
+            return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", "text"), width)
         left_s = max(self._left_s - (time.monotonic() - self._left_at), 0.0)
-        return views.progress(self._step, running.progress, self._rounds, left_s, width, palette)
+        return views.progress(self._step, running.progress, self._rounds, left_s, width)
 
     def _said(self) -> str:
         if self._asking == "shown":
             return words.stop_question(len(self._orders))
         return self._message
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         said = self._said()
-        return wrap(styled(said, palette, palette.text), width, "▸ ", "  ") if said else ()
+        return wrap(styled(said, "text"), width, "▸ ", "  ") if said else ()
 
     def keys(self) -> Sequence[Shown]:
         if self.under_way is not None:

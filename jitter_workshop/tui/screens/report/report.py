@@ -19,12 +19,11 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
 from jitter_workshop.flow.reporting.formats import Files
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_lines as views
 from jitter_workshop.presenter import report_words as words
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
@@ -208,11 +207,11 @@ class ReportScreen(WorkshopScreen):
         self.sheet("#report-say").set_class(not self._said and self._written is None, "-empty")
         self.refresh_keys()
 
-    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _head(self, width: int) -> Iterable[Text]:
         if self._draft is None:
             if self._said:
-                return [Text("There is nothing to write yet.", style=palette.dim)]
-            return views.waiting(*self._went, width, palette)
+                return [Text("There is nothing to write yet.", "dim")]
+            return views.waiting(*self._went, width)
         chosen = self._formats[self._format]
         facts = [chosen.name]
         if self._files is not None and self._path is not None:
@@ -221,7 +220,7 @@ class ReportScreen(WorkshopScreen):
         elif self._making is not None:
             facts.append("being made…")
         others = words.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
-        return views.head(facts, self._where(), others, width, palette)
+        return views.head(facts, self._where(), others, width)
 
     def _where(self) -> str:
         """Return the folder for the file, or that no folder can be written."""
@@ -229,40 +228,40 @@ class ReportScreen(WorkshopScreen):
             return "no folder can be written"
         return f"into {clean(self._places[self._place], 200)}"
 
-    def _opening(self, width: int, palette: Palette) -> Iterable[Text]:
-        return views.opening(self._draft.shown(self._private), width, palette) if self._draft is not None else ()
+    def _opening(self, width: int) -> Iterable[Text]:
+        return views.opening(self._draft.shown(self._private), width) if self._draft is not None else ()
 
-    def _chart_title(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _chart_title(self, width: int) -> Iterable[Text]:
         if self._draft is None:
             return ()
         overlays = self._draft.shown(self._private).overlays
-        return views.chart_title(overlays, self._overlay, width, palette)
+        return views.chart_title(overlays, self._overlay, width)
 
-    def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _rest(self, width: int) -> Iterable[Text]:
         if self._draft is None:
             return
-        yield from views.rest(self._draft.shown(self._private), width, palette)
+        yield from views.rest(self._draft.shown(self._private), width)
         if not self._beside:
-            yield from self._side(width, palette)
+            yield from self._side(width)
 
-    def _side(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _side(self, width: int) -> Iterable[Text]:
         """Yield the purpose of this format, and the parts that the user may not want others to see."""
         if self._draft is None:
             return
         chosen = self._formats[self._format]
-        yield from views.about(self._formats, self._format, width, palette)
-        yield from views.for_others(self._draft.shown(self._private), chosen.name == RAW, width, palette)
+        yield from views.about(self._formats, self._format, width)
+        yield from views.for_others(self._draft.shown(self._private), chosen.name == RAW, width)
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         if self._written is not None:
             written = self._written
             more = f", and {words.beside(written.beside)}" if written.beside else ""
             done = f"Written ({words.size(written.size)}{more}): {clean(written.path, 400)}"
-            yield from wrap(Text(done, style=f"bold {palette.good}"), width, "✓ ")
+            yield from wrap(Text(done, "bold good"), width, "✓ ")
             for line in self._lines(written):
-                yield from wrap(Text(line, style=palette.code), width, "  ")
+                yield from wrap(Text(line, "code"), width, "  ")
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
 
     def _lines(self, written: Written) -> tuple[str, str]:
         here, there = opened_with(written.path, self.workshop.host.name)

@@ -20,15 +20,13 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import cause_lines as views
 from jitter_workshop.presenter import counter_lines
-from jitter_workshop.presenter.figures import bar
 from jitter_workshop.presenter.focus_words import focused
+from jitter_workshop.presenter.lines import bar, wrap
 from jitter_workshop.presenter.occupancy_lines import others
-from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.text.evidence import by_hand
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
@@ -141,54 +139,54 @@ class EvidenceScreen(WorkshopScreen):
         self.sheet("#say").set_class(not self._said, "-empty")
         self.refresh_keys()
 
-    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _head(self, width: int) -> Iterable[Text]:
         if self._report is None:
-            return [Text("Nothing is known.", style=palette.dim)] if self._said else self._waiting(width, palette)
+            return [Text("Nothing is known.", "dim")] if self._said else self._waiting(width)
         if isinstance(self._report, CounterReport):
-            return counter_lines.head(self._report, width, palette)
-        return views.head(self._report, width, palette)
+            return counter_lines.head(self._report, width)
+        return views.head(self._report, width)
 
-    def _waiting(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _waiting(self, width: int) -> Iterable[Text]:
         """Return the progress."""
         done, total = self._went
         if not total:
-            return [Text("Reading the trace…", style=palette.dim)]
+            return [Text("Reading the trace…", "dim")]
         length = max(1, min(width, _WAITING_BAR))
         full = bar(done, total, length)
         return [
-            Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", style=palette.dim),
-            Text(full, style=palette.accent).append("░" * (length - len(full)), style=palette.faint),
+            Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", "dim"),
+            Text(full, "accent").append("░" * (length - len(full)), style="faint"),
         ]
 
-    def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _causes(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counter_lines.counters(self._report, width, palette)
-        return views.causes(self._report, width, palette) if self._report is not None else ()
+            return counter_lines.counters(self._report, width)
+        return views.causes(self._report, width) if self._report is not None else ()
 
-    def _stalls(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _stalls(self, width: int) -> Iterable[Text]:
         if self._report is None:
             return
         if isinstance(self._report, CounterReport):
-            yield from counter_lines.stalls(self._report, self._cursor, width, palette)
+            yield from counter_lines.stalls(self._report, self._cursor, width)
             return
-        yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", style=f"bold {palette.dim}")
+        yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", "bold dim")
         for index, stall in enumerate(self._report.worst):
-            yield views.stall_line(index + 1, stall, index == self._cursor, width, palette)
+            yield views.stall_line(index + 1, stall, index == self._cursor, width)
 
-    def _stall(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _stall(self, width: int) -> Iterable[Text]:
         """Yield the stall under the cursor, in full."""
         if not isinstance(self._report, EvidenceReport) or not self._report.worst:
             return
-        yield from views.stall_page(self._report.worst[self._cursor], width, palette)
+        yield from views.stall_page(self._report.worst[self._cursor], width)
 
-    def _others(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _others(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counter_lines.by_hand(self._report, width, palette)
-        return others(self._report, self._focus, width, palette) if self._report is not None else ()
+            return counter_lines.by_hand(self._report, width)
+        return others(self._report, self._focus, width) if self._report is not None else ()
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -14,14 +14,13 @@ from textual.containers import Vertical
 from textual.geometry import Region
 from textual.message import Message
 
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter import imported_words
-from jitter_workshop.presenter.figures import percentile_table
-from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter import curves
+from jitter_workshop.presenter.curves import percentile_table
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -137,41 +136,41 @@ class RunsScreen(WorkshopScreen):
         self.sheet("#say").set_class(not self._said, "-empty")
         self.refresh_keys()
 
-    def _numbers(self, width: int, palette: Palette) -> Iterable[Text]:
-        return percentile_table(self.curves(), palette, width)
+    def _numbers(self, width: int) -> Iterable[Text]:
+        return percentile_table(self.curves(), width)
 
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _say(self, width: int) -> Iterable[Text]:
         if self._said:
-            yield Text(f"▸ {self._said}", style=palette.text)
+            yield Text(f"▸ {self._said}", "text")
 
-    def _list(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _list(self, width: int) -> Iterable[Text]:
         if not self._runs:
-            yield Text("No run yet: go home and press m.", style=palette.dim)
+            yield Text("No run yet: go home and press m.", "dim")
             return
         name_width = max(width - 42, 10)
-        yield Text(f"    {'RUN':<{name_width}} {'p50':>8} {'p99.9':>8} {'max':>8}  AT", style=palette.dim)
+        yield Text(f"    {'RUN':<{name_width}} {'p50':>8} {'p99.9':>8} {'max':>8}  AT", "dim")
         for number, run in enumerate(self._runs):
             summary = run.histograms.get(run.main_histogram)
             p50, p999 = (summary.percentiles.get(p) if summary else None for p in ("50", "99.9"))
             under = number == self._cursor
             line = Text()
-            line.append("▸" if under else " ", palette.accent)
-            line.append("■ " if run.id in self._shown else "□ ", palette.good if run.id in self._shown else palette.dim)
+            line.append("▸" if under else " ", "accent")
+            line.append("■ " if run.id in self._shown else "□ ", "good" if run.id in self._shown else "dim")
             aside = "" if run.complete else " (stopped)"
             aside += " (disturbed)" if run.disturbed else ""
             label = clean(run.label or run.id, max(name_width - len(aside), 4)) + aside
-            line.append(f" {clean(label, name_width):<{name_width}}", f"bold {palette.text}" if under else palette.text)
+            line.append(f" {clean(label, name_width):<{name_width}}", "bold text" if under else "text")
             worst = summary.max if summary else None
-            line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", palette.text)
-            line.append(f"  {_clock_time(run.started_at)}", palette.dim)
+            line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", "text")
+            line.append(f"  {_clock_time(run.started_at)}", "dim")
             if under:
-                line.stylize(f"on {palette.panel}")
+                line.stylize("under")
             yield line
         if self._of_proofs:
             told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step shows them."
-            yield from wrap(Text(told, style=palette.dim), width, "    ")
+            yield from wrap(Text(told, "dim"), width, "    ")
 
-    def _detail(self, width: int, palette: Palette) -> Iterable[Text]:
+    def _detail(self, width: int) -> Iterable[Text]:
         """Yield more about the run under the cursor, where there is room."""
         if not self._runs:
             return
@@ -180,7 +179,7 @@ class RunsScreen(WorkshopScreen):
         cpus = [(n, getattr(placed, n)) for n in ("producer", "accumulator", "journaller", "sampler")]
         where = ", ".join(f"{name} {cpu}" for name, cpu in cpus if cpu is not None)
         yield Text()
-        yield Text("THIS RUN", style=f"bold {palette.dim}")
+        yield Text("THIS RUN", "bold dim")
         facts = [
             ("id", clean(run.id, 60)),
             (
@@ -206,8 +205,8 @@ class RunsScreen(WorkshopScreen):
         for other in run.disturbed[:4]:
             facts.append(("beside us", f"{called(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
         for name, value in facts:
-            for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 10))):
-                yield Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part)
+            for number, part in enumerate(wrap(Text(value, "text"), max(width - 13, 10))):
+                yield Text.assemble((f"{name if number == 0 else '':<12} ", "dim"), part)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -260,7 +259,7 @@ class RunsScreen(WorkshopScreen):
             self._with_imports = not self._with_imports
             self._said = ""
         else:
-            self._said = imported_words.NOTHING
+            self._said = curves.NOTHING
         self._redraw()
 
     def action_causes(self) -> None:

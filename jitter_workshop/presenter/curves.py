@@ -1,12 +1,16 @@
-"""Return the numbers behind a chart as rows of text, for the screen's table and for the line-by-line workshop."""
+"""Show the numbers behind a chart, and the curves of other tools beside a session's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table
 from jitter_workshop.stats import sample_support
 from jitter_workshop.stats.scale import nice_ns
 
@@ -63,3 +67,56 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
     points = shown.curve.points
     found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)
     return points[-1].value_ns if found is None and wanted >= 100 and points else found
+
+
+def label_of(shown: RunCurve) -> str:
+    """Return a curve's label with its origin, safe for a terminal."""
+    origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
+    return clean(shown.label, 40) + origin
+
+
+def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
+    """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
+    row of its own names the origins: behind a label the origin would be cut off."""
+    if not curves:
+        return [Text("No curve is shown yet.", "dim")]
+    found, gap = curve_rows(curves), 2
+    if sum(column_sizes(found.rows)) + gap * len(curves) > width and found.beside:
+        # The marks stand in the gaps, so that no figure is cut for them.
+        found, gap = curve_rows(curves, tight=True), 1
+    name_width = max(6, min(22, (width - 10) // len(curves) - gap - len(found.beside)))
+
+    def head(texts: Iterable[str]) -> list[str]:
+        return ["", *(in_cells(text, name_width).rstrip() + found.beside for text in texts)]
+
+    rows = [head(clean(c.label, 40) for c in curves)]
+    if any(c.curve.origin for c in curves):
+        rows.append(head(clean(c.curve.origin, 24) for c in curves))
+    lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap)
+    told = [Text(line[:width], "dim") for line in found.legend]
+    return [*lines, Text(), *told] if told else lines
+
+
+# -- of other tools ---------------------------------------------------------------------------------------------------
+
+NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' brings another tool's curve here."
+HIDDEN = "The imported curves are hidden."
+MOST = 3
+"""More curves beside a chapter's own runs cannot be told apart."""
+
+
+def newest_imported(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
+    """Return the curves that are shown beside a chapter's runs."""
+    return tuple(curves[-MOST:])
+
+
+def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
+    """Tell which of the known curves are drawn, and what they are not for; or why none is drawn."""
+    if not known:
+        return NOTHING
+    if not drawn:
+        return HIDDEN
+    curves = newest_imported(known)
+    named = ", ".join(f"{clean(c.label, 40)} ({clean(c.curve.origin, 24)})" for c in curves)
+    rest = f", the newest of {len(known)}" if len(known) > len(curves) else ""
+    return f"Not measured here: {named}{rest}. They are for looking at; no comparison and no verdict uses them."

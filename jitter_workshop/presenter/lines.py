@@ -1,0 +1,223 @@
+"""Build lines of text for every surface: the screen, the plain walk, and what verbs print.
+
+A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, accent, good, bad, cool,
+code), ``under`` for the row under the cursor, and ``bold``. A surface gives the roles its colours only when it shows
+the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own colours or none.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from rich.cells import cell_len, set_cell_size
+from rich.color import ColorSystem
+from rich.style import Style
+from rich.text import Span, Text
+
+from jitter_workshop.model.palette import MONO, Palette
+from jitter_workshop.model.text import clean
+
+Lines = list[Text]
+
+NARROWEST, WIDEST = 60, 160
+PIPE_WIDTH = 100
+"""The width of a pipe or a file, which have none."""
+
+_TERMINAL = replace(MONO, dim="dim", faint="dim", accent="yellow", good="green", bad="red", cool="cyan")
+"""The roles in the sixteen colours that every terminal has."""
+_LONGEST = 4_000
+"""Characters of a paragraph that are shown."""
+
+
+# -- at the edge -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Hold how to write to a stream. ``width``: columns that may be used. ``colour``: escapes may be written."""
+
+    width: int = PIPE_WIDTH
+    colour: bool = False
+
+    @classmethod
+    def of(cls, stream: TextIO | None) -> Output:
+        """Return how to write to a stream. NO_COLOR (any text in it) and a dumb TERM mean no colour. COLUMNS wins over
+        the terminal's own width, which a pipe does not have."""
+        try:
+            terminal = stream is not None and stream.isatty()
+        except ValueError:
+            terminal = False
+        given = os.environ.get("COLUMNS", "")
+        width = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0
+        if not width and terminal and stream is not None:
+            try:
+                width = os.get_terminal_size(stream.fileno()).columns
+            except OSError:
+                width = 80
+        dumb = os.environ.get("TERM", "") in ("", "dumb")
+        colour = terminal and not dumb and not os.environ.get("NO_COLOR")
+        return cls(max(NARROWEST, min(width or PIPE_WIDTH, WIDEST)), colour)
+
+
+def written(lines: Iterable[Text], colour: bool = False) -> str:
+    """Return lines for a stream, each with a line break at its end. ``colour``: with escapes for the styles."""
+    return "".join(f"{_escaped(line) if colour else line.plain.rstrip()}\n" for line in lines)
+
+
+def printed(lines: Iterable[Text], stream: TextIO | None = None) -> None:
+    """Write lines to a stream (standard output), in colours where it is a terminal that has them."""
+    stream = stream or sys.stdout
+    stream.write(written(lines, Output.of(stream).colour))
+
+
+def in_colours(line: Text, palette: Palette) -> Text:
+    """Return a line with the palette's colours in place of its roles."""
+    shown = line.copy()
+    shown.style = _style(line.style, palette)
+    shown.spans = [Span(span.start, span.end, _style(span.style, palette)) for span in line.spans]
+    return shown
+
+
+@functools.cache
+def _style(words: str | Style, palette: Palette) -> Style:
+    if isinstance(words, Style):
+        return words
+    under = f"on {palette.panel}" if palette.panel else ""
+    return Style.parse(" ".join(under if word == "under" else getattr(palette, word, word) for word in words.split()))
+
+
+def _escaped(line: Text) -> str:
+    line = in_colours(line, _TERMINAL)
+    line.rstrip()
+    ends = sorted({0, len(line), *(at for span in line.spans for at in (span.start, span.end) if at < len(line))})
+    made = ""
+    for start, end in itertools.pairwise(ends):
+        styles = [line.style, *(span.style for span in line.spans if span.start <= start < span.end)]
+        style = Style.combine(style for style in styles if isinstance(style, Style))
+        made += style.render(line.plain[start:end], color_system=ColorSystem.STANDARD)
+    return made
+
+
+# -- paragraphs --------------------------------------------------------------------------------------------------------
+
+
+def heading(text: str) -> Text:
+    """Return a small title."""
+    return Text(text, "bold dim")
+
+
+def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:
+    """Break a text at blanks into lines of at most ``width`` cells. The first line begins with ``first``, the others
+    with ``rest`` (blanks as wide as ``first``). ``style``: of a text that has none of its own.
+
+    A word that is longer than a line (a path, a list) is broken behind a mark that is usual there. Styles stay.
+    """
+    text = Text(clean(text, _LONGEST), style) if isinstance(text, str) else text
+    rest = " " * cell_len(first) if rest is None else rest
+    lines: Lines = []
+    line, empty = Text(first, style=text.style), True
+    for word in _words(text):
+        if not empty and line.cell_len + 1 + word.cell_len > width:
+            lines.append(line)
+            line, empty = Text(rest, style=text.style), True
+        while empty and word.cell_len > max(width - line.cell_len, 1):
+            at = _break(word, max(width - line.cell_len, 1))
+            lines.append(line.append_text(word[:at]))
+            word = word[at:]
+            line = Text(rest, style=text.style)
+        line.append("" if empty else " ").append_text(word)
+        empty = False
+    return lines if empty and lines else [*lines, line]
+
+
+def _words(text: Text) -> Iterator[Text]:
+    for word in text.split(" "):
+        if word.plain:
+            yield word
+
+
+def _break(word: Text, room: int) -> int:
+    """Return where to cut a long word: behind the last mark that is usual in paths and lists, if that is not too
+    early."""
+    head = word.copy()
+    head.truncate(room)
+    cut = max(len(head.plain), 1)
+    places = [word.plain.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
+    return next(filter(None, places), cut)
+
+
+def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
+    """Return a value beside its name in a column of its own; the value's further lines stand below its first."""
+    lines = wrap(value, max(width - column, 8))
+    return [Text.assemble((f"{'' if n else name:<{column}}", style), line) for n, line in enumerate(lines)]
+
+
+def two_ends(left: Text, right: Text, width: int) -> Text:
+    """Return one line with ``left`` and ``right`` at its ends. Where both do not fit, the right one is cut first."""
+    gap = width - left.cell_len - right.cell_len
+    if gap < 2:
+        right = right.copy()
+        right.truncate(max(width - left.cell_len - 2, 0), overflow="ellipsis")
+        gap = max(width - left.cell_len - right.cell_len, 1)
+    return Text.assemble(left, " " * gap, right)
+
+
+# -- tables and bars ---------------------------------------------------------------------------------------------------
+
+
+def table(
+    rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: bool = True
+) -> Lines:
+    """Return columns aligned by their widest cell, ``gap`` apart. ``right``: the columns that are aligned at the right.
+    Where a line is too long, the widest column is cut. ``head``: the first row names the columns."""
+    if not rows:
+        return []
+    right = set(right)
+    sizes = column_sizes(rows)
+    while sum(sizes) + gap * (len(sizes) - 1) > width and max(sizes) > 6:
+        sizes[sizes.index(max(sizes))] -= 1
+    lines: Lines = []
+    for number, row in enumerate(rows):
+        line = Text(style="dim" if head and number == 0 else "text")
+        for i, cell in enumerate(row):
+            line.append((" " * gap if i else "") + in_cells(cell, sizes[i], right=i in right))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def column_sizes(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column."""
+    columns = max(map(len, rows), default=0)
+    return [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
+
+
+def in_cells(text: str, width: int, right: bool = False) -> str:
+    """Return a text in exactly this number of cells: cut with ``…``, or filled up with blanks."""
+    if cell_len(text) > width:
+        text = set_cell_size(text, max(width - 1, 0)).rstrip() + "…" * (width > 0)
+    blanks = " " * (width - cell_len(text))
+    return blanks + text if right else text + blanks
+
+
+def bar(value: float, largest: float, width: int) -> str:
+    """Return a bar in steps of an eighth of a cell."""
+    if largest <= 0 or value <= 0 or width < 1:
+        return ""
+    eighths = max(1, round(min(value / largest, 1.0) * width * 8))
+    full, rest = divmod(eighths, 8)
+    return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
+
+
+def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 10.0) -> str:
+    """Return a bar on a logarithmic scale from ``lowest_ns``, because latencies differ by powers of ten."""
+    if value_ns <= lowest_ns or largest_ns <= lowest_ns:
+        return bar(1, 8 * width, width)
+    return bar(math.log10(value_ns / lowest_ns), math.log10(largest_ns / lowest_ns), width)
