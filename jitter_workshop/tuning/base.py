@@ -17,9 +17,9 @@ A tunable is a class in a module of this package that the registry names. No oth
             ...one Setting for each file that matters, or raise Unavailable("this guest has no cpufreq: …")
 
 :class:`Settings` derives status, plan, apply and restore from that list. A tunable that does not fit overrides
-:meth:`Tunable.assess` and :meth:`Tunable.writes`. The rules:
+:meth:`Tunable.judge` and :meth:`Tunable.writes`; one that is never changed is an :class:`Observed`. The rules:
 
-* ``assess`` and ``writes`` only read, below ``host.root``, and need no rights. They report a file that cannot be read
+* ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. They report a file that cannot be read
   without rights as such.
 * ``writes`` gives each write with the current value (``before``); undoing is writing it back. A tunable never undoes
   anything itself.
@@ -45,14 +45,17 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
     ``only_host``: the owner of the hypervisor could make it available. ``info``: nothing is missing; there is only
-    nothing to do or to judge.
+    nothing to do or to judge. ``paths``: the files shown with it, None for those of the tunable.
     """
 
-    def __init__(self, reason: str, *, only_host: bool = False, info: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, only_host: bool = False, info: bool = False, paths: Sequence[str] | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.only_host = only_host
         self.info = info
+        self.paths = paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def only_on_x86(host: Host) -> None:
     Call it before any check for guests: the owner of the hypervisor could not help here.
     """
     if host.other_than_x86:
-        raise Unavailable(f"x86 only: this processor is {host.other_than_x86}")
+        raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
 
 
 class Tunable:
@@ -127,6 +130,8 @@ class Tunable:
     when: ClassVar[When] = "runtime"
     document: ClassVar[str]
     owns: ClassVar[tuple[str, ...]] = ()
+    paths: ClassVar[Sequence[str]] = ()
+    """The files that ``status`` names, where an Assessment gives no others."""
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     culprits: ClassVar[tuple[str, ...]] = ()
@@ -134,6 +139,13 @@ class Tunable:
 
     def assess(self, host: Host) -> Assessment:
         """Return the entry for ``status``. Never raise because of the host's state."""
+        try:
+            return self.judge(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+
+    def judge(self, host: Host) -> Assessment:
+        """Return the entry for ``status``. Raise Unavailable where there is nothing to judge."""
         raise NotImplementedError
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -142,7 +154,8 @@ class Tunable:
         The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason, and
         UsageError for an invalid value.
         """
-        raise Unavailable(self._only_reported())
+        owner = "only the owner of the hypervisor can change it"
+        raise Unavailable(owner if self.when == "host" else "it is reported, not changed, by this tool")
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
         """Return the writes that set it for the next boot only. Raise as ``writes`` does."""
@@ -162,11 +175,6 @@ class Tunable:
         """Return True if the tunable can be planned and applied at all."""
         return bool(self.owns)
 
-    def _only_reported(self) -> str:
-        if self.when == "host":
-            return "only the owner of the hypervisor can change it"
-        return "it is reported, not changed, by this tool"
-
     # Helpers for subclasses -------------------------------------------------------------------------------------
 
     def answer(
@@ -176,31 +184,29 @@ class Tunable:
         reason: str,
         *,
         wanted: str | None = None,
-        paths: Sequence[str] = (),
+        paths: Sequence[str] | None = None,
         fix: str = "",
         only_host: bool = False,
     ) -> Assessment:
-        """Return an Assessment of this tunable; state ``improve`` gets the apply command as its fix if it can be
-        changed."""
+        """Return an Assessment of this tunable; ``paths`` None: with its own.
+
+        State ``improve`` gets the apply command as its fix if the tunable can be changed.
+        """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
-        return Assessment(
-            self.id, self.title, state, value, wanted, reason, self.when, tuple(paths), fix, only_host=only_host
-        )
+        shown = tuple(self.paths if paths is None else paths)
+        return Assessment(self.id, self.title, state, value, wanted, reason, self.when, shown, fix, only_host=only_host)
 
-    def off_x86(self, host: Host) -> Assessment | None:
-        """Return the Assessment of an x86-only tunable on another processor; None on x86."""
-        try:
-            only_on_x86(host)
-        except Unavailable as refusal:
-            return self.missing(refusal)
-        return None
-
-    def missing(self, refusal: Unavailable, paths: Sequence[str] = ()) -> Assessment:
+    def missing(self, refusal: Unavailable) -> Assessment:
         """Return the Assessment of a tunable that is not available here."""
-        return self.answer(
-            "info" if refusal.info else "unavailable", None, refusal.reason, paths=paths, only_host=refusal.only_host
-        )
+        state: State = "info" if refusal.info else "unavailable"
+        return self.answer(state, None, refusal.reason, paths=refusal.paths, only_host=refusal.only_host)
+
+
+class Observed(Tunable):
+    """Define a tunable that is reported and never changed."""
+
+    when = "report"
 
 
 class Settings(Tunable):
@@ -208,6 +214,8 @@ class Settings(Tunable):
 
     good: ClassVar[str] = "as wanted"
     """The reason shown when every setting is as wanted."""
+    bad: ClassVar[str] = "{current}, but {wanted} is better"
+    """The reason shown for a single setting that is not as wanted."""
     shown_paths: ClassVar[int] = 4
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -217,13 +225,10 @@ class Settings(Tunable):
         """
         raise NotImplementedError
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         from jitter_workshop.tuning.setting_types.kinds import kind_of
 
-        try:
-            settings = self.settings(host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+        settings = self.settings(host, None)
         if not settings:
             return self.answer("ok", None, self.good)
         readable = [s for s in settings if s.current is not None]
@@ -243,8 +248,8 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason shown for a single setting that is not as wanted."""
-        return f"{setting.current}, but {setting.wanted} is better"
+        """Return ``bad`` for this setting."""
+        return self.bad.format(current=setting.current, wanted=setting.wanted)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         settings = self.settings(host, value)

@@ -45,7 +45,8 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
             drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()), switched)
         except Exception as error:
             # One check that fails must not hide the others; such a failure is a bug to report.
-            found.append(tunable.missing(Unavailable(f"a mistake in this program: {type(error).__name__}: {error}")))
+            mistake = f"a mistake in this program: {type(error).__name__}: {error}"
+            found.append(tunable.missing(Unavailable(mistake, paths=())))
             continue
         found.append(assessment if drift is None else drifted(assessment, drift))
     return tuple(found)

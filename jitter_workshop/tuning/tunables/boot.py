@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.host.boot.cmdline import CommandLine
 from jitter_workshop.host.cpu.isolation import NOHZ_FULL, last_cpu
 from jitter_workshop.host.cpu.smt import read_smt
 from jitter_workshop.host.kernel.release import preemption
@@ -9,7 +10,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter
-from jitter_workshop.tuning.tunables.single import whole_number
+from jitter_workshop.tuning.tunables.single import one_of, whole_number
 
 _DEFAULT_IRQ_MASK = "/proc/irq/default_smp_affinity"
 _MANY_CPUS = 8
@@ -30,17 +31,15 @@ class IsolCpus(BootParameter):
         return f"isolcpus=managed_irq,domain,{self.hot_list(host)}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        now = host.isolation
-        if len(host.hot) and not set(host.hot) - set(now.isolated):
-            asked = host.boot_isolation.isolcpus
+        left = host.hot - host.isolation.isolated
+        asked = host.boot_isolation.isolcpus
+        if host.hot and not left:
             if asked is not None and "managed_irq" not in asked.flags:
                 said = "; without managed_irq, interrupts that drivers place for good may still arrive there"
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
-        asked = host.boot_isolation.isolcpus
         if asked is not None and asked.cpus is None:
             return False, "the kernel dropped its isolcpus=: it is not flags and a list"
-        left = host.hot - now.isolated
         are = "is" if len(left) == 1 else "are"
         return False, f"CPU {left} {are} not isolated; a cgroup partition (isolation) does it without a reboot"
 
@@ -65,9 +64,9 @@ class NohzFull(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         now = host.isolation.nohz_full or CpuSet()
         asked = host.boot_isolation.nohz_full
-        if len(host.hot) and not set(host.hot) - set(now):
+        if host.hot and not host.hot - now:
             return True, "the tick stops on the hot CPUs while each runs one task"
-        if asked is not None and set(host.hot) <= set(asked):
+        if asked is not None and not host.hot - asked:
             return False, "the kernel dropped nohz_full=: it cannot do it, or not for these CPUs; its log says why"
         return False, f"the tick goes on on CPU {host.hot - now}"
 
@@ -92,13 +91,9 @@ class RcuNocbs(BootParameter):
         asked = host.boot_isolation
         tickless = host.isolation.nohz_full or CpuSet()
         away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else (asked.rcu_nocbs or CpuSet()) | tickless
-        if len(host.hot) and not set(host.hot) - set(away):
-            said = (
-                "nohz_full implies it"
-                if not set(host.hot) - set(tickless)
-                else "callbacks of the hot CPUs run on other CPUs"
-            )
-            return True, said
+        if host.hot and not host.hot - away:
+            by_tickless = not host.hot - tickless
+            return True, "nohz_full implies it" if by_tickless else "callbacks of the hot CPUs run on other CPUs"
         return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
 
 
@@ -170,15 +165,16 @@ class MaxCstate(BootParameter):
         return f"processor.max_cstate={state} intel_idle.max_cstate={state}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        given = self.given(host.command_line)
-        if given is not None:
+        if self.given(host.command_line) is not None:
             return True, "the deepest state is limited at boot"
         return False, "not limited at boot; idle-states limits the hot CPUs alone, at run time, and gives it back"
 
 
 class NoSmt(BootParameter):
     id = "nosmt"
-    names = ("nosmt",)
+    word = "nosmt"
+    effect = "one thread a core"
+    no_effect = "cores run two threads; smt takes the siblings of hot CPUs alone, at run time"
     title = "One thread a core from boot on"
     why = "Two threads of one core share its units and caches: the sibling of a hot CPU slows it down."
     danger = "half of the CPUs are gone"
@@ -186,20 +182,18 @@ class NoSmt(BootParameter):
     contested = True
     document = "Documentation/admin-guide/hw-vuln/l1tf.rst"
 
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "nosmt"
-
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        if host.command_line.has("nosmt"):
-            return True, "one thread a core"
-        if read_smt(host.root).active is not True:
-            return True, "no core runs two threads"
-        return False, "cores run two threads; smt takes the siblings of hot CPUs alone, at run time"
+        good, said = super().in_effect(host)
+        return (
+            (True, "no core runs two threads") if not good and read_smt(host.root).active is not True else (good, said)
+        )
 
 
 class IdlePoll(BootParameter):
     id = "idle-poll"
-    names = ("idle",)
+    word = "idle=poll"
+    effect = "no CPU ever halts"
+    no_effect = "idle CPUs halt; idle-states (some CPUs) and pm-qos-fd (for a while) can make them poll instead"
     title = "Idle CPUs that poll"
     why = "With idle=poll no CPU ever halts, so no CPU has to wake up."
     danger = "always full power, less turbo, and a polling CPU takes half of its core from its sibling"
@@ -207,14 +201,6 @@ class IdlePoll(BootParameter):
     contested = True
     x86_only = True
     document = "Documentation/admin-guide/pm/cpuidle.rst"
-
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "idle=poll"
-
-    def in_effect(self, host: Host) -> tuple[bool, str]:
-        if host.command_line.value("idle") == "poll":
-            return True, "no CPU ever halts"
-        return False, "idle CPUs halt; idle-states (some CPUs) and pm-qos-fd (for a while) can make them poll instead"
 
 
 class TscReliable(BootParameter):
@@ -235,34 +221,25 @@ class TscReliable(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if not host.identity.flags:
             raise Unavailable("this processor has no time stamp counter of that kind")
-        return f"tsc={self.pick(value, ('reliable', 'nowatchdog'))}"
+        return f"tsc={one_of(self, value or self.default, ('reliable', 'nowatchdog'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the counter is not compared with another clock"
-        return (
-            False,
-            "newer kernels trust it by themselves on machines with few packages; dmesg tells",
-        )
+        return False, "newer kernels trust it by themselves on machines with few packages; dmesg tells"
 
 
 class NoWatchdog(BootParameter):
     id = "nowatchdog"
-    names = ("nowatchdog",)
+    word = "nowatchdog"
+    effect = "no detector ever started"
+    no_effect = "detectors start at boot; watchdogs keeps them off the hot CPUs"
     title = "No lockup detectors from boot on"
     why = "The detectors then never start, on no CPU; watchdogs keeps them off the hot CPUs at run time."
     danger = "a hang is no longer noticed anywhere"
     risk = "medium"
     contested = True
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
-
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "nowatchdog"
-
-    def in_effect(self, host: Host) -> tuple[bool, str]:
-        if host.command_line.has("nowatchdog"):
-            return True, "no detector ever started"
-        return False, "detectors start at boot; watchdogs keeps them off the hot CPUs"
 
 
 class PreemptAtBoot(BootParameter):
@@ -280,7 +257,7 @@ class PreemptAtBoot(BootParameter):
             raise Unavailable("a real-time kernel preempts nearly everywhere already")
         if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
             raise Unavailable("this kernel's preemption was fixed when it was built (no CONFIG_PREEMPT_DYNAMIC)")
-        return f"preempt={self.pick(value, ('none', 'voluntary', 'full', 'lazy'))}"
+        return f"preempt={one_of(self, value or self.default, ('none', 'voluntary', 'full', 'lazy'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         chosen = host.command_line.value("preempt")
@@ -293,7 +270,9 @@ class PreemptAtBoot(BootParameter):
 
 class RcuNocbPoll(BootParameter):
     id = "rcu-nocb-poll"
-    names = ("rcu_nocb_poll",)
+    word = "rcu_nocb_poll"
+    effect = "hot CPUs wake no thread for their callbacks"
+    no_effect = "useful only with rcu_nocbs or nohz_full, and then only for a few microseconds"
     title = "RCU callback threads that poll"
     why = (
         "With rcu_nocbs a hot CPU wakes the thread that runs its callbacks, by an interrupt to another CPU; with "
@@ -303,18 +282,12 @@ class RcuNocbPoll(BootParameter):
     contested = True
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "rcu_nocb_poll"
-
-    def in_effect(self, host: Host) -> tuple[bool, str]:
-        if host.command_line.has("rcu_nocb_poll"):
-            return True, "hot CPUs wake no thread for their callbacks"
-        return False, "useful only with rcu_nocbs or nohz_full, and then only for a few microseconds"
-
 
 class MceIgnoreCe(BootParameter):
     id = "mce-ignore-ce"
-    names = ("mce",)
+    word = "mce=ignore_ce"
+    effect = "corrected errors are ignored"
+    no_effect = "mce-interval makes the polling rare and keeps the reports"
     title = "No attention to corrected hardware errors"
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
     danger = "a failing memory module is noticed only when it fails for good"
@@ -323,29 +296,18 @@ class MceIgnoreCe(BootParameter):
     x86_only = True
     document = "Documentation/arch/x86/x86_64/boot-options.rst"
 
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "mce=ignore_ce"
-
-    def in_effect(self, host: Host) -> tuple[bool, str]:
-        if "ignore_ce" in host.command_line.values("mce"):
-            return True, "corrected errors are ignored"
-        return False, "mce-interval makes the polling rare and keeps the reports"
+    def has_word(self, line: CommandLine) -> bool:
+        return "ignore_ce" in line.values("mce")  # each mce= adds to those before it
 
 
 class IommuPassThrough(BootParameter):
     id = "iommu-pt"
-    names = ("iommu",)
+    word = "iommu=pt"
+    effect = "the host's devices are passed through"
+    no_effect = "marginal: measure before and after"
     title = "IOMMU passes the host's devices through"
     why = "Transfers of the host's own devices then need no mapping; devices given to guests are still confined."
     danger = "a misbehaving device of the host can reach all memory"
     risk = "medium"
     contested = True
     x86_only = True
-
-    def parameters(self, host: Host, value: str | None) -> str:
-        return "iommu=pt"
-
-    def in_effect(self, host: Host) -> tuple[bool, str]:
-        if host.command_line.value("iommu") == "pt":
-            return True, "the host's devices are passed through"
-        return False, "marginal: measure before and after"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from jitter_workshop.errors import UsageError
 from jitter_workshop.host.boot.bootloader import GRUB_DROPINS, GRUB_SETTINGS, BootLoader
 from jitter_workshop.host.boot.cmdline import CommandLine, parse_command_line
 from jitter_workshop.host.boot.next_boot import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
@@ -21,7 +20,6 @@ OWN_FILE = "zz-jitter-workshop-"
 """Prefix of our drop-ins' names: they sort after the host's own."""
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
-_PATH = "/proc/cmdline"
 _NEXT = f"{ENVIRONMENT}(next_entry)"
 _OTHER_MENU = "this tool does it only in GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
@@ -35,18 +33,25 @@ class BootParameter(Tunable):
     """Handle one parameter of the kernel's command line, or several that go together.
 
     ``names``: of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the running
-    kernel is good already. ``contested``: it is never counted against a host, and planned only by name. ``x86_only``:
+    kernel is good already. Where one ``word`` is good on every host, ``effect`` and ``no_effect`` are the reasons shown
+    with and without it. ``contested``: it is never counted against a host, and planned only by name. ``x86_only``:
     kernels for other processors do not know it.
     """
 
     when: ClassVar[When] = "boot"
     document: ClassVar[str] = "Documentation/admin-guide/kernel-parameters.txt"
+    paths = ("/proc/cmdline",)
     names: ClassVar[tuple[str, ...]]
+    word: ClassVar[str] = ""
+    effect: ClassVar[str]
+    no_effect: ClassVar[str]
     contested: ClassVar[bool] = False
     x86_only: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if cls.word:
+            cls.names = (cls.word.partition("=")[0],)
         of_these = f"({'+'.join(cls.names)})"
         cls.owns = (
             GRUB_DROPINS,
@@ -61,50 +66,55 @@ class BootParameter(Tunable):
 
         Raise Unavailable where it makes no sense on this host, UsageError for an invalid value.
         """
-        raise NotImplementedError
+        return self.word
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         """Return True if the running kernel is good as booted, and the reason shown for that."""
-        raise NotImplementedError
+        good = self.has_word(host.command_line)
+        return good, self.effect if good else self.no_effect
+
+    def has_word(self, line: CommandLine) -> bool:
+        """Return True if a kernel that was started with this line has ``word`` in effect."""
+        name, equals, value = self.word.partition("=")
+        return line.value(name) == value if equals else line.has(name)
 
     # Derived from these three -------------------------------------------------------------------------------------
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         line = host.command_line
-        if self.x86_only and (elsewhere := self.off_x86(host)) is not None:
-            return elsewhere
+        if self.x86_only:
+            only_on_x86(host)
         if line.text is None:
-            return self.answer("unavailable", None, line.reason, paths=(_PATH,))
+            raise Unavailable(line.reason)
         given = self.given(line)
         good, said = self.in_effect(host)
         staged = self._staged(host)
         waiting = bool(staged) and staged != given
         once = "" if staged else self.once(host)
+        state: State = "info" if self.contested else "improve"
         if once and not good and host.own_entry[2]:
             waits = f"'{printable(once, 80)}' waits for the next boot, and for no other; {said}"
-            state: State = "info" if self.contested else "improve"
-            return self.answer(state, given, waits, wanted=once, paths=(_PATH,), fix="reboot")
+            return self.answer(state, given, waits, wanted=once, fix="reboot")
         if self.this_boot_only(host):
             said += "; for this boot only"
         elif once:
             said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next"
         if good and not waiting:
-            return self.answer("ok", given or "not given", said, paths=(_PATH,))
-        wanted = None
+            return self.answer("ok", given or "not given", said)
+        if waiting:
+            reason = f"'{printable(staged, 80)}' waits for the next boot; {said}"
+            return self.answer(state, given, reason, wanted=staged, fix="reboot")
         try:
             wanted = self.parameters(host, None)
         except Unavailable as refusal:
-            if not waiting and not (self.contested and refusal.info):
-                return self.missing(refusal, (_PATH,))
-        if waiting:
-            reason = f"'{printable(staged, 80)}' waits for the next boot; {said}"
-            return self.answer(
-                "info" if self.contested else "improve", given, reason, wanted=staged, paths=(_PATH,), fix="reboot"
-            )
+            if self.contested and refusal.info:
+                return self.answer("info", given, said)
+            raise
         if self.contested:
-            return self.answer("info", given, said, paths=(_PATH,))
-        how = self.how(host)
-        return self.answer("improve", given, said, wanted=wanted, paths=(_PATH,), fix=how)
+            return self.answer("info", given, said)
+        loader = host.boot_loader
+        how = "" if loader.means in ("grub-dropin", "grubby") else by_hand(loader, wanted)
+        return self.answer("improve", given, said, wanted=wanted, fix=how)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         wanted = self._known(host, value)
@@ -167,15 +177,6 @@ class BootParameter(Tunable):
         good = value is None and not self.contested and self.in_effect(host)[0]
         return good or self.given(host.command_line) == wanted
 
-    def how(self, host: Host) -> str:
-        """Return the manual steps needed; "" where this tool's own command does it."""
-        if host.boot_loader.means in ("grub-dropin", "grubby"):
-            return ""
-        try:
-            return by_hand(host.boot_loader, self.parameters(host, None))
-        except Unavailable as refusal:
-            return refusal.reason
-
     def given(self, line: CommandLine) -> str | None:
         """Return these parameters as in the running kernel's line; None where none is there."""
         return given(line.parameters, self.names)
@@ -210,29 +211,16 @@ class BootParameter(Tunable):
 
     def hot_list(self, host: Host) -> str:
         """Return the hot CPUs as a list. Raise Unavailable where no CPU is hot, or no other CPU would be left."""
-        self._some_left(host)
+        self.housekeeping_list(host)
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """Return the housekeeping CPUs as a list. Raise Unavailable where there are none."""
-        self._some_left(host)
-        return str(host.housekeeping)
-
-    def _some_left(self, host: Host) -> None:
+        """Return the housekeeping CPUs as a list. Raise Unavailable where no CPU is hot, or there are none."""
         if not len(host.hot):
             raise Unavailable("no CPU is hot")
         if not len(host.housekeeping):
             raise Unavailable("no housekeeping CPU would be left: every CPU is hot")
-
-    def pick(self, value: str | None, allowed: Sequence[str]) -> str:
-        """Return ``value`` if it is allowed. Raise UsageError where it is not, Unavailable where it is needed and
-        missing."""
-        chosen = value if value is not None else self.default
-        if chosen is None:
-            raise Unavailable(f"it is changed only on request: say {self.id}=VALUE ({self.values})", info=True)
-        if chosen not in allowed:
-            raise UsageError(f"{self.id} cannot be '{printable(chosen, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
-        return chosen
+        return str(host.housekeeping)
 
 
 def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:

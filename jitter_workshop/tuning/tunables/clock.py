@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 
 _CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -35,7 +35,7 @@ class ClockSource(Tunable):
     document = "Documentation/timers/timekeeping.rst"
     owns = (_CURRENT,)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         clock = self._clock(host)
         if clock.current is None:
             return self.answer("unavailable", None, "this kernel does not show its clock source")
@@ -68,21 +68,19 @@ class ClockSource(Tunable):
         return read_clocksource(host.root, host.identity)
 
 
-class TscWatchdog(Tunable):
+class TscWatchdog(Observed):
     id = "tsc-watchdog"
     title = "TSC watchdog"
     why = (
         "Where the kernel does not trust the TSC by itself, a timer compares it with another clock twice a second, on "
         "one CPU after the other, hot ones too."
     )
-    when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         from jitter_workshop.host.boot.cmdline import read_command_line
 
-        if (elsewhere := self.off_x86(host)) is not None:
-            return elsewhere
+        only_on_x86(host)
         clock = read_clocksource(host.root, host.identity)
         if clock.constant_tsc is None:
             return self.answer("unavailable", None, "this processor has no TSC, nor its watchdog")

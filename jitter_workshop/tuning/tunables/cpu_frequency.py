@@ -58,8 +58,8 @@ class Governor(Settings):
             for p in hot_policies(host)
         ]
 
-    def assess(self, host: Host) -> Assessment:
-        found = super().assess(host)
+    def judge(self, host: Host) -> Assessment:
+        found = super().judge(host)
         if found.state != "ok":
             return found
         for p in hot_policies(host):
@@ -186,8 +186,8 @@ class MinFrequency(Settings):
             found.append(Setting(DRIVER_PATHS["min_perf_percent"], str(driver.min_perf_percent), best, "number"))
         return found
 
-    def assess(self, host: Host) -> Assessment:
-        found = super().assess(host)
+    def judge(self, host: Host) -> Assessment:
+        found = super().judge(host)
         if found.state == "improve" and all(p.governor == "performance" for p in hot_policies(host)):
             reason = "the governor performance keeps the highest clock already; the limit would only matter without it"
             found = self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
@@ -210,11 +210,8 @@ class Boost(Tunable):
     values = "on or off"
     culprits = _TUNERS
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            switches = _boost_switches(host)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        switches = _boost_switches(host)
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
             "on is fast, off is steady: on, the clock moves with heat and with how many cores are busy; off, every "
@@ -278,8 +275,8 @@ class UncoreFrequency(Settings):
             )
         return found
 
-    def assess(self, host: Host) -> Assessment:
-        return _in_mhz(self, super().assess(host))
+    def judge(self, host: Host) -> Assessment:
+        return _in_mhz(self, super().judge(host))
 
     def differs(self, setting: Setting) -> str:
         return f"{_mhz(setting.current)}, but {_mhz(setting.wanted)} is better"

@@ -58,11 +58,8 @@ class IdleStates(Settings):
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         return [state.setting for state in _deep_states(self, host, value)]
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            deep = _deep_states(self, host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        deep = _deep_states(self, host, None)
         wanted = f"at most {SHALLOW_US} µs"
         unread = [s for s in deep if s.setting.current is None]
         in_use = [s for s in deep if s.setting.current == "0"]
@@ -97,15 +94,13 @@ class PmQosFd(Tunable):
     default = str(SHALLOW_US)
     values = "the longest time to wake that is accepted, in µs"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, effective_limit
 
         if host.root.recorded:
             return self.answer("info", None, "a limit lasts only while a process holds it, so a recorded host has none")
         teach = "it keeps every CPU's wake-up fast but costs power on each; idle-states limits the hot CPUs alone"
-        refusal = _no_device(host)
-        if refusal is not None:
-            return self.missing(refusal)
+        _check_device(host)
         limit = effective_limit(DEVICE)
         if limit is None:
             return self.answer("info", None, f"only root can read it; {teach}", paths=[DEVICE])
@@ -117,9 +112,7 @@ class PmQosFd(Tunable):
         from jitter_workshop.tuning.setting_types.cpu import NOT_HELD
 
         limit = whole_number(self, self.default if value is None else value, 0, 1_000_000)
-        refusal = _no_device(host)
-        if refusal is not None:
-            raise refusal
+        _check_device(host)
         return [Write(DEVICE, NOT_HELD, str(limit), "held", lease=True)]
 
 
@@ -151,11 +144,8 @@ class PmQosResume(Settings):
             raise Unavailable("this kernel has no latency limit for single CPUs")
         return found
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            found = self.settings(host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        found = self.settings(host, None)
         values = sorted({_limit_words(s.current) for s in found if s.current})
         paths = [s.path for s in found[: self.shown_paths]]
         if values == [_limit_words("n/a")]:
@@ -179,11 +169,8 @@ class HaltPoll(Tunable):
     owns = (HALTPOLL_PATHS["guest_halt_poll_ns"],)
     values = "the longest time to poll, in ns (200000 is the kernel's own default)"
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            current = self._current(host)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        current = self._current(host)
         does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
         reason = f"{does}; polling wakes sooner and costs CPU time, which hot CPUs that never idle do not notice"
         return self.answer("info", f"{current} ns", reason, paths=self.owns)
@@ -256,11 +243,12 @@ def _shallow(host: Host, disabled: bool) -> str:
     return "the hot CPUs have no state that takes longer to leave"
 
 
-def _no_device(host: Host) -> Unavailable | None:
+def _check_device(host: Host) -> None:
+    """Raise Unavailable where there is no device to hold."""
     if host.root.recorded:
-        return Unavailable("a recorded host has no device to hold")
-    reason = host.root.reading(DEVICE, 4).reason
-    return Unavailable(f"this kernel has no {DEVICE}") if reason == "no such file" else None
+        raise Unavailable("a recorded host has no device to hold")
+    if host.root.reading(DEVICE, 4).reason == "no such file":
+        raise Unavailable(f"this kernel has no {DEVICE}")
 
 
 def _limit_words(text: str | None) -> str:

@@ -31,7 +31,7 @@ class Smt(Tunable):
     default = "siblings"
     values = "siblings (of the hot CPUs) or off (for every core)"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         both = _shared(host)
         if both:
             reason = f"CPU {both} are hot and share cores: each slows the other down"
@@ -116,11 +116,8 @@ class Hotplug(Tunable):
     document = "Documentation/core-api/cpu_hotplug.rst"
     owns = (f"{CPU_DIR}/cpu*/online", *DISPLACED)
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            self._check(host)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        self._check(host)
         reason = "taking a hot CPU offline and back before a run leaves its timers and interrupts with the others"
         return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:4]])
 

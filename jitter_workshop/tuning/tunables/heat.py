@@ -6,21 +6,20 @@ from jitter_workshop.host.power.smi import read_smi_support
 from jitter_workshop.host.power.thermal import read_temperatures
 from jitter_workshop.host.power.throttle import read_throttling
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
 
-class Temperature(Tunable):
+class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
         "Heat itself slows nothing down. Near its limit the processor lowers its clock, and well below it, it reduces "
         "boost. Watch the throttle counters, not the degrees."
     )
-    when = "report"
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         thermal = read_temperatures(host.root)
         hottest = thermal.hottest_celsius
         paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
@@ -37,17 +36,16 @@ class Temperature(Tunable):
         return self.answer("unavailable", None, reason, paths=paths)
 
 
-class Throttling(Tunable):
+class Throttling(Observed):
     id = "throttling"
     title = "Thermal throttling"
     why = (
         "A core or package that grows too hot runs at a fraction of its clock until it has cooled down: everything on "
         "it is late at once. Intel processors count how often."
     )
-    when = "report"
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         found = read_throttling(host.root, host.hot)
         if found is not None and not found.events:
             return self.answer(
@@ -61,8 +59,7 @@ class Throttling(Tunable):
                 f"{found.package_events:,} times{how_long}; a run during which that grows is void"
             )
             return self.answer("info", f"{found.events:,} events", reason, wanted="0 events")
-        if (elsewhere := self.off_x86(host)) is not None:
-            return elsewhere
+        only_on_x86(host)
         if host.guest:
             reason = "a guest is not told of throttling: ask the owner of the hypervisor"
             return self.answer("unavailable", None, reason, only_host=True)
@@ -70,7 +67,7 @@ class Throttling(Tunable):
         return self.answer("unavailable", None, reason)
 
 
-class Smi(Tunable):
+class Smi(Observed):
     """Report how to count system management interrupts.
 
     This does not read the count itself: that interrupts the CPU, and needs root and the msr module.
@@ -82,12 +79,10 @@ class Smi(Tunable):
         "Now and then firmware stops all CPUs for tens to hundreds of microseconds, unseen by the kernel. A stall that "
         "no trace explains may be this."
     )
-    when = "report"
     document = "Documentation/trace/hwlat_detector.rst"
 
-    def assess(self, host: Host) -> Assessment:
-        if (elsewhere := self.off_x86(host)) is not None:
-            return elsewhere
+    def judge(self, host: Host) -> Assessment:
+        only_on_x86(host)
         support = read_smi_support(host.root)
         if support.event is not None:
             reason = (

@@ -37,7 +37,7 @@ class IrqBalance(Tunable):
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("systemd(irqbalance.service)",)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         service = host.services.find("irqbalance")
         if service is None and host.unseen:
             return self.answer("unavailable", None, host.unseen)
@@ -94,11 +94,8 @@ class IrqAffinity(Settings):
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            settings = self.settings(host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        settings = self.settings(host, None)
         stay = [s for s in settings if s.refuses]
         movable = [s for s in settings if not s.refuses]
         why = ", or ".join(dict.fromkeys(s.refuses for s in stay))

@@ -60,18 +60,15 @@ class Isolation(Tunable):
         "sugov(*)",
     )
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         boot = read_isolation(host.root).boot or CpuSet()
         sets = find_cpusets(host.root)
         running = isolated_at_run_time(host.root, sets)
         isolated = boot | running
-        try:
-            left_for_the_rest(host)
-            missing = host.hot - isolated
-            if missing:
-                self._check(host, sets)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+        left_for_the_rest(host)
+        missing = host.hot - isolated
+        if missing:
+            self._check(host, sets)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
                 "the hot CPUs are isolated, but nothing balances the others: the top of the version 1 sets is "

@@ -10,33 +10,31 @@ from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.power.platform import ASPM_POLICY, PROFILE, read_iommu, read_platform_power
 from jitter_workshop.host.power.supply import read_on_battery
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.base import Observed, Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import read_value
 
 
-class KernelFlavour(Tunable):
+class KernelFlavour(Observed):
     id = "kernel-flavour"
     title = "Kernel flavour"
     why = (
         "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly everywhere: "
         "the worst case becomes bounded, the common case a little slower."
     )
-    when = "report"
     document = "Documentation/core-api/real-time/theory.rst"
+    paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         realtime = host.kernel.realtime
-        paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
         if realtime is None:
-            return self.answer("unavailable", None, "the kernel's build line cannot be read", paths=paths)
+            return self.answer("unavailable", None, "the kernel's build line cannot be read")
         if realtime:
-            return self.answer("ok", "PREEMPT_RT", "this kernel is built to bound the worst case", paths=paths)
+            return self.answer("ok", "PREEMPT_RT", "this kernel is built to bound the worst case")
         return self.answer(
             "info",
             "not real-time",
             "good for throughput and for threads that spin on isolated CPUs; a bounded worst case needs PREEMPT_RT",
-            paths=paths,
         )
 
 
@@ -60,23 +58,22 @@ class PlatformProfile(Settings):
         return [Setting(PROFILE, current, self.choose(value, read_platform_power(host.root).profiles))]
 
 
-class Mains(Tunable):
+class Mains(Observed):
     id = "mains"
     title = "Mains power"
     why = "On battery, firmware and power daemons lower the clock and deepen idle states."
-    when = "report"
     document = "Documentation/power/power_supply_class.rst"
+    paths = ("/sys/class/power_supply",)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         battery = read_on_battery(host.root)
-        paths = ("/sys/class/power_supply",)
         if battery is None:
-            return self.answer("info", None, "no power supply is shown: most servers and guests have none", paths=paths)
+            return self.answer("info", None, "no power supply is shown: most servers and guests have none")
         if battery:
             return self.answer(
-                "improve", "battery", "this machine runs on its battery", wanted="mains", paths=paths, fix="plug it in"
+                "improve", "battery", "this machine runs on its battery", wanted="mains", fix="plug it in"
             )
-        return self.answer("ok", "mains", "this machine runs on mains", paths=paths)
+        return self.answer("ok", "mains", "this machine runs on mains")
 
 
 class PcieAspm(Settings):
@@ -101,7 +98,7 @@ class PcieAspm(Settings):
         return [Setting(ASPM_POLICY, current, wanted, "choice")]
 
 
-class IommuState(Tunable):
+class IommuState(Observed):
     id = "iommu"
     title = "IOMMU"
     why = (
@@ -109,34 +106,32 @@ class IommuState(Tunable):
         "host's own devices through. The gain is small."
     )
     danger = "without an IOMMU a device can reach all memory"
-    when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
+    paths = ("/sys/class/iommu", "/sys/kernel/iommu_groups")
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         found = read_iommu(host.root)
-        paths = ("/sys/class/iommu", "/sys/kernel/iommu_groups")
         if not found.groups and not host.root.is_dir("/sys/kernel"):
-            return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing", paths=paths)
+            return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing")
         if not found.groups:
-            return self.answer("ok", "none", "no device's addresses are translated", paths=paths)
+            return self.answer("ok", "none", "no device's addresses are translated")
         kinds = ", ".join(found.types) or "not shown"
         if found.types == ("identity",):
-            return self.answer("ok", kinds, "the host's devices are passed through", paths=paths)
+            return self.answer("ok", kinds, "the host's devices are passed through")
         reason = "transfers of some devices are translated: this costs little and protects memory"
-        return self.answer("info", kinds, reason, paths=paths)
+        return self.answer("info", kinds, reason)
 
 
-class CacheShares(Tunable):
+class CacheShares(Observed):
     id = "resctrl"
     title = "Shares of cache and memory bandwidth"
     why = (
         "Programs on other cores push a hot thread's data out of the cache that they share; processors with resource "
         "control can reserve parts (ways) of it."
     )
-    when = "report"
     document = "Documentation/filesystems/resctrl.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         found = read_resctrl(host.root)
         if not found.mounted:
             return self.answer("info", None, found.reason, paths=(RESCTRL,))
@@ -159,17 +154,17 @@ class HypervisorState(Tunable):
     )
     when = "host"
     document = "Documentation/virt/kvm/x86/cpuid.rst"
+    paths = ("/proc/cpuinfo",)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         found = host.hypervisor
-        paths = ("/proc/cpuinfo",)
         if found.guest is None:
-            return self.answer("info", None, f"it is unknown if this is a guest: {found.source}", paths=paths)
+            return self.answer("info", None, f"it is unknown if this is a guest: {found.source}")
         if not found.guest:
-            return self.answer("ok", "bare metal", "only this kernel schedules these CPUs", paths=paths)
+            return self.answer("ok", "bare metal", "only this kernel schedules these CPUs")
         owner = "its owner can pin this guest's CPUs, keep others off them and back them with huge pages"
         reason = "; ".join(filter(None, (found.doubt, f"{owner}; the guest cannot")))
-        return self.answer("info", found.name, reason, paths=paths, only_host=True)
+        return self.answer("info", found.name, reason, only_host=True)
 
 
 _STEAL_PERCENT = 0.01
@@ -183,30 +178,29 @@ class Steal(Tunable):
     why = "Steal is time in which a CPU of this guest had work and the host ran something else."
     when = "host"
     document = "Documentation/filesystems/proc.rst"
+    paths = ("/proc/stat",)
 
-    def assess(self, host: Host) -> Assessment:
-        paths = ("/proc/stat",)
+    def judge(self, host: Host) -> Assessment:
         if host.hypervisor.guest is False:
-            return self.answer("ok", "none", "there is no hypervisor below this kernel", paths=paths)
+            return self.answer("ok", "none", "there is no hypervisor below this kernel")
         stat = read_stat(host.root, host.hypervisor.guest)
         if stat.reason:
-            return self.answer("unavailable", None, stat.reason, paths=paths)
+            return self.answer("unavailable", None, stat.reason)
         if stat.steal_available is not True:
             reason = "0 everywhere: either nothing was stolen or this hypervisor does not report it; measure to see"
-            return self.answer("info", "0", reason, paths=paths, only_host=True)
+            return self.answer("info", "0", reason, only_host=True)
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
         if 0 < share < _STEAL_PERCENT:
             reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to see if any happens now"
             value = f"{share:.2g} % of the hot CPUs' time since boot"
-            return self.answer("info", value, reason, paths=paths, only_host=True)
+            return self.answer("info", value, reason, only_host=True)
         return self.answer(
             "improve" if share > 0 else "ok",
             f"{share:.2g} % of the hot CPUs' time since boot" if share > 0 else "0 on the hot CPUs",
             "the host ran something else while hot CPUs had work" if share > 0 else "none since boot",
             wanted="0" if share > 0 else None,
-            paths=paths,
             fix="ask the hypervisor's owner for CPUs of your own" if share > 0 else "",
             only_host=True,
         )

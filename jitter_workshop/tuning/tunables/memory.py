@@ -11,9 +11,9 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable
+from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.tunables.single import OneFile, number_of, one_of, read_value, whole_number
+from jitter_workshop.tuning.tunables.single import OneFile, number_of, read_value, whole_number
 
 _VM = "/proc/sys/vm"
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -32,19 +32,15 @@ class StatInterval(OneFile):
     danger = "the figures in /proc/vmstat lag behind"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/stat_interval"
-    owns = (file,)
     values = "seconds"
+    bounds = (1, 86_400)
     default = "10"
     culprits = ("tuned",)
     good = "at most once in ten seconds"
+    bad = "every {current} s on each CPU; {wanted} s is enough"
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is not None:
-            return whole_number(self, value, 1, 86_400)
+    def best(self, host: Host, current: str) -> str:
         return current if number_of(current) >= 10 else "10"
-
-    def differs(self, setting: Setting) -> str:
-        return f"every {setting.current} s on each CPU; {setting.wanted} s is enough"
 
 
 class Writeback(Settings):
@@ -76,8 +72,8 @@ class Writeback(Settings):
             return [Setting(self.owns[0], interval, interval if keep else "1500", "number")]
         return [self._asked(host, word) for word in value.split(",")]
 
-    def assess(self, host: Host) -> Assessment:
-        found = super().assess(host)
+    def judge(self, host: Host) -> Assessment:
+        found = super().judge(host)
         mask = host.root.text(_WRITEBACK_MASK)
         if found.state != "ok" or mask is None or number_of(found.value or "0") >= 1_500 or found.value == "0":
             return found
@@ -149,19 +145,15 @@ class Ksm(OneFile):
     danger = "hosts of many guests need more memory"
     document = "Documentation/admin-guide/mm/ksm.rst"
     file = "/sys/kernel/mm/ksm/run"
-    owns = (file,)
+    allowed = ("0", "1", "2")
     values = "0 (stop), 1 (run) or 2 (stop and split the merged pages)"
     default = "0"
     culprits = ("ksmtuned",)
     good = "pages are not merged"
+    bad = "ksmd scans memory and makes writes to merged pages fault"
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is not None:
-            return one_of(self, value, ("0", "1", "2"))
+    def best(self, host: Host, current: str) -> str:
         return current if current == "2" else "0"
-
-    def differs(self, setting: Setting) -> str:
-        return "ksmd scans memory and makes writes to merged pages fault"
 
 
 class NumaBalancing(OneFile):
@@ -174,17 +166,12 @@ class NumaBalancing(OneFile):
     danger = "programs that do not place their memory themselves may use the far node for longer"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/numa_balancing"
-    owns = (file,)
+    allowed = ("0", "1", "2")
     values = "0, 1 or 2"
     default = "0"
     culprits = ("tuned",)
     good = "no page is unmapped to see which node uses it"
-
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        return "0" if value is None else one_of(self, value, ("0", "1", "2"))
-
-    def differs(self, setting: Setting) -> str:
-        return "pages of running threads are unmapped periodically to see which node uses them"
+    bad = "pages of running threads are unmapped periodically to see which node uses them"
 
 
 class ZoneReclaim(OneFile):
@@ -197,18 +184,13 @@ class ZoneReclaim(OneFile):
     danger = "a little more memory of far nodes is used"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/zone_reclaim_mode"
-    owns = (file,)
+    bounds = (0, 7)
     values = "0 to 7"
     default = "0"
     culprits = ("tuned",)
     good = "a thread does not have to wait for a full node"
+    bad = "a thread whose node is full frees pages before it takes memory elsewhere"
     absent = "this kernel was built without NUMA"
-
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        return "0" if value is None else whole_number(self, value, 0, 7)
-
-    def differs(self, setting: Setting) -> str:
-        return "a thread whose node is full frees pages before it takes memory elsewhere"
 
 
 class Swap(OneFile):
@@ -218,34 +200,27 @@ class Swap(OneFile):
     danger = "with a low swappiness the kernel drops cached files earlier"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/swappiness"
-    owns = (file,)
+    bounds = (0, 200)
     values = "swappiness, 0 to 200"
     default = "10"
     culprits = ("tuned",)
     good = "swapping is the last resort; locked memory (mlockall) is never swapped out"
+    bad = (
+        "memory may be swapped out, with swappiness {current}: {wanted} makes it rarer; locked memory (mlockall) never "
+        "is"
+    )
 
-    def assess(self, host: Host) -> Assessment:
-        areas = self._areas(host)
+    def judge(self, host: Host) -> Assessment:
+        areas = parse_swaps(host.root.text("/proc/swaps"))
         if areas is None:
-            return self.answer("unavailable", None, "/proc/swaps cannot be read", paths=("/proc/swaps",))
+            raise Unavailable("/proc/swaps cannot be read", paths=("/proc/swaps",))
         if not areas:
             return self.answer("ok", "none", "nothing can be swapped out", paths=("/proc/swaps",))
-        return super().assess(host)
+        return super().judge(host)
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is not None:
-            return whole_number(self, value, 0, 200)
-        return current if number_of(current) <= 10 or not self._areas(host) else "10"
-
-    def differs(self, setting: Setting) -> str:
-        return (
-            f"memory may be swapped out, with swappiness {setting.current}: {setting.wanted} makes it rarer; "
-            "locked memory (mlockall) never is"
-        )
-
-    def _areas(self, host: Host) -> int | None:
+    def best(self, host: Host, current: str) -> str:
         areas = parse_swaps(host.root.text("/proc/swaps"))
-        return None if areas is None else len(areas)
+        return current if number_of(current) <= 10 or not areas else "10"
 
 
 class Compaction(OneFile):
@@ -258,31 +233,25 @@ class Compaction(OneFile):
     danger = "huge pages become harder to get on a host that runs for long"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/compaction_proactiveness"
-    owns = (file,)
+    bounds = (0, 100)
     values = "0 to 100"
     default = "0"
     culprits = ("tuned",)
     good = "pages are moved only when a program needs the room"
+    bad = "kcompactd moves pages ahead of need; with 0 pages move only when a program needs the room"
     absent = "this kernel does not compact ahead (from Linux 5.9, CONFIG_COMPACTION)"
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        return "0" if value is None else whole_number(self, value, 0, 100)
 
-    def differs(self, setting: Setting) -> str:
-        return "kcompactd moves pages ahead of need; with 0 pages move only when a program needs the room"
-
-
-class LockedMemory(Tunable):
+class LockedMemory(Observed):
     id = "locked-memory"
     title = "Limits for locked memory and real-time priority"
     why = (
         "Memory that is not locked can be dropped or moved, and its next use is a page fault; a user needs a limit "
         "above zero to ask for a real-time priority."
     )
-    when = "report"
     document = "Documentation/mm/unevictable-lru.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         limits = read_limits(host.root)
         if limits.reason:
             return self.answer("unavailable", None, limits.reason)
@@ -302,17 +271,16 @@ class LockedMemory(Tunable):
         )
 
 
-class MemoryNodes(Tunable):
+class MemoryNodes(Observed):
     id = "memory-nodes"
     title = "Memory nodes of the hot CPUs"
     why = (
         "Memory of another node costs a thread about half as much again for each miss, and hot threads on different "
         "nodes pass every message over the link between them."
     )
-    when = "report"
     document = "Documentation/mm/numa.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         nodes = read_memory_nodes(host.root)
         if not nodes:
             return self.answer("info", None, "the kernel shows no memory nodes: all memory is equally near")

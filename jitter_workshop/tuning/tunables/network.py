@@ -8,7 +8,7 @@ from jitter_workshop.host.irq.network import Interface, read_interfaces, read_ne
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, left_for_the_rest
+from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.interrupts import mask_like
 
@@ -48,43 +48,41 @@ class PacketSteering(Settings):
         )
 
 
-class BusyPolling(Tunable):
+class BusyPolling(Observed):
     id = "napi"
     title = "Polling of the network"
     why = (
         "A card announces packets by an interrupt. A socket that polls (busy_read, busy_poll) and a card that arms its "
         "interrupt again only after some empty polls trade CPU time for fewer of them."
     )
-    when = "report"
     document = "Documentation/networking/napi.rst"
+    paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         settings = read_network_settings(host.root)
         cards = read_interfaces(host.root, queues=False)
-        paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
         if settings.busy_poll_us is None and settings.busy_read_us is None and not cards:
-            return self.missing(Unavailable("this kernel shows no busy polling (CONFIG_NET_RX_BUSY_POLL)"), paths)
+            raise Unavailable("this kernel shows no busy polling (CONFIG_NET_RX_BUSY_POLL)")
         polled = max(settings.busy_poll_us or 0, settings.busy_read_us or 0)
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
         words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before sleep"
-        return self.answer("info", value, "; ".join((words, *filter(None, told))), paths=paths)
+        return self.answer("info", value, "; ".join((words, *filter(None, told))))
 
 
-class NetworkCard(Tunable):
+class NetworkCard(Observed):
     id = "network-card"
     title = "Network card"
     why = (
         "A card on another node than the hot CPUs costs each packet a trip between packages, and a card that collects "
         "packets before it interrupts (coalescing) adds its waiting time to each of them."
     )
-    when = "report"
     document = "Documentation/networking/scaling.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         cards = read_interfaces(host.root, queues=False)
         if not cards:
-            return self.missing(Unavailable(_NO_CARD))
+            raise Unavailable(_NO_CARD)
         near = _nodes_of(host.root, host.hot)
         far = [card for card in cards if card.node is not None and near and card.node not in near]
         told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:4]]

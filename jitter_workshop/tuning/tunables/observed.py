@@ -9,21 +9,20 @@ from jitter_workshop.host.kernel.security import read_security
 from jitter_workshop.host.kernel.vulnerabilities import read_vulnerabilities
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 
 
-class CpuMax(Tunable):
+class CpuMax(Observed):
     id = "cpu-max"
     title = "CPU time limit of this container"
     why = (
         "A group that has used up its time for the period is stopped until the next one, up to 100 ms on all its CPUs. "
         "From inside that looks like a fault of the scheduler."
     )
-    when = "report"
     document = "Documentation/scheduler/sched-bwc.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         group = read_cgroup(host.root)
         paths = group.stat_paths[:4]
         if group.version is None:
@@ -45,60 +44,57 @@ class CpuMax(Tunable):
         return self.answer("info", said, "there is a limit, but it has not stopped this group yet", paths=paths)
 
 
-class Autogroup(Tunable):
+class Autogroup(Observed):
     id = "sched-autogroup"
     title = "Grouping of tasks by session"
     why = (
         "Tasks of one terminal session share one weight, so that nice counts only among them; a hot thread that has "
         "its CPU to itself is not affected."
     )
-    when = "report"
     document = "Documentation/scheduler/sched-design-CFS.rst"
+    paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
 
-    def assess(self, host: Host) -> Assessment:
-        paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
-        state = host.root.integer(paths[0])
+    def judge(self, host: Host) -> Assessment:
+        state = host.root.integer(self.paths[0])
         if state is None:
-            return self.answer("unavailable", None, "this kernel was built without it", paths=paths)
+            return self.answer("unavailable", None, "this kernel was built without it")
         if state == 0:
-            return self.answer("ok", "off", "nice counts among all tasks", paths=paths)
-        return self.answer("info", "on", "a nice value counts only within its own session", paths=paths)
+            return self.answer("ok", "off", "nice counts among all tasks")
+        return self.answer("info", "on", "a nice value counts only within its own session")
 
 
-class UtilizationClamps(Tunable):
+class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
     why = (
         "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a task: it "
         "decides the clock and, on unequal cores, the core."
     )
-    when = "report"
     document = "Documentation/scheduler/sched-util-clamp.rst"
+    paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
 
-    def assess(self, host: Host) -> Assessment:
-        paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
-        low, high = (host.root.integer(path) for path in paths)
+    def judge(self, host: Host) -> Assessment:
+        low, high = (host.root.integer(path) for path in self.paths)
         if low is None or high is None:
-            return self.answer("unavailable", None, "this kernel was built without it", paths=paths)
+            return self.answer("unavailable", None, "this kernel was built without it")
         reason = "bounds for the clamps of tasks" if high >= 1024 else "tasks are held back: the clock stays lower"
-        return self.answer("info", f"{low} to {high} of 1024", reason, paths=paths)
+        return self.answer("info", f"{low} to {high} of 1024", reason)
 
 
-class Mitigations(Tunable):
+class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
     why = (
         "Some mitigations make each entry into the kernel slower. They protect this host; this tool never switches one "
         "off, and a thread that stays out of the kernel is hardly affected."
     )
-    when = "report"
     document = "Documentation/admin-guide/hw-vuln/index.rst"
+    paths = (f"{CPU_DIR}/vulnerabilities",)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         found = read_vulnerabilities(host.root)
-        paths = (f"{CPU_DIR}/vulnerabilities",)
         if not found:
-            return self.answer("unavailable", None, "this kernel does not report them", paths=paths)
+            return self.answer("unavailable", None, "this kernel does not report them")
         parts = (
             ("mitigated", "mitigated"),
             ("vulnerable", "not"),
@@ -108,63 +104,59 @@ class Mitigations(Tunable):
         counts = [(sum(v.state == state for v in found), words) for state, words in parts]
         value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
         names = ", ".join(v.name for v in found if v.state == "mitigated")
-        return self.answer("info", value, f"active: {names}" if names else "none is active", paths=paths)
+        return self.answer("info", value, f"active: {names}" if names else "none is active")
 
 
-class AddressRandomisation(Tunable):
+class AddressRandomisation(Observed):
     id = "aslr"
     title = "Address space randomisation"
     why = (
         "Each start of a program places its memory elsewhere, so other data collide in the caches: a reason to "
         "compare rounds of fresh processes, not single ones."
     )
-    when = "report"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
+    paths = (SECURITY["aslr"],)
 
-    def assess(self, host: Host) -> Assessment:
-        paths = (SECURITY["aslr"],)
-        state = host.root.integer(paths[0])
+    def judge(self, host: Host) -> Assessment:
+        state = host.root.integer(self.paths[0])
         if state is None:
-            return self.answer("unavailable", None, "it cannot be read", paths=paths)
+            return self.answer("unavailable", None, "it cannot be read")
         value = {0: "off", 1: "on, without the heap", 2: "on"}.get(state, str(state))
-        return self.answer("info", value, "a protection; it makes runs differ, not stall", paths=paths)
+        return self.answer("info", value, "a protection; it makes runs differ, not stall")
 
 
-class Audit(Tunable):
+class Audit(Observed):
     id = "audit"
     title = "Auditing of system calls"
     why = "With rules loaded, each system call is checked, and matches are logged."
-    when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
+    paths = ("/proc/cmdline",)
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         line = read_command_line(host.root)
         state = read_security(host.root, line).audit
         running = host.services.find("auditd") is not None
-        paths = ("/proc/cmdline",)
         if state is False:
-            return self.answer("ok", "off", "switched off at boot", paths=paths)
+            return self.answer("ok", "off", "switched off at boot")
         if running:
-            return self.answer("info", "auditd runs", "auditctl -l shows its rules", paths=paths)
-        return self.answer("info", "no daemon", "no program that loads rules runs here", paths=paths)
+            return self.answer("info", "auditd runs", "auditctl -l shows its rules")
+        return self.answer("info", "no daemon", "no program that loads rules runs here")
 
 
-class SplitLock(Tunable):
+class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
     why = (
         "An atomic operation across two cache lines stops the memory bus for every core; the mitigation slows down "
         "the program that does it, by 10 ms each time."
     )
-    when = "report"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
+    paths = (SECURITY["split_lock_mitigate"],)
 
-    def assess(self, host: Host) -> Assessment:
-        if (elsewhere := self.off_x86(host)) is not None:
-            return elsewhere
+    def judge(self, host: Host) -> Assessment:
+        only_on_x86(host)
         found = read_security(host.root, read_command_line(host.root))
-        paths = (SECURITY["split_lock_mitigate"],)
         if found.split_lock_mitigate is None:
-            return self.answer("unavailable", None, "this kernel or processor does not detect them", paths=paths)
+            return self.answer("unavailable", None, "this kernel or processor does not detect them")
         value = "on" if found.split_lock_mitigate else "off"
-        return self.answer("info", value, "good for the hot CPUs as long as no program here does this", paths=paths)
+        return self.answer("info", value, "good for the hot CPUs as long as no program here does this")

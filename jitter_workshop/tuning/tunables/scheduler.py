@@ -35,35 +35,33 @@ class RtThrottling(OneFile):
     risk = "high"
     document = "Documentation/scheduler/sched-rt-group.rst"
     file = "/proc/sys/kernel/sched_rt_runtime_us"
-    owns = (file,)
+    paths = (file,)
     values = "-1 for no limit, or µs of each period"
     absent = "this kernel has no real-time throttling"
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            current = number_of(read_value(host.root, self.file, absent=self.absent))
-        except Unavailable as refusal:
-            return self.missing(refusal, (self.file,))
+    def judge(self, host: Host) -> Assessment:
+        current = number_of(self.current(host))
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if _only_admits(host):
             reason = (
                 "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task with it: the "
                 "deadline server keeps time for ordinary tasks, and this only bounds the reservations of SCHED_DEADLINE"
             )
-            return self.answer("info", f"{current} µs of {period} µs", reason, paths=(self.file,))
+            return self.answer("info", f"{current} µs of {period} µs", reason)
         if current < 0:
             reason = "no limit: a busy real-time thread keeps its CPU, and nothing of lower priority can end it there"
-            return self.answer("info", str(current), reason, paths=(self.file,))
+            return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
             f"real-time tasks get at most {share:.3g} % of a CPU's time, so a busy one can still be ended; "
             "only a thread that spins under SCHED_FIFO loses the rest"
         )
-        return self.answer("ok", f"{current} µs of {period} µs", reason, paths=(self.file,))
+        return self.answer("ok", f"{current} µs of {period} µs", reason)
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is None:
-            raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to remove it")
+    def best(self, host: Host, current: str) -> str:
+        raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to remove it")
+
+    def asked(self, host: Host, value: str) -> str:
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if value == "0":
             value = "zero, which would stop every real-time task"
@@ -86,13 +84,11 @@ class DeadlineServer(Settings):
     risk = "high"
     document = "Documentation/scheduler/sched-deadline.rst"
     owns = (f"{_FAIR_SERVER}/cpu*/runtime",)
+    paths = (_FAIR_SERVER,)
     values = "off, or the runtime in ns"
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            settings = self._runtimes(host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal, (_FAIR_SERVER,))
+    def judge(self, host: Host) -> Assessment:
+        settings = self._runtimes(host, None)
         values = sorted({number_of(s.current or "0") for s in settings})
         shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:4])
         reason = (
@@ -130,19 +126,14 @@ class TimerMigration(TradeOff):
     danger = "idle CPUs wake up more often with 0"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/timer_migration"
-    owns = (file,)
+    allowed = ("0", "1")
     values = "0 or 1"
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
-
-    def both_sides(self, host: Host, current: str) -> str:
-        return (
-            "contested: 1 lets timers leave hot tickless CPUs (OpenShift's profiles say 1), 0 keeps those of other "
-            "CPUs from arriving (tuned's low-latency profiles say 0); measure both"
-        )
-
-    def asked(self, host: Host, value: str) -> str:
-        return one_of(self, value, ("0", "1"))
+    both_sides = (
+        "contested: 1 lets timers leave hot tickless CPUs (OpenShift's profiles say 1), 0 keeps those of other CPUs "
+        "from arriving (tuned's low-latency profiles say 0); measure both"
+    )
 
 
 class RcuExpedite(Settings):
@@ -179,24 +170,24 @@ class PreemptMode(TradeOff):
     document = "Documentation/admin-guide/kernel-parameters.txt"
     file = "/sys/kernel/debug/sched/preempt"
     kind = "preempt"
-    owns = (file,)
     values = "none, voluntary, full or lazy, as the kernel offers"
     absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
+    both_sides = "it does not matter to a thread that spins; one that waits to be woken gets its CPU sooner with full"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         hidden = host.root.text(self.file) is None and without_debugfs(host.root)
         if hidden and preemption(host.kernel.version) == "PREEMPT_DYNAMIC":
             chosen = host.command_line.value("preempt")
             told = f"; the kernel was started with preempt={printable(chosen, 20)}" if chosen else ""
-            return self.answer("unavailable", None, f"{hidden}{told}", paths=(self.file,))
-        return super().assess(host)
+            return self.answer("unavailable", None, f"{hidden}{told}")
+        return super().judge(host)
 
-    def both_sides(self, host: Host, current: str) -> str:
+    def sides(self, host: Host, current: str) -> str:
         if host.kernel.realtime:
             return "a real-time kernel preempts nearly everywhere already"
         if current == "full":
             return "a woken thread gets its CPU as soon as this kernel can give it"
-        return "it does not matter to a thread that spins; one that waits to be woken gets its CPU sooner with full"
+        return self.both_sides
 
     def asked(self, host: Host, value: str) -> str:
         words = (host.root.text(self.file) or "").split()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.services import KNOWN, RunningService
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 
 _APART = ("irqbalance",)
@@ -28,7 +28,7 @@ class CompetingTuners(Tunable):
     document = "Documentation/admin-guide/pm/working-state.rst"
     owns = tuple(f"systemd({s.unit})" for s in KNOWN if s.kind == "tuner" and s.name not in (*_APART, *_ONCE))
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         running = _others(host)
         if not running and host.unseen:
             return self.answer("unavailable", None, host.unseen)
@@ -63,17 +63,16 @@ class CompetingTuners(Tunable):
         ]
 
 
-class UnneededServices(Tunable):
+class UnneededServices(Observed):
     id = "services"
     title = "Services that take time"
     why = (
         "Each wakes up periodically or works in the background, on any CPU that it may use. On a host that "
         "measures or trades, its owner should stop the services that are not needed."
     )
-    when = "report"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         running = host.services.loads
         if not running and host.unseen:
             return self.answer("unavailable", None, host.unseen)

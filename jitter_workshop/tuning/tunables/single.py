@@ -15,53 +15,65 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 
 class OneFile(Settings):
-    """Define a tunable whose settings are one file.
+    """Define a tunable whose settings are one file, which it owns.
 
-    ``file``: its path. ``kind``: how it is read. ``absent``: the reason shown where there is no such file.
+    ``file``: its path. ``kind``: how it is read. ``absent``: the reason shown where there is no such file. VALUE is one
+    of the words ``allowed``, or a whole number within ``bounds``. Without VALUE, ``default`` is wanted.
     """
 
     file: ClassVar[str]
     kind: ClassVar[str] = "number"
     absent: ClassVar[str] = "this kernel was built without it"
+    allowed: ClassVar[tuple[str, ...]] = ()
+    bounds: ClassVar[tuple[int, int]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, "file"):
+            cls.owns = (cls.file,)
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        current = read_value(host.root, self.file, self.kind, self.absent)
-        return [Setting(self.file, current, self.wanted(host, value, current), self.kind)]
+        current = self.current(host)
+        wanted = self.best(host, current) if value is None else self.asked(host, value)
+        return [Setting(self.file, current, wanted, self.kind)]
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        """Return the wanted value of the file.
+    def current(self, host: Host) -> str:
+        """Return the file's value. Raise Unavailable."""
+        return read_value(host.root, self.file, self.kind, self.absent)
 
-        ``value`` None means the good value for this host, which is ``current`` where that is good too. Raise
-        Unavailable or UsageError as ``settings`` does.
-        """
-        raise NotImplementedError
+    def best(self, host: Host, current: str) -> str:
+        """Return the good value for this host, which is ``current`` where that is good too. Raise Unavailable."""
+        assert self.default is not None
+        return self.default
+
+    def asked(self, host: Host, value: str) -> str:
+        """Return the file's value for ``ID=value``. Raise UsageError for an invalid one."""
+        return one_of(self, value, self.allowed) if self.allowed else whole_number(self, value, *self.bounds)
 
 
 class TradeOff(OneFile):
     """Define one file about which experts disagree.
 
-    ``status`` shows the current value and the gain of each side. The file is changed only by ``ID=VALUE``.
+    ``status`` shows the current value and ``both_sides``, one or two sentences on the gain of each side. The file is
+    changed only by ``ID=VALUE``.
     """
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            current = read_value(host.root, self.file, self.kind, self.absent)
-        except Unavailable as refusal:
-            return self.missing(refusal, (self.file,))
-        return self.answer("info", current, self.both_sides(host, current), paths=(self.file,))
+    both_sides: ClassVar[str]
 
-    def both_sides(self, host: Host, current: str) -> str:
-        """Return one or two sentences on the gain of each side."""
-        raise NotImplementedError
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.paths = cls.owns
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is None:
-            raise needs_value(self)
-        return self.asked(host, value)
+    def judge(self, host: Host) -> Assessment:
+        current = self.current(host)
+        return self.answer("info", current, self.sides(host, current))
 
-    def asked(self, host: Host, value: str) -> str:
-        """Return the file's value for ``ID=value``. Raise UsageError for an invalid one."""
-        raise NotImplementedError
+    def sides(self, host: Host, current: str) -> str:
+        """Return ``both_sides``, as far as they matter on this host."""
+        return self.both_sides
+
+    def best(self, host: Host, current: str) -> str:
+        raise needs_value(self)
 
 
 def needs_value(tunable: Tunable) -> Unavailable:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.tasks.listing import Task, read_allowed_cpus
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.tasks import affinity_call
 
@@ -53,11 +53,8 @@ class KernelThreads(Settings):
         found = super().writes(host, value)
         return [Write(w.path, w.before, w.after, w.kind, why=_whose(names[w.path], w.after, host)) for w in found]
 
-    def assess(self, host: Host) -> Assessment:
-        try:
-            settings = self.settings(host, None)
-        except Unavailable as refusal:
-            return self.missing(refusal)
+    def judge(self, host: Host) -> Assessment:
+        settings = self.settings(host, None)
         off = sum(1 for s in settings if s.current != s.wanted)
         value, wanted = f"{off} may use {host.clear_words}", "none"
         if off:
@@ -81,19 +78,18 @@ def _whose(name: str, after: str, host: Host) -> str:
     return f"The kernel thread '{name}': {where}; the kernel puts it back when a CPU of its node comes online."
 
 
-class UserTasks(Tunable):
+class UserTasks(Observed):
     id = "user-tasks"
     title = "Other tasks"
     why = (
         "A task that becomes runnable on a hot CPU takes turns with the thread there, a few milliseconds each. "
         "Isolation keeps all of them off; this report names them."
     )
-    when = "report"
     document = "Documentation/scheduler/sched-design-CFS.rst"
 
-    def assess(self, host: Host) -> Assessment:
+    def judge(self, host: Host) -> Assessment:
         if not host.hot:
-            return self.missing(Unavailable("no CPU is named hot", info=True))
+            raise Unavailable("no CPU is named hot", info=True)
         here: list[Task] = []
         seen = 0
         for task in host.processes:
@@ -104,7 +100,7 @@ class UserTasks(Tunable):
             if allowed is not None and allowed & host.hot:
                 here.append(task)
         if not seen:
-            return self.missing(Unavailable("no process is visible here"))
+            raise Unavailable("no process is visible here")
         if not here:
             return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.hot}", wanted="0")
         names = Counter(task.name for task in here)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, only_on_x86
+from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
     OneFile,
     TradeOff,
     not_permitted,
     number_of,
-    one_of,
     read_value,
     whole_number,
 )
@@ -39,6 +38,7 @@ class Watchdogs(Settings):
     default = "housekeeping"
     values = "housekeeping (hot CPUs are left out) or off"
     good = "the hot CPUs are left out"
+    bad = "CPUs {current} are watched, including hot ones or their siblings; {wanted} is enough"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("housekeeping", "off"))
@@ -57,9 +57,6 @@ class Watchdogs(Settings):
             raise Unavailable("no housekeeping CPU is left that could be watched: say watchdogs=off")
         return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
 
-    def differs(self, setting: Setting) -> str:
-        return f"CPUs {setting.current} are watched, including hot ones or their siblings; {setting.wanted} is enough"
-
 
 class NmiWatchdog(OneFile):
     id = "nmi-watchdog"
@@ -71,19 +68,15 @@ class NmiWatchdog(OneFile):
     danger = "a CPU that hangs with interrupts off is no longer noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
     file = f"{_SYSCTL}/nmi_watchdog"
-    owns = (file,)
+    allowed = ("0", "1")
     values = "0 or 1"
     good = "no hot CPU is interrupted by it"
+    bad = "hot CPUs or their siblings are interrupted through a performance counter"
     absent = "this kernel has no hard-lockup detector"
 
-    def wanted(self, host: Host, value: str | None, current: str) -> str:
-        if value is not None:
-            return one_of(self, value, ("0", "1"))
+    def best(self, host: Host, current: str) -> str:
         watched = host.root.cpu_list(_MASK)
         return "0" if watched is None or watched & host.kept_clear else current
-
-    def differs(self, setting: Setting) -> str:
-        return "hot CPUs or their siblings are interrupted through a performance counter"
 
 
 class MceInterval(Settings):
@@ -100,6 +93,7 @@ class MceInterval(Settings):
     values = "seconds, 0 for never"
     default = "3600"
     good = "the banks are polled at most once an hour"
+    bad = "each CPU is polled every {current} s; once an hour is enough"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         only_on_x86(host)
@@ -115,9 +109,6 @@ class MceInterval(Settings):
         else:
             wanted = current if number_of(current) == 0 or number_of(current) >= 3_600 else "3600"
         return [Setting(path, current, wanted, "number")]
-
-    def differs(self, setting: Setting) -> str:
-        return f"each CPU is polled every {setting.current} s; once an hour is enough"
 
 
 class Tracing(Settings):
@@ -177,30 +168,21 @@ class PerfSampleRate(TradeOff):
     danger = "profiles become coarse or empty"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = f"{_SYSCTL}/perf_event_max_sample_rate"
-    owns = (file,)
+    bounds = (1, 1_000_000)
     values = "samples a second"
     absent = "this kernel has no perf events"
-
-    def both_sides(self, host: Host, current: str) -> str:
-        return "a limit, not a load: lower it only where somebody else profiles this host while you measure"
-
-    def asked(self, host: Host, value: str) -> str:
-        return whole_number(self, value, 1, 1_000_000)
+    both_sides = "a limit, not a load: lower it only where somebody else profiles this host while you measure"
 
 
-class PerfParanoid(Tunable):
+class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
     why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
-    when = "report"
     document = "Documentation/admin-guide/perf-security.rst"
+    paths = (f"{_SYSCTL}/perf_event_paranoid",)
 
-    def assess(self, host: Host) -> Assessment:
-        paths = (f"{_SYSCTL}/perf_event_paranoid",)
-        try:
-            current = number_of(read_value(host.root, paths[0], absent="this kernel has no perf events"))
-        except Unavailable as refusal:
-            return self.missing(refusal, paths)
+    def judge(self, host: Host) -> Assessment:
+        current = number_of(read_value(host.root, self.paths[0], absent="this kernel has no perf events"))
         who = (
             "every user may see the kernel's work on all CPUs"
             if current < 0
@@ -208,7 +190,7 @@ class PerfParanoid(Tunable):
             if current <= 1
             else "users see their own tasks outside the kernel only"
         )
-        return self.answer("info", str(current), who, paths=paths)
+        return self.answer("info", str(current), who)
 
 
 def tracefs(root: HostRoot) -> str:

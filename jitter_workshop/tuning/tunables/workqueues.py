@@ -23,6 +23,7 @@ class WorkqueueMask(Settings):
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     culprits = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
+    bad = "its workers may run on hot CPUs or their siblings (mask {current})"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
@@ -42,9 +43,6 @@ class WorkqueueMask(Settings):
             except ValueError:
                 found.append(Setting(path, None, "", reason="it holds no CPU mask"))
         return found
-
-    def differs(self, setting: Setting) -> str:
-        return f"its workers may run on hot CPUs or their siblings (mask {setting.current})"
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
