@@ -10,12 +10,12 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.tuning.tunables import registry
 
 SPOKEN_OF = {
-    "governor": {"boost": "**Boost is left", "uncore-frequency": "the mesh", "competing-tuners": "`tuned`"},
+    "governor": {"boost": "**Boost stays as it is**", "uncore-frequency": "the mesh", "competing-tuners": "`tuned`"},
     "pinning": {"smt": "SMT siblings"},
     "isolation": {
         "isolcpus": "isolcpus=",
-        "user-tasks": "tasks that only looked",
-        "services": "A service",
+        "user-tasks": "tasks that can run on another CPU",
+        "services": "a service",
         "cpu-max": "`cpu.max`",
     },
     "interrupts": {"irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
@@ -37,12 +37,12 @@ SPOKEN_OF = {
         "timer-migration": "`kernel.timer_migration`",
         "skew-tick": "`skew_tick=1`",
         "rcu-nocb-poll": "`rcu_nocb_poll`",
-        "hotplug": "**offline** and back",
+        "hotplug": "**offline**",
     },
     "memory": {
-        "swap": "not swapped out",
+        "swap": "does not swap locked pages out",
         "zone-reclaim": "`vm.zone_reclaim_mode`",
-        "memory-nodes": "**near memory**",
+        "memory-nodes": "**Use near memory**",
         "locked-memory": "mlockall",
     },
     "realtime": {
