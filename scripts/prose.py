@@ -1,7 +1,7 @@
-"""Plain English where a machine can tell: ``python scripts/prose.py [--list] [FOLDER…]``.
+"""Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
-A docstring begins with what the code does, not with a question word, and programs are not called somebody. Counts by
-room may only fall: the limits stand in pyproject.toml, ``[tool.prose]``. Exit code 1: a room has more than its limit.
+A docstring begins with what the code does, not with a question word, and a program is not called somebody. The folders
+are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ast
 import re
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,41 +27,27 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, f"'{found[0]}'"
         return
     tree = ast.parse(text)
+    shown = REPOSITORY / "tests" not in path.parents  # texts in tests are data, such as a user of the name nobody
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)
-            if said and (found := QUESTION.match(said)):
-                yield getattr(node, "lineno", 1), f"a docstring begins with '{found[0]}'"
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and (found := PEOPLE.search(node.value)):
-            yield node.lineno, f"'{found[0]}'"
-
-
-def room_of(path: Path) -> str:
-    """Return the folder below the repository or the package that a file belongs to."""
-    parts = path.relative_to(REPOSITORY).parts
-    return "/".join(parts[:2]) if len(parts) > 2 and parts[0] == "jitter_workshop" else parts[0]
+            if said and (found := QUESTION.match(said) or (not shown and PEOPLE.search(said))):
+                yield getattr(node, "lineno", 1), f"a docstring says '{found[0]}'"
+        text_of = node.value if isinstance(node, ast.Constant) and shown else None
+        if isinstance(text_of, str) and (found := PEOPLE.search(text_of)):
+            yield getattr(node, "lineno", 1), f"'{found[0]}'"
 
 
 def main() -> int:
-    listed = "--list" in sys.argv
-    wanted = [REPOSITORY / name for name in sys.argv[1:] if not name.startswith("--")]
     settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["prose"]
-    limits: dict[str, int] = settings["limits"]
-    counts: Counter[str] = Counter()
-    for top in wanted or [REPOSITORY / name for name in settings["folders"]]:
-        files = [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.suffix in (".py", ".md"))
-        for path in files:
-            for line, reason in findings(path):
-                counts[room_of(path)] += 1
-                if listed:
-                    print(f"{path.relative_to(REPOSITORY)}:{line}: {reason}")
-    worse = {room: number for room, number in counts.items() if number > limits.get(room, 0)}
-    for room, number in sorted(worse.items()):
-        print(f"prose: {room} has {number} where {limits.get(room, 0)} are the limit; --list shows them")
-    for room, limit in sorted(limits.items()):
-        if not wanted and counts[room] < limit:
-            print(f"prose: {room} is down to {counts[room]}: put that into pyproject.toml, where {limit} is written")
-    return 1 if worse else 0
+    tops = [REPOSITORY / name for name in sys.argv[1:] or settings["folders"]]
+    files = [path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.*")))]
+    found = 0
+    for path in files:
+        for line, reason in findings(path) if path.suffix in (".py", ".md", ".toml") else ():
+            print(f"{path.relative_to(REPOSITORY)}:{line}: {reason}")
+            found += 1
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

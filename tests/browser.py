@@ -139,7 +139,7 @@ class Browser:
         )
 
     def painted(self) -> bytes:
-        """What is seen now, as a PNG."""
+        """Return what is seen now, as a PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def picture(self, path: Path) -> None:
@@ -154,7 +154,7 @@ class Browser:
         return [e["request"]["url"] for method, e in self.events if method == "Network.requestWillBeSent"]
 
     def complaints(self) -> list[str]:
-        """What a console would show."""
+        """Return what a console would show."""
         wanted = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
         return [json.dumps(event) for method, event in self.events if method in wanted]
 

@@ -40,8 +40,8 @@ LAST_POST_S = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class School:
-    """Where students find everything. ``homes``: of them all; ``ends``: by the monotonic clock; ``shown``: digests of
-    the changes that ``words`` make."""
+    """Hold where students find everything. ``homes``: of them all; ``ends``: by the monotonic clock; ``shown``: digests
+    of the changes that ``words`` make."""
 
     homes: Path
     agent_socket: str

@@ -1,4 +1,5 @@
-"""What must hold of a class at work: rules of its turns, looked at as each of them is written down, and its results."""
+"""Tell what must hold of a class at work: rules of its turns, looked at as each of them is written down, and its
+results."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Lines = Sequence[Mapping[str, Any]]
 
 
 def wrong(before: TurnState, after: TurnState) -> list[str]:
-    """What is not in order when one state is written after the other."""
+    """Return what is not in order when one state is written after the other."""
     found = []
     old, new = before.turn, after.turn
     begun = new is not None and after.number == before.number + 1
@@ -156,7 +157,8 @@ def waits(lines: Lines) -> list[tuple[int, float, int]]:
 
 
 def results(homes: Path, board_folder: Path, lines: Lines) -> tuple[int, list[str]]:
-    """How many finished results there are, and which of them are not in their student's session or on the board."""
+    """Return how many finished results there are, and which of them are not in their student's session or on the
+    board."""
     with BoardStore(board_folder) as store:
         board = store.board("here", time.time())
     posted = {row.user: {run.id for run in row.posted.runs} for row in board.rows}

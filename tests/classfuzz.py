@@ -1,4 +1,4 @@
-"""What a hostile or broken program may send to a class's services: valid messages, changed anywhere; random bytes;
+"""Tell what a hostile or broken program may send to a class's services: valid messages, changed anywhere; random bytes;
 deep, long and odd JSON; halves of lines."""
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Fuzz:
 
 
 def bombs() -> list[bytes]:
-    """Lines that cost whoever reads them carelessly."""
+    """Return lines that cost a careless reader much."""
     deep = 100_000
     return [
         b"[" * deep,

@@ -74,7 +74,7 @@ class ClassOnATree:
         )
 
     def restart(self, which: str) -> None:
-        """Start a service again that was killed, as whoever looks after services would."""
+        """Start a service again that was killed, as a service manager would."""
         if which == "agent":
             class_connection.sweep(self.setup(0))
             self.agent = self._start("agent.sock", self._serve_agent)

@@ -204,7 +204,7 @@ def at_work(
 
 
 def standing(host: Class, before: dict[str, bytes]) -> str:
-    """What of the machine is not as it was, or goes on; "" for nothing."""
+    """Return what of the machine is not as it was, or goes on; "" for nothing."""
     state = host.state()
     if state.turn is not None or state.queue or state.trouble:
         return f"turns: {state}"
@@ -217,7 +217,7 @@ def standing(host: Class, before: dict[str, bytes]) -> str:
 
 
 def leftovers(host: Class, family: Family) -> list[str]:
-    """What is left once both services are told to end: processes, control groups."""
+    """Return what is left once both services are told to end: processes, control groups."""
     host.close()
     group = TurnGroup(HostRoot(host.tree), host.setup(0).writer)
     found = [why] if (why := group.release()) else []

@@ -69,8 +69,8 @@ def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 def _own_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No test sees or touches the state, settings or cache of whoever runs it. A test without a folder of its own gets
-    the name of one that does not exist yet: most never write, and making one takes longer than they do."""
+    """Keep tests away from the state, settings and cache of the user who runs them. A test without a folder of its own
+    gets the name of one that does not exist yet: most never write, and making one takes longer than they do."""
     if "tmp_path" in request.fixturenames:
         tmp_path: Path = request.getfixturevalue("tmp_path")
     else:

@@ -76,7 +76,7 @@ def grubby(root: Path, arguments: Sequence[str]) -> None:
 
 
 def _sed(path: Path, text: str) -> None:
-    """``sed -i``: a file of a name that nobody has, renamed."""
+    """``sed -i``: a file with a new name, renamed."""
     new = next(p for n in range(1_000) if not (p := path.with_name(f"sed{n:06d}")).exists())
     _pour(new, os.O_CREAT | os.O_EXCL, text, parts=1)
     os.rename(new, path)
@@ -131,7 +131,7 @@ class Box:
         self.kernel: dict[str, bytes] = {}
 
     def ready(self) -> None:
-        """What there is now is what has to come back."""
+        """Check what there is now is what has to come back."""
         self.before = self.shown()
         self.kernel = {path: (self.root / path).read_bytes() for path in self._kernels()}
 
@@ -176,13 +176,13 @@ class Box:
         return [word for word in (self.root / "proc/cmdline").read_text().split() if word.partition("=")[0] in NAMES]
 
     def shown(self) -> Tree:
-        """What lasts, but for our own state, GRUB's empty choice and what a sed that died left behind."""
+        """Return what lasts, but for our own state, GRUB's empty choice and what a sed that died left behind."""
         found = read_tree(self.root, LASTING)
         found = {p: d for p, d in found.items() if p.partition("/")[0] != "var" and "/sed" not in p}
         return {p: _plain(d) if p.endswith("/grubenv") and d is not None else d for p, d in found.items()}
 
     def changed(self) -> list[str]:
-        """What is not as before."""
+        """Return what is not as before."""
         now = self.shown()
         return sorted(p for p in now.keys() | self.before.keys() if now.get(p, 0) != self.before.get(p, 0))
 
@@ -207,7 +207,7 @@ class Box:
         return sorted(path.name for path in folder.glob("*.jsonl"))
 
     def lasting_entries(self) -> bool:
-        """Whether a boot parameter of an earlier boot is still in a journal as ours."""
+        """Return True if a boot parameter of an earlier boot is still in a journal as ours."""
         boot = (self.root / "proc/sys/kernel/random/boot_id").read_text().strip()
         return any(
             e.kind in ("grub", "grubby", "grub-once") and e.boot_id != boot
@@ -344,7 +344,7 @@ def judge(box: Box, *, same_boot: bool = False, fails: bool = False) -> list[str
         result = box.restore()
         box.host.fails = 0
         if len(box.host.ran) > ran and not (result.left_alone and box.owed()):
-            wrong.append("what had to follow failed, and nobody was told, or nothing is owed")
+            wrong.append("what had to follow failed without a message, or nothing is owed")
     ours, broken = _ours_on(box), box.broken()
     lasting = box.lasting_entries()
     running = bool(box.running())
@@ -361,7 +361,7 @@ def judge(box: Box, *, same_boot: bool = False, fails: bool = False) -> list[str
     elif ours and not result.restored and not result.left_alone:
         wrong.append(f"'nothing to give back' while there was: {', '.join(ours)}")
     if running and not lasting and not same_boot:
-        wrong.append("the kernel has parameters of ours that nobody owes")
+        wrong.append("the kernel has parameters of ours that are not owed")
     elif result.needs_reboot is not (running and lasting):
         wrong.append(f"needs_reboot is {result.needs_reboot} where the kernel {'has' if running else 'has not'} ours")
     if same_boot and box.kernel_changed():
@@ -441,7 +441,7 @@ def _judge(box: Box, *, same_boot: bool = False, fails: bool = False) -> list[st
 
 
 def _ours_on(box: Box) -> list[str]:
-    """Where parameters of ours stand on the disk."""
+    """Return where parameters of ours stand on the disk."""
     found = []
     for path, data in box.shown().items():
         if data is None or data == box.before.get(path) or Path(path).name.startswith("."):

@@ -158,7 +158,7 @@ def use(monkeypatch: pytest.MonkeyPatch, **how: object) -> type[FakeProver]:
 
 
 def asked(made: type[FakeProver]) -> ProveRequest:
-    """What the newest one was asked for."""
+    """Return what the newest one was asked for."""
     return made.made[-1]._request
 
 

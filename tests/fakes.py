@@ -81,7 +81,8 @@ class FakeWorkshop(Workshop):
         return made
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """What stands on a made host; nothing on the one that the tests run on, whatever somebody has applied there."""
+        """Return what stands on a made host; nothing on the one that the tests run on, whatever somebody has applied
+        there."""
         return () if self._context.root.root == Path("/") else super().standing()
 
     def written(self) -> tuple[str, ...]:

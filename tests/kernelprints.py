@@ -1,4 +1,5 @@
-"""What a kernel prints of its trace (the file ``trace`` of an instance), to compare with what we read of its pages."""
+"""Tell what a kernel prints of its trace (the file ``trace`` of an instance), to compare with what we read of its
+pages."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def printed(text: str) -> dict[int, list[Printed]]:
 
 
 def says(event: TraceEvent, line: Printed) -> bool:
-    """Whether the line says what the event says."""
+    """Return True if the line says what the event says."""
     e, rest = event, line.rest
     ours = {
         "migrate": f"comm={e.name} pid={e.a} ",

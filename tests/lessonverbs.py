@@ -36,7 +36,7 @@ def found(course: Path) -> list[tuple[str, int, str]]:
 
 
 def folder_of(recording: str) -> Path:
-    """Where a recording that comes with the project is unpacked."""
+    """Return where a recording that comes with the project is unpacked."""
     return unpacked(REPOSITORY / "assets" / "recordings" / f"{recording}.tar.xz", paths.cache_dir() / "recordings")
 
 

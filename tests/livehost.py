@@ -46,7 +46,7 @@ def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..
 
 
 def agent_command(tree: Path, *options: str) -> tuple[str, ...]:
-    """What starts an agent that works on a tree."""
+    """Return what starts an agent that works on a tree."""
     code = (
         f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
     )

@@ -28,7 +28,7 @@ from jitter_workshop.tuning.journal import current_boot
 from tests.fakes import FakeWorkshop, open_workshop
 
 OTHER = 4_000_000_000
-"""A user that nobody here is."""
+"""A user other than this one."""
 LIMIT_S = 20.0
 """Only ends a test that has failed."""
 
@@ -74,7 +74,7 @@ class MadeClass:
         self.publish(turn=turn(OTHER, user, left_s, doing))
 
     def free(self) -> None:
-        """Nobody has it; whoever waits first gets it."""
+        """The turn is free: the first who waits gets it."""
         self.publish(turn=None)
         for agent in self.agents:
             agent.nudge()
@@ -98,7 +98,7 @@ class MadeClass:
         self.publish(turn=replace(self.state.turn, ends_s=classhost.now_s() + seconds))
 
     def at(self, chapter: str, step: str = "", text: str = "") -> None:
-        """Where the instructor is."""
+        """Check where the instructor is."""
         banner.publish(self.board, Banner("ada", "2026-11-22T09:00:00Z", chapter, step, text))
 
     def _connect(self) -> MadeAgent:
@@ -107,7 +107,7 @@ class MadeClass:
 
 
 class MadeAgent:
-    """What of ``AgentClient`` a turn needs."""
+    """Hold what of ``AgentClient`` a turn needs."""
 
     notice = ""
 

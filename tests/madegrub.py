@@ -112,8 +112,8 @@ def box(root: Path, cpus: int = 8, **more: str) -> Path:
 
 
 def boots(root: Path) -> str:
-    """What GRUB does with the tree's files at a start, as 00_header says: the parameters of the entry that it boots.
-    The tree then looks as after that boot."""
+    """Return what GRUB does with the tree's files at a start, as 00_header says: the parameters of the entry that it
+    boots. The tree then looks as after that boot."""
     menu = (root / "boot/grub/grub.cfg").read_text()
     block = root / "boot/grub/grubenv"
     chosen = next((line[11:] for line in block.read_text().split("\n") if line.startswith("next_entry=")), "")

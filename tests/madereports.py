@@ -176,7 +176,7 @@ def made_proof(ident: str = "20260101-010000-beef", ratio: float = 0.05, rounds:
 
 
 def made_evidence(run: str) -> EvidenceReport:
-    """What a trace says of a run; the names of tasks are hostile."""
+    """Return what a trace says of a run; the names of tasks are hostile."""
     causes = tuple(
         Cause(kind, name, count, total, total // count, total / 5, count, below)
         for kind, name, count, total, below in (

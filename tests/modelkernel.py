@@ -40,9 +40,9 @@ GOVERNORS = ("performance", "powersave", "schedutil")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a machine is made of. ``kernel``: (6, 1) or (6, 12). ``cgroup``: 2, 1 or 0. ``siblings``: ``pairs`` (0-1,
-    2-3) or ``halves`` (0,2 and 1,3). ``offline``: CPUs that somebody took offline before. ``frequency``: none, own or
-    shared (one policy for each core). ``bound``: a governor's thread is bound to its policy (schedutil)."""
+    """Hold what a machine is made of. ``kernel``: (6, 1) or (6, 12). ``cgroup``: 2, 1 or 0. ``siblings``: ``pairs``
+    (0-1, 2-3) or ``halves`` (0,2 and 1,3). ``offline``: CPUs that somebody took offline before. ``frequency``: none,
+    own or shared (one policy for each core). ``bound``: a governor's thread is bound to its policy (schedutil)."""
 
     cpus: int = 4
     threads: int = 2
@@ -139,7 +139,7 @@ class ModelKernel(HostWriter):
         self.tasks: dict[int, ModelTask] = {}
         self._had = self._each_has()
         self.step: Callable[[str], None] = lambda name: None
-        """Called before and after each write, for whoever wants to die there."""
+        """Called before and after each write: a test may die there."""
         self._clock = 200
         self._make_tasks()
         for cpu in shape.offline:
@@ -721,8 +721,8 @@ class ModelKernel(HostWriter):
                 raise _error(errno.EINVAL)
 
     def _refusal(self, where: str, asked: set[int] | None = None) -> str:
-        """Why a group cannot be a partition, with its own list or another; nothing where it can. The top always has
-        tasks and must keep a CPU; that the group's tasks need one, too, only a newer kernel asks."""
+        """Return why a group cannot be a partition, with its own list or another; nothing where it can. The top always
+        has tasks and must keep a CPU; that the group's tasks need one, too, only a newer kernel asks."""
         asked = self.groups[where].asked if asked is None else asked
         others = {path: group for path, group in self.groups.items() if path not in ("/", where)}
         given = {cpu for group in others.values() if group.partition == "isolated" for cpu in group.asked}

@@ -66,7 +66,7 @@ class OwnRoot:
         return self.base / inside.lstrip("/")
 
     def listing(self) -> dict[str, str]:
-        """What lies where a class host leaves something: paths with owner, mode and content."""
+        """Return what lies where a class host leaves something: paths with owner, mode and content."""
         found: dict[str, str] = {}
         for top in ("etc", "opt", "usr/local", "var/lib", "run"):
             for folder, folders, files in os.walk(self.base / top):

@@ -1,7 +1,7 @@
 """A disk that loses power: what the agent writes below a made tree is recorded, and every state is computed that a file
 system may show after a cut.
 
-What is recorded: each making of a file or folder, each write, cut, rename and removal, each sync, by whoever calls the
+What is recorded: each making of a file or folder, each write, cut, rename and removal, each sync, by any caller of the
 functions of ``os`` in this process: the agent's own code, and the programs that a test plays (``update-grub``). What is
 written in another way is found when its file is synced or renamed, and at the end by comparing the whole tree.
 
@@ -54,7 +54,7 @@ class Operation:
 
     @property
     def places(self) -> frozenset[int]:
-        """What has to be synced until it lasts."""
+        """Return what has to be synced until it lasts."""
         return frozenset((self.at, self.to[0])) if self.kind == "rename" else frozenset((self.at,))
 
 
@@ -408,8 +408,8 @@ def cuts(recorder: Recorder, few: int = FEW, since: int = 0) -> Iterator[Cut]:
 
 
 def kills(recorder: Recorder) -> Iterator[tuple[int, Tree, dict[str, bytes]]]:
-    """What stands after each number of operations where only the process is killed: the disk, and the kernel's files
-    that were written."""
+    """Return what stands after each number of operations where only the process is killed: the disk, and the kernel's
+    files that were written."""
     disk, kernel = recorder.start.copy(), dict[str, bytes]()
     yield 0, disk.tree(recorder.top), {}
     for count, op in enumerate(recorder.ops, start=1):
@@ -421,7 +421,7 @@ def kills(recorder: Recorder) -> Iterator[tuple[int, Tree, dict[str, bytes]]]:
 
 
 def lasting(ops: Sequence[Operation]) -> list[bool]:
-    """Whether each of the operations can no longer be lost."""
+    """Return True if each of the operations can no longer be lost."""
     waits = [set(op.places) if op.kind not in ("sync", "kernel") else set() for op in ops]
     open_at: dict[int, list[int]] = {}
     for n, op in enumerate(ops):
@@ -437,8 +437,8 @@ def lasting(ops: Sequence[Operation]) -> list[bool]:
 def _choices(
     ops: Sequence[Operation], pending: Sequence[int], few: int
 ) -> Iterator[tuple[tuple[int, ...], int, Operation | None]]:
-    """Which pending operations are kept, and which one in part: all subsets of a few; of many those that end early,
-    lack one, or have one alone. Each write in part, with everything before it, and with everything else."""
+    """Return which pending operations are kept, and which one in part: all subsets of a few; of many those that end
+    early, lack one, or have one alone. Each write in part, with everything before it, and with everything else."""
     if len(pending) <= few:
         for size in range(len(pending) + 1):
             for kept in itertools.combinations(pending, size):
@@ -456,7 +456,8 @@ def _choices(
 
 
 def _parts(ops: Sequence[Operation], n: int) -> Iterator[Operation]:
-    """What a cut may leave of one write: its beginning up to a byte that matters, its length without its bytes."""
+    """Return what a cut may leave of one write: its beginning up to a byte that matters, its length without its
+    bytes."""
     op = ops[n]
     if op.kind != "write" or len(op.data) < 2:
         return
@@ -471,7 +472,7 @@ def _parts(ops: Sequence[Operation], n: int) -> Iterator[Operation]:
 
 
 def _in_place(ops: Sequence[Operation], n: int) -> bool:
-    """Whether a write goes over the blocks that the file had before all of these."""
+    """Return True if a write goes over the blocks that the file had before all of these."""
     number = ops[n].at
     made = any(op.kind == "create" and op.inode == number for op in ops[:n])
     cut = any(op.kind == "truncate" and op.at == number for op in ops[:n])
@@ -482,7 +483,7 @@ def _in_place(ops: Sequence[Operation], n: int) -> bool:
 
 
 def read_tree(root: Path, lasting: Iterable[str]) -> Tree:
-    """What lies below these folders of a tree."""
+    """Return what lies below these folders of a tree."""
     found: Tree = {}
     todo = [top for top in lasting if (root / top).is_dir()]
     while todo:
@@ -515,7 +516,7 @@ def put_tree(root: Path, wanted: Tree, lasting: Iterable[str]) -> None:
 
 
 def distinct(states: Iterable[Cut]) -> tuple[int, list[Cut]]:
-    """How many states there are, and one of each kind."""
+    """Return how many states there are, and one of each kind."""
     count, found = 0, dict[frozenset[tuple[str, bytes | None]], Cut]()
     for state in states:
         count += 1

@@ -84,7 +84,7 @@ for line in sys.stdin:
 
 
 def missing() -> str:
-    """Why there can be no such class here, "" where there can be."""
+    """Return why there can be no such class here, "" where there can be."""
     if os.geteuid() != 0:
         return "real users need root"
     for program in ("unshare", "nsenter", "setpriv", "useradd", "groupadd"):
@@ -110,7 +110,7 @@ def python() -> str | None:
 
 
 class RealClass:
-    """The class, with nobody who serves it yet (:meth:`listen`, :meth:`let_by_sudo`)."""
+    """The class, not served yet (:meth:`listen`, :meth:`let_by_sudo`)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()

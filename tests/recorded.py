@@ -74,8 +74,8 @@ def legend_of(picture: str) -> list[str]:
 
 
 def curves_in(page: str) -> list[str]:
-    """What names a chart's curves: its legend, or where there is no room for a chart, a line a curve and the one below
-    it that says where it is from."""
+    """Return what names a chart's curves: its legend, or where there is no room for a chart, a line a curve and the one
+    below it that says where it is from."""
     figures = re.findall(r"^(\S.* p99\.9 [\d.,]+ .?s)(\n  \(.*\))?$", page, re.M)
     return legend_of(page) or ["".join(both) for both in figures]
 
@@ -92,8 +92,8 @@ def tables_of(page: str) -> list[tuple[str, list[str]]]:
 
 
 def passes_for_measured(page: str, *, cut: bool = False) -> list[str]:
-    """Which names of curves in a page, all of them of other machines, do not say so, or say the contrary: [] where all
-    do. ``cut``: a table may lose its right end."""
+    """Return which names of curves in a page, all of them of other machines, do not say so, or say the contrary: []
+    where all do. ``cut``: a table may lose its right end."""
     wrong = [
         line for line in curves_in(page) if line[0] in _OWN or "measured" in line.lower() or not _ELSEWHERE.search(line)
     ]

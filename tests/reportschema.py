@@ -79,7 +79,7 @@ def _define(cls: type, known: dict[str, type], defs: dict[str, Any]) -> str:
 
 
 def problems(value: Any, asked: dict[str, Any], whole: dict[str, Any], where: str = "$") -> list[str]:
-    """What of a value does not fit a schema, each with its place; [] where it fits. Knows the words that
+    """Return what of a value does not fit a schema, each with its place; [] where it fits. Knows the words that
     :func:`schema` uses, and refuses others."""
     strange = asked.keys() - _WORDS
     if strange:

@@ -70,6 +70,6 @@ async def settled(pilot: Pilot[Any]) -> None:
 
 
 def text_of(app: App[Any]) -> str:
-    """What the terminal shows, line by line, without styles."""
+    """Return what the terminal shows, line by line, without styles."""
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)

@@ -75,7 +75,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def planned(root: Path, words: Sequence[str] = MANY, hot: str = HOT) -> Plan:
-    """What would be written there."""
+    """Return what would be written there."""
     return plan(Host(HostRoot(root), CpuSet.parse_list(hot)), parse_wanted(words))
 
 

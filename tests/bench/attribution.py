@@ -1,5 +1,5 @@
-"""Whether the evidence tells the truth: noises that log their own bursts, a quiet control, the sampler's own gaps
-beside the trace's interruptions, and what it costs to record (needs root and tracefs)."""
+"""Measure whether the evidence tells the truth: noises that log their own bursts, a quiet control, the sampler's own
+gaps beside the trace's interruptions, and what it costs to record (needs root and tracefs)."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def run(folder: Path) -> list[Figure]:
 
 
 def main(words: list[str]) -> int:
-    """What the options ask for. Gives an exit code."""
+    """Return what the options ask for. Gives an exit code."""
     ask = argparse.ArgumentParser(prog="python -m tests.bench calibration", description=__doc__)
     what = ask.add_mutually_exclusive_group(required=True)
     what.add_argument("--record", choices=("null", "power"))
@@ -132,7 +132,7 @@ def _record(given: Any) -> int:
 def _plan(
     given: Any, before: records.Recorded | None, make: Make, cancel: CancelToken, say: Say
 ) -> tuple[NullPlan | PowerPlan, dict[str, int]]:
-    """What is to be recorded; of a pool that was begun, at the rates with which it was begun."""
+    """Return what is to be recorded; of a pool that was begun, at the rates with which it was begun."""
     effects = tuple(given.effects.split(","))
     try:
         if given.record == "null":

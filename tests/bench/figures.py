@@ -1,4 +1,4 @@
-"""What a benchmark gives: a figure, the goal it stands against, and how it was got."""
+"""Measure what a benchmark gives: a figure, the goal it stands against, and how it was got."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a noise logged of itself, held against what the trace's attribution says of the same time.
+"""Measure what a noise logged of itself, held against what the trace's attribution says of the same time.
 
 A burst is matched by cause where a piece of a stall has a cause of the kind that the burst was to be found as, while it
 lasted; and in length where the pieces with its causes take as long as the burst took, within the larger of 10 % and
@@ -36,7 +36,7 @@ LATE_NS = 200_000
 @dataclass(frozen=True, slots=True)
 class Match:
     """One burst. ``pieces``: those with a cause of its; ``found_ns``: what they sum to. ``took_ns``: how long it was by
-    somebody else; ``length``: whether both agree; None where nobody knows."""
+    somebody else; ``length``: whether both agree; None if it is not known."""
 
     burst: Burst
     pieces: tuple[Piece, ...]
@@ -50,7 +50,7 @@ class Match:
 
     @property
     def as_before(self) -> bool:
-        """Whether it is as long as one took beforehand."""
+        """Return True if it is as long as one took beforehand."""
         return length_fits(self.found_ns, self.burst.taken_ns)
 
 
@@ -100,14 +100,15 @@ def own_pieces(what: What, pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def is_main(what: What, piece: Piece) -> bool:
-    """Whether a piece has a cause of the kind that says it all: the rest of a burst's causes come along with it."""
+    """Return True if a piece has a cause of the kind that says it all: the rest of a burst's causes come along with
+    it."""
     main = what.causes[0][0]
     return any(is_cause(cause, piece.kind, piece.name) for cause in what.causes if cause[0] == main)
 
 
 def reach(burst: Burst, what: What, rate: Rate) -> tuple[int, int]:
-    """Where a burst may be found, in ticks. What was ordered for a moment comes late; what a call brought about was
-    over when the call returned."""
+    """Return where a burst may be found, in ticks. What was ordered for a moment comes late; what a call brought about
+    was over when the call returned."""
     late = EDGE_NS
     if what.length == "measured":
         late = LATE_NS if burst.taken_ns >= burst.length_ns else 0

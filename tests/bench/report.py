@@ -1,4 +1,4 @@
-"""How long the verb ``report`` takes: of a session of 500 runs, and how its cost grows from one of 50.
+"""Measure how long the verb ``report`` takes: of a session of 500 runs, and how its cost grows from one of 50.
 
 Each round runs the commands one after the other in a new order, an empty interpreter among them, so that what else the
 machine does meets all alike. The sessions are made up, as large as real ones (``tests.madesessions``).

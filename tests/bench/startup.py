@@ -1,4 +1,4 @@
-"""How long a person waits: ``--help``, ``sessions``, and the first frame of the screen."""
+"""Measure how long a person waits: ``--help``, ``sessions``, and the first frame of the screen."""
 
 from __future__ import annotations
 

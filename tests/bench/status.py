@@ -1,4 +1,5 @@
-"""How long ``status`` takes: on this host, and on a made one with 512 CPUs and 2,000 interrupts; how its cost grows.
+"""Measure how long ``status`` takes: on this host, and on a made one with 512 CPUs and 2,000 interrupts; how its cost
+grows.
 
 Each round runs the commands one after the other in a new order, an empty interpreter among them, so that what else the
 machine does meets all alike; the ratio to the empty interpreter is told beside the time.

@@ -1,1 +1,2 @@
-"""How often verdicts are right on real runs: the plan, the recording, the data and what they say (see README.md)."""
+"""Tell how often verdicts are right on real runs: the plan, the recording, the data and what they say (see
+README.md)."""

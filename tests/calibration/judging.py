@@ -1,5 +1,5 @@
-"""What the recorded runs say of the verdicts: the share of false claims, and the power. Prints what docs/verdicts.md
-quotes."""
+"""Tell what the recorded runs say of the verdicts: the share of false claims, and the power. Prints what
+docs/verdicts.md quotes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Claims = dict[str, VerdictWord]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one same-against-same comparison claimed. ``own``: lines whose own p is below 5 %, whatever the others."""
+    """Hold what one same-against-same comparison claimed. ``own``: lines whose own p is below 5 %, whatever the
+    others."""
 
     half: str
     workload: str
@@ -45,8 +46,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How often a design saw an effect in stalls over 100 µs: in ``of`` disjoint sets of rounds of the pool, and in
-    random ones. ``wrong``: random ones in which any line claimed that there is less."""
+    """Hold how often a design saw an effect in stalls over 100 µs: in ``of`` disjoint sets of rounds of the pool, and
+    in random ones. ``wrong``: random ones in which any line claimed that there is less."""
 
     effect: str
     seconds: float
@@ -162,7 +163,7 @@ def null_table(found: Sequence[Answer]) -> list[str]:
 
 
 def lines_table(found: Sequence[Answer]) -> list[str]:
-    """Which lines claimed, and how often each line's own p was below 5 %. Markdown."""
+    """Return which lines claimed, and how often each line's own p was below 5 %. Markdown."""
     table = ["| line | shown | own p < 0.05 | claimed |", "|---|---:|---:|---:|"]
     shown = Counter(measure for a in found for measure in a.shown)
     for measure, times in shown.items():
@@ -233,7 +234,7 @@ def rates(recorded: Recorded, ms: int | None = None) -> dict[str, float]:
 
 
 def doubled(recorded: Recorded, effect: str) -> bool:
-    """Whether what an effect made of the pool's own rate is a doubling."""
+    """Return True if what an effect made of the pool's own rate is a doubling."""
     found = rates(recorded)
     low, high = DOUBLING
     return low <= found[effect] / found[OFF] <= high
@@ -293,7 +294,7 @@ def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> l
 
 
 def provenance(recorded: Recorded) -> list[str]:
-    """How it was made, in a few lines."""
+    """Return how it was made, in a few lines."""
     first, runs = recorded.sittings[0], recorded.runs.values()
     begun = [_ms(sitting) for sitting in recorded.sittings]
     counts = Counter(max((i for i, at in enumerate(begun) if at <= one.at_ms + 60_000), default=0) for one in runs)
@@ -324,7 +325,7 @@ def _ms(sitting: dict[str, Any]) -> float:
 
 
 def _crossing(over: Callable[[float], bool]) -> float:
-    """Where it begins to hold, between 0 and 1."""
+    """Return where it begins to hold, between 0 and 1."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

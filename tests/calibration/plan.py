@@ -1,4 +1,4 @@
-"""Which runs are made, in which order, and which of them are set against each other.
+"""Tell which runs are made, in which order, and which of them are set against each other.
 
 All of it is fixed before a run is made: no comparison can be chosen for what came out.
 """

@@ -244,7 +244,7 @@ def noisy(workload: str, label: str, period_ns: int | None) -> MeasureRequest:
 
 
 def missing(plan: NullPlan | PowerPlan, before: Recorded | None) -> list[Slot]:
-    """What is still to be made. A unit of which a run is missing is made again as a whole."""
+    """Return what is still to be made. A unit of which a run is missing is made again as a whole."""
     slots = plan.slots()
     if before is None:
         return list(slots)
@@ -272,9 +272,9 @@ def pilot(workload: str, make: Make, cancel: CancelToken, say: Say) -> tuple[flo
 
 
 def periods(own_per_second: float, felt: float, effects: Sequence[str]) -> dict[str, int]:
-    """How long from burst to burst so that the host's own rate becomes so many times itself; ``felt``: stalls a burst.
-    Effects are written as factors, 2 or 1.5. Where the noise's slowest is only a little too much, it is taken: what
-    an effect was is told by the pool, not by its name. Raises UsageError for one that the noise cannot make."""
+    """Return how long from burst to burst so that the host's own rate becomes so many times itself; ``felt``: stalls a
+    burst. Effects are written as factors, 2 or 1.5. Where the noise's slowest is only a little too much, it is taken:
+    what an effect was is told by the pool, not by its name. Raises UsageError for one that the noise cannot make."""
     found: dict[str, int] = {}
     slowest, fastest = 1e9 / LONGEST_PERIOD_NS, 1e9 / SHORTEST_PERIOD_NS
     for effect in effects:
@@ -293,7 +293,7 @@ def periods(own_per_second: float, felt: float, effects: Sequence[str]) -> dict[
 
 
 def busiest_percent() -> float:
-    """How much of the busiest CPU tasks used in the last three seconds, in which this process sleeps."""
+    """Return how much of the busiest CPU tasks used in the last three seconds, in which this process sleeps."""
     before = read_stat(HostRoot()).per_cpu
     time.sleep(_LOOK_S)
     stat = read_stat(HostRoot())
@@ -306,7 +306,7 @@ def busiest_percent() -> float:
 
 
 def facts_of(made: Made, busy_percent: float) -> dict[str, Any]:
-    """What is said once a sitting: host, versions, the measured spec."""
+    """Return what is said once a sitting: host, versions, the measured spec."""
     run, spec = made.run, made.spec
     kept = ("cpu_model", "architecture", "hypervisor", "cpus_online", "clocksource")
     return {

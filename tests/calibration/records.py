@@ -54,7 +54,7 @@ class Recorded:
 
 
 def plain_sitting(plan: NullPlan | PowerPlan, facts: dict[str, Any], periods_ns: dict[str, int]) -> dict[str, Any]:
-    """What a sitting's line says."""
+    """Return what a sitting's line says."""
     if isinstance(plan, NullPlan):
         described: dict[str, Any] = {"series": "null", "comparisons": plan.comparisons, "rounds": plan.rounds}
     else:

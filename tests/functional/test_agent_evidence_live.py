@@ -143,7 +143,7 @@ def of_hot_cpus(agent: AgentClient) -> Path:
 
 
 def gone(agent: AgentClient) -> bool:
-    """Whether the instances are taken away within the time that a busy machine may need."""
+    """Return True if the instances are taken away within the time that a busy machine may need."""
     ends = time.monotonic() + 60
     while ours(agent) and time.monotonic() < ends:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What the agent does for its caller's own processes, and for nobody else's."""
+"""Test what the agent does for its caller's own processes, and for no others."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def test_a_state_folder_that_is_a_link_is_refused(tree: Path) -> None:
 
 
 def steps_of(tree: Path, log: Path, verb: str) -> int:
-    """How many steps an apply, or a restore after one, takes."""
+    """Return how many steps an apply, or a restore after one, takes."""
     if verb == "restore":
         with Agent(tree) as agent:
             agent.apply(planned(tree, WORDS), WORDS)

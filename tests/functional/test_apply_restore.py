@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def options() -> list[str]:
-    """What the host's kernel is told to do, see ``tests.agent_on_tree``."""
+    """Return what the host's kernel is told to do, see ``tests.agent_on_tree``."""
     return []
 
 
@@ -277,7 +277,7 @@ LEFT = ["jitter-workshop-4000000@7-all", "jitter-workshop-4000000@7-hot"]
 
 
 def leave_over(tree: Path) -> Path:
-    """What a measurement left in the kernel's trace whose agent, watcher and caller were all killed."""
+    """Return what a measurement left in the kernel's trace whose agent, watcher and caller were all killed."""
     hosttrees.write(tree, {"sys/kernel/tracing/trace_clock": "[local] global\n", "proc/1/status": "Name:\tinit\n"})
     folder = tree / "sys/kernel/tracing/instances"
     for name in (*LEFT, "theirs", "jitter-workshop-1-hot"):

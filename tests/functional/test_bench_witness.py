@@ -1,4 +1,4 @@
-"""Whoever records the host beside a run is told before and after each block, and what fails there ends the run."""
+"""A recorder beside a run is told before and after each block, and what fails there ends the run."""
 
 from __future__ import annotations
 

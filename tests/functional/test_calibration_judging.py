@@ -1,5 +1,5 @@
-"""What the calibration says of made data with a known answer, and that docs/verdicts.md quotes what the recorded data
-says."""
+"""Test what the calibration says of made data with a known answer, and that docs/verdicts.md quotes what the recorded
+data says."""
 
 from __future__ import annotations
 

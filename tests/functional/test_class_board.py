@@ -278,7 +278,7 @@ def test_a_chapter_of_spin_is_ranked_where_its_curves_differ(ask: Asks, folder: 
 
 
 def nulls(found: object, where: str = "") -> list[str]:
-    """Where in a JSON something is null and no notes beside it say why."""
+    """Return where in a JSON something is null and no notes beside it say why."""
     if isinstance(found, list):
         return [one for n, each in enumerate(found) for one in nulls(each, f"{where}.{n}")]
     if not isinstance(found, dict):

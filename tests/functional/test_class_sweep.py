@@ -1,4 +1,4 @@
-"""Giving back for an agent that died: whoever does it cannot be ended by others who tell it of the turns."""
+"""Giving back for an agent that died: messages about turns cannot end the process that does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who lost the turn between having it and having a child does not measure in somebody else's."""
+"""Test who lost the turn between having it and having a child does not measure in somebody else's."""
 
 from __future__ import annotations
 

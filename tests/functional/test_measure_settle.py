@@ -1,4 +1,4 @@
-"""What a change sets off is not recorded: a run may settle before its first block."""
+"""Test what a change sets off is not recorded: a run may settle before its first block."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def at_apply(workshop: FakeWorkshop) -> None:
 
 
 def parameters(tree: Path) -> str:
-    """What our entry adds, by the plan that made it."""
+    """Return what our entry adds, by the plan that made it."""
     own = own_entry(HostRoot(tree), "/boot/grub")
     return " ".join(own.added) if own is not None else ""
 

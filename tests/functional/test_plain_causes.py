@@ -1,4 +1,4 @@
-"""Who took the time, line by line, in a chapter that hides nothing."""
+"""Test who took the time, line by line, in a chapter that hides nothing."""
 
 from __future__ import annotations
 

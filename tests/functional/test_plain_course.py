@@ -32,7 +32,7 @@ def course(tmp_path: Path) -> Path:
 
 
 def pages(said: str, width: int) -> list[str]:
-    """What each step showed: from the line below the loop to the next prompt."""
+    """Return what each step showed: from the line below the loop to the next prompt."""
     return [part.split(" > \n")[0] for part in said.split("─" * min(width - 1, 100) + "\n")[1:]]
 
 

@@ -41,7 +41,7 @@ def all_back(found: Findings, at_least: int) -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """Where a machine's tree is made, some thousand times over: in memory where that can be had."""
+    """Return where a machine's tree is made, some thousand times over: in memory where that can be had."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return
@@ -117,7 +117,7 @@ def killed_in_restore(after: int, *words: str) -> Callable[[Box], None]:
 
 
 def before_a_sync(box: Box, words: Sequence[str]) -> list[int]:
-    """How many operations of a restore come before each sync of what lasts and is not our journal."""
+    """Return how many operations of a restore come before each sync of what lasts and is not our journal."""
     box.ready()
     box.apply(words)
     ops = record(box, lambda box: box.restore() and None).ops
@@ -126,7 +126,7 @@ def before_a_sync(box: Box, words: Sequence[str]) -> list[int]:
 
 
 def after_a_killed_agent(box: Box) -> None:
-    """Its folders are there, and nobody has synced them."""
+    """Its folders are there, and not synced."""
     assert box.recorder is not None
     for folder in ("var", "var/lib"):
         os.mkdir(box.root / folder, 0o755)
@@ -263,7 +263,7 @@ def test_who_tries_again_hears_of_the_kernel_again(place: Path) -> None:
 
 
 def test_the_menu_is_made_of_settings_that_were_read_again(place: Path) -> None:
-    """Somebody's watching program puts a drop-in back while another setting is given back."""
+    """A program that watches puts a drop-in back while another setting is given back."""
     box = cuthosts.debian(place)
     box.ready()
     everything_of(box.apply(("thp=never", "nohz-full")), ("thp", "nohz-full"))
@@ -305,7 +305,7 @@ def test_entries_that_a_kernel_was_started_with(place: Path) -> None:
 
 
 def test_a_block_that_a_cut_could_tear_is_left_alone(place: Path) -> None:
-    """Without the refusal a torn block would be nobody's: neither what it was nor what was written."""
+    """Without the refusal a torn block would hold neither the old value nor the new one."""
     box = cuthosts.debian(place)
     box.apply(ONCE)
     root, ours = box.root, (box.root / "boot/grub/custom.cfg").read_text()

@@ -1,4 +1,4 @@
-"""What a workshop, and the verbs, did to a made host is in the session's history, and in its report."""
+"""Test what a workshop, and the verbs, did to a made host is in the session's history, and in its report."""
 
 from __future__ import annotations
 

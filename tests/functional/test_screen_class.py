@@ -237,7 +237,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await pilot.press("m")
         await settled(pilot)
         if isinstance(app.screen, TurnPage):
-            pytest.fail("the made class is free, so nobody waits")
+            pytest.fail("the made class is free, so no user waits")
         assert not isinstance(app.screen, ErrorDialog)
         told = " ".join(text_of(app).split())
         assert "Your turn is over: 4 minutes are the limit in this class; kept: 4 finished blocks" in told

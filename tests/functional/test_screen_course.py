@@ -66,8 +66,8 @@ def loop_of(screen: ChapterScreen) -> list[str]:
 
 
 def look_at_page(app: WorkshopApp, *, back: bool = False, answer: str = "") -> None:
-    """What holds of every page of every chapter. ``back``: were later steps seen before? ``answer``: what a key may
-    have said in the place of the page's own sentence."""
+    """Check what holds of every page of every chapter. ``back``: were later steps seen before? ``answer``: what a key
+    may have said in the place of the page's own sentence."""
     screen, shown = chapter_of(app), text_of(app)
     lines = shown.splitlines()
     assert "a recorded host" in lines[0]
@@ -113,7 +113,7 @@ def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
 
 
 def counts_shown(screen: ChapterScreen) -> list[str]:
-    """How many messages the curves on the page are of."""
+    """Return how many messages the curves on the page are of."""
     tables = recorded.tables_of(screen.sheet("#data-sheet").plain())
     chart = screen.query_one(ChartView)
     return tables[0][1] if tables else [f"{curve.curve.count:,}" for curve in chart.curves if chart.region.area]

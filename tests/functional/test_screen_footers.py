@@ -100,7 +100,7 @@ async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tup
 
 
 def framed(app: WorkshopApp) -> str:
-    """What stands in the frame over the screen, in a line."""
+    """Return what stands in the frame over the screen, in a line."""
     return " ".join(" ".join(line.split("│")[1] for line in text_of(app).splitlines() if line.count("│") > 1).split())
 
 

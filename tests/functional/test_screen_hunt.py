@@ -56,7 +56,7 @@ def flat(app: WorkshopApp) -> str:
 
 
 def framed(app: WorkshopApp) -> str:
-    """What stands in the frame over the screen, in a line."""
+    """Return what stands in the frame over the screen, in a line."""
     return " ".join(" ".join(line.split("│")[1] for line in text_of(app).splitlines() if line.count("│") > 1).split())
 
 

@@ -39,7 +39,7 @@ def board(members: int, chapter: str = "pinning", step: str = "compare", text: s
 
 
 class Answers:
-    """What the board answers: a board, or an error."""
+    """Hold what the board answers: a board, or an error."""
 
     def __init__(self, board: Board) -> None:
         self.board_now: Board | HostError = board

@@ -1,4 +1,4 @@
-"""What stands on the host: said, given back and applied again from home, and asked about on leaving."""
+"""Test what stands on the host: said, given back and applied again from home, and asked about on leaving."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def status_of(app: WorkshopApp) -> StatusScreen:
 
 
 def go_to(screen: StatusScreen, check: str) -> int:
-    """How many lines below the first check one stands."""
+    """Return how many lines below the first check one stands."""
     return [f.check.id for f in screen.shown()].index(check)
 
 

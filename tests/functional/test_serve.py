@@ -1,4 +1,4 @@
-"""``serve``: who has the address sees the workshop, nobody else sees anything, and nothing is left behind."""
+"""``serve``: only the address leads to the workshop, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def opened(
 
 
 async def drawn(page: aiohttp.ClientWebSocketResponse, wanted: bytes) -> bool:
-    """Whether the workshop draws this before its page is closed."""
+    """Return True if the workshop draws this before its page is closed."""
     seen = b""
     async with asyncio.timeout(60):
         async for message in page:

@@ -1,4 +1,4 @@
-"""A session that another workshop holds: whoever goes straight to a chapter is told before its first step."""
+"""A session that another workshop holds: a start at a chapter says so before its first step."""
 
 from __future__ import annotations
 

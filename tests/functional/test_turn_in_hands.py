@@ -116,7 +116,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
     assert used.has_turn
     assert need_turn(used)
     assert used.turn_lost() == ""
-    assert said == [], "nobody had to wait"
+    assert said == [], "no user had to wait"
     used.give_turn()
     assert read_turns().turn is None
     with pytest.raises(HostError, match="you need this machine's turn"):

@@ -31,7 +31,7 @@ Fixtures (``conftest.py``)::
         machine = lab_shape(SHAPES["v1"], disk=False)      # one of the machines of ``shapes``, of this test's own
 
 The project is at ``PROJECT`` (read-only) and at its own path on this host. Users: root, learner (1000), other (1001);
-sudo is there where this host has it, and lets nobody in until a test writes a rule to ``/etc/sudoers.d``.
+sudo is there where this host has it, and lets no user in until a test writes a rule to ``/etc/sudoers.d``.
 ``tests/README.md`` says what to install. Mark a file with ``pytestmark = pytest.mark.lab``, and what need not run each
 time also with ``pytest.mark.soak``.
 """

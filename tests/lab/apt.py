@@ -15,7 +15,7 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 class AptFailed(Exception):
-    """What apt could not do, with its own reason."""
+    """Hold what apt could not do, with its own reason."""
 
 
 class Apt:
@@ -100,7 +100,7 @@ class Apt:
 
 
 def archive() -> str:
-    """Where this system has Debian's main archive from."""
+    """Return where this system has Debian's main archive from."""
     form = "$(LABEL) $(COMPONENT) $(REPO_URI)"
     done = subprocess.run(
         ["apt-get", "indextargets", "--format", form, "Created-By: Packages"],

@@ -92,7 +92,7 @@ def _student(school: School, number: int) -> None:
 
 
 def left(host: RealClass) -> dict[str, Any]:
-    """What there is once the service has begun, which gives back what the day before left."""
+    """Return what there is once the service has begun, which gives back what the day before left."""
     told: dict[str, Any] = {"sessions": {}, "damaged": [], "journals": [one.name for one in journals(Path("/"))]}
     for number in range(STUDENTS):
         store = SessionStore(FOLDER / "homes" / f"s{number:02d}" / "jitter-workshop" / "sessions")

@@ -54,7 +54,7 @@ class Console:
         return self.heard(timeout_s, after=b"\n").partition("\n")[2]
 
     def heard(self, timeout_s: float = RUN_TIMEOUT_S, after: bytes = b"") -> str:
-        """What has come since the last look, once it ends with a prompt or with the program."""
+        """Return what has come since the last look, once it ends with a prompt or with the program."""
 
         def asked() -> bool:
             new = self._guest.stdout[self._read :]

@@ -51,7 +51,7 @@ class GuestRoot:
 
 
 def cannot_measure(cache: Path) -> str:
-    """Why nothing can be measured in such a guest, "" where it can."""
+    """Return why nothing can be measured in such a guest, "" where it can."""
     if not list((find("arm64", cache).folder / MODULES).glob("pyhdrh.*")):
         return f"no {COMPILER}, or no Python {'.'.join(map(str, VERSION))}, when its programs were fetched"
     try:

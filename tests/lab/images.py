@@ -1,4 +1,5 @@
-"""What the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data disk."""
+"""Tell what the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data
+disk."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.lab import apt
 
 @dataclass(frozen=True)
 class Source:
-    """Where a flavour comes from: Debian's package that always depends on its newest kernel, and from which suites
+    """Hold where a flavour comes from: Debian's package that always depends on its newest kernel, and from which suites
     (none: those of this system)."""
 
     package: str
@@ -65,7 +65,7 @@ TOOLS = {
 
 
 class NotHere(Exception):
-    """Why this host cannot run the lab machine, in one sentence with what to do."""
+    """Hold why this host cannot run the lab machine, in one sentence with what to do."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Kernel:
 
 
 def cache_dir() -> Path:
-    """Where kernels are kept: ``$JITTER_WORKSHOP_LAB_CACHE``, else below ``$XDG_CACHE_HOME``."""
+    """Return where kernels are kept: ``$JITTER_WORKSHOP_LAB_CACHE``, else below ``$XDG_CACHE_HOME``."""
     own = os.environ.get("JITTER_WORKSHOP_LAB_CACHE")
     if own:
         return Path(own)

@@ -141,7 +141,7 @@ def cut_at(cpus: str, place: str, *words: str) -> None:
 
 
 def steps_of(request: dict[str, Any]) -> tuple[Any, list[str]]:
-    """What an unharmed request answers, and its steps."""
+    """Return what an unharmed request answers, and its steps."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "steps"
         log.touch()

@@ -175,7 +175,7 @@ class Machine:
         return self._qemu is not None and self._qemu.process.poll() is None
 
     def console(self) -> str:
-        """What the guest's kernel and QEMU said last."""
+        """Return what the guest's kernel and QEMU said last."""
         return qemu.console(self.work)
 
     # --- programs and files
@@ -335,7 +335,7 @@ class Machine:
 
 
 def environment(user: str) -> dict[str, str]:
-    """What a program in the guest finds in its environment."""
+    """Return what a program in the guest finds in its environment."""
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root" if user == "root" else f"/home/{user}",

@@ -89,7 +89,7 @@ def facts() -> dict[str, object]:
 
 
 def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("runtime",)) -> list[str]:
-    """What is applied: all that status would improve and the tool can change, and SMT's neighbours by name."""
+    """Return what is applied: all that status would improve and the tool can change, and SMT's neighbours by name."""
     words = [
         check["id"]
         for check in status["checks"]
@@ -134,7 +134,7 @@ def apply_and_restore(lab: Machine, hot: str, words: list[str]) -> Row:
 
 
 def faults(row: Row) -> list[str]:
-    """What of an apply and its restore is not as it has to be, a line each."""
+    """Return what of an apply and its restore is not as it has to be, a line each."""
     codes, second = row["codes"], row["second"]
     wrong = [*row["differs"], *(f"left alone: {one}" for one in row["left_alone"])]
     wrong += [f"a second restore found {one}" for one in (*second["restored"], *second["left_alone"])]
@@ -166,7 +166,7 @@ def kills(lab: Machine, shape: Shape, words: list[str], number: int) -> Row:
 
 
 def bad(part: Row) -> list[str]:
-    """What of kills or cuts is not as it has to be, a line each."""
+    """Return what of kills or cuts is not as it has to be, a line each."""
     wrong = [f"unharmed: {[*lines, *left]}" for _, _, left, lines in part.get("unharmed", ())]
     for one in part.get("moments", ()):
         if one["wrong"] or one["left"]:
@@ -220,7 +220,7 @@ def drawn_cuts(steps: dict[str, list[str]], number: int) -> Iterator[tuple[str, 
 
 
 def cannot_measure(shape: Shape) -> str:
-    """Why there is no measuring on such a machine, "" where there is."""
+    """Return why there is no measuring on such a machine, "" where there is."""
     return "" if shape.hardware.arch == "x86_64" else guestroot.cannot_measure(CACHE)
 
 
@@ -312,7 +312,7 @@ def code_state() -> dict[str, str]:
 
 
 def changed() -> bool:
-    """Whether product files differ from what is committed."""
+    """Return True if product files differ from what is committed."""
     return bool(git("status", "--porcelain", "--", *(f":/{folder}" for folder in CODE)))
 
 

@@ -1,4 +1,4 @@
-"""What the kernel's osnoise tracer said of a stretch, beside our timeline and our split of the same stretch.
+"""Tell what the kernel's osnoise tracer said of a stretch, beside our timeline and our split of the same stretch.
 
 The tracer has a thread that reads its clock without end, and says of every interrupt and every other thread that took
 its CPU: who, from when, and for how long without what interrupted *that* (Documentation/trace/osnoise-tracer.rst). It
@@ -177,7 +177,7 @@ longer by what that costs, in the emulator 1 to 5 µs by the median."""
 
 
 def near(ours_ns: int, theirs_ns: int, number: int = 1) -> bool:
-    """Whether two lengths, or two sums of ``number`` of them, are the same within the tolerance."""
+    """Return True if two lengths, or two sums of ``number`` of them, are the same within the tolerance."""
     return abs(ours_ns - theirs_ns) <= max(TOLERANCE_NS * number, TOLERANCE * theirs_ns)
 
 
@@ -294,19 +294,20 @@ class SplitGap:
 
     @property
     def same(self) -> bool:
-        """Whether both name the same causes, and as many interruptions; none is an answer, too."""
+        """Return True if both name the same causes, and as many interruptions; none is an answer, too."""
         return self.ours.keys() == self.theirs.keys() and self.counts[0] == self.counts[1]
 
     @property
     def near(self) -> bool:
-        """Whether what was taken in all is the same within the tolerance."""
+        """Return True if what was taken in all is the same within the tolerance."""
         return near(sum(self.ours.values()), sum(self.theirs.values()), max(self.counts[1], 1))
 
 
 def split_gaps(
     gaps: Iterable[Gap], theirs: Sequence[Noise], ours: Sequence[Stay], timeline: Timeline, cpu: int, clock: Clock
 ) -> list[SplitGap]:
-    """What our attribution says of each gap within the timeline. The tracer's thread is the timeline's only one."""
+    """Return what our attribution says of each gap within the timeline. The tracer's thread is the timeline's only
+    one."""
     (thread,) = timeline.threads
     label = sorted((s.start, s.end, stay.cause) for stay in ours for s in stay.segments)
     starts = [one[0] for one in label]
@@ -386,7 +387,7 @@ def sum_ms(lengths_ns: Iterable[int]) -> str:
 
 
 def compare(raw: Mapping[str, Any]) -> Comparison:
-    """What ``osnoise_stretch`` recorded. Raises ValueError where it cannot be compared."""
+    """Return what ``osnoise_stretch`` recorded. Raises ValueError where it cannot be compared."""
     (start, start_ns), (end, end_ns) = raw["start"], raw["end"]
     rate, cpu = Rate(end - start, end_ns - start_ns), raw["cpu"]
     events = list(unpack(base64.b64decode(raw["events"]), raw["strings"]))

@@ -42,7 +42,7 @@ class PowerLost(LabError):
 
 @dataclass(frozen=True)
 class Options:
-    """What one machine is made of. ``append`` is added to the kernel's command line. ``init``: busybox, or
+    """Hold what one machine is made of. ``append`` is added to the kernel's command line. ``init``: busybox, or
     systemd, the test runner's own."""
 
     kernel: str = "stock"
@@ -55,7 +55,7 @@ class Options:
 
     @property
     def foreign(self) -> bool:
-        """Whether the guest has another processor than this host, and so its own programs and no ACPI table."""
+        """Return True if the guest has another processor than this host, and so its own programs and no ACPI table."""
         return self.hardware.arch != "x86_64"
 
     @property

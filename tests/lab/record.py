@@ -25,7 +25,7 @@ BOOT = f"isolcpus=managed_irq,domain,{HOT} nohz_full={HOT} rcu_nocbs={HOT} irqaf
 
 @dataclass(frozen=True)
 class State:
-    """What is recorded: a machine, and what was applied on it before (``all``: what status would improve)."""
+    """Hold what is recorded: a machine, and what was applied on it before (``all``: what status would improve)."""
 
     options: Options
     note: str

@@ -1,4 +1,4 @@
-"""What the lab's machines are like, as data: their hardware, their kernel, how they boot.
+"""Tell what the lab's machines are like, as data: their hardware, their kernel, how they boot.
 
 ``Hardware`` is what QEMU and the ACPI table are made from. ``SHAPES`` are the machines of the matrix
 (``python -m tests.lab.matrix``), each with one sentence that says what a reader of its sysfs sees.
@@ -66,7 +66,7 @@ class Shape:
 
     @property
     def siblings(self) -> bool:
-        """Whether the machine has SMT siblings."""
+        """Return True if the machine has SMT siblings."""
         return self.hardware.threads > 1
 
 

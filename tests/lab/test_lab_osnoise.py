@@ -27,7 +27,7 @@ KEPT = Path(__file__).parents[2] / "bench-results" / "lab"
 
 
 def trace(machine: Machine) -> list[str]:
-    """What of the kernel's trace must be as before."""
+    """Return what of the kernel's trace must be as before."""
     folder = "/sys/kernel/tracing"
     return [*(machine.read(f"{folder}/{name}") for name in WATCHED), *machine.list_dir(f"{folder}/instances")]
 

@@ -1,4 +1,5 @@
-"""Which clock a run is timed by: the kernel's own counter, and where the run is traced one that the trace has, too."""
+"""Test which clock a run is timed by: the kernel's own counter, and where the run is traced one that the trace has,
+too."""
 
 from __future__ import annotations
 

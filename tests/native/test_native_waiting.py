@@ -1,4 +1,4 @@
-"""What the workloads that wait say of themselves."""
+"""Test what the workloads that wait say of themselves."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def block(child: launch.Child) -> BlockDone:
 
 
 def failure(spec: RunSpec | bytes) -> Failed:
-    """What the child says to a spec that cannot be measured; it must end with 2."""
+    """Return what the child says to a spec that cannot be measured; it must end with 2."""
     with launch.Child(launch.command(launch.WORKER)) as child:
         child.send(spec if isinstance(spec, bytes) else protocol.line("spec", spec))
         kind, message = answer(child)

@@ -39,7 +39,7 @@ CHANGED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow")
 
 @pytest.fixture(autouse=True)
 def usual_priority() -> Iterator[None]:
-    """Whoever runs tests with nice(1) would hand it on to students, whom the board then refuses."""
+    """Undo nice(1): students would inherit it, and the board would refuse them."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, min(before, 0))
@@ -120,7 +120,7 @@ def groups() -> set[Path]:
 
 
 def difference(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """Paths that are not as before; the user database's copy of itself before its last change is nobody's leaving."""
+    """Paths that are not as before; the user database's copy of itself before its last change does not count."""
     return sorted(
         path
         for path in before.keys() | after
@@ -326,7 +326,7 @@ def service(module: str) -> list[str]:
 
 
 def greeted(running: subprocess.Popen[str]) -> str:
-    """What a service says to a greeting, "" where it has ended."""
+    """Return what a service says to a greeting, "" where it has ended."""
     assert running.stdin is not None
     assert running.stdout is not None
     with contextlib.suppress(BrokenPipeError):
@@ -385,7 +385,7 @@ def test_no_service_runs_where_its_caller_measures(module: str, host: OwnRoot) -
 
 @pytest.mark.parametrize("low", [["nice", "-n", "19"], ["chrt", "-i", "0"]])
 def test_a_low_priority_of_its_callers_holds_up_no_service(low: list[str], host: OwnRoot) -> None:
-    """Root's leaves it behind; the board's, which cannot, serves nobody there."""
+    """Root's service leaves it behind; the board's cannot, so it refuses to serve."""
     running = host.start(*low, *service("agent"), user="grace")
     try:
         assert '"ok"' in greeted(running)

@@ -1,4 +1,4 @@
-"""What is written for HdrHistogram's tools, read back by them: their counts, maxima and percentiles are ours."""
+"""Test what is written for HdrHistogram's tools, read back by them: their counts, maxima and percentiles are ours."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ PidFile /run/sshd.pid
 
 
 def missing() -> str:
-    """Why there can be no such machines here, "" where there can."""
+    """Return why there can be no such machines here, "" where there can."""
     if os.geteuid() != 0:
         return "namespaces of this kind are made by root"
     wanted = ("unshare", "nsenter", "ip", "pivot_root", "ssh-keygen", "sudo", "bash", "/usr/sbin/sshd")
@@ -116,7 +116,7 @@ class Machines:
         self.on(name, "/usr/sbin/sshd")
 
     def written(self, name: str) -> dict[str, str]:
-        """What differs on a host from this machine: path to kind, mode, owner and digest."""
+        """Return what differs on a host from this machine: path to kind, mode, owner and digest."""
         script = (
             "cd $0/upper && find . -mindepth 1 -printf '%y %#m %U:%G %P\\n' && "
             "find . -type f -print0 | xargs -0r sha256sum"
@@ -170,7 +170,8 @@ class Machines:
         return (self._folder / f"{name}-key.pub").read_text().strip()
 
     def _fill(self, upper: Path, host_key: Path) -> None:
-        """What a host has of its own: accounts, ssh's settings; and where it does not see what this machine has."""
+        """Check what a host has of its own: accounts, ssh's settings; and where it does not see what this machine
+        has."""
         for top in sorted(Path("/").iterdir()):
             if top.is_dir() and not top.is_symlink() and not top.name.startswith(_SYSTEM):
                 _opaque(upper / top.name, top)

@@ -46,7 +46,7 @@ _SYSTEMS_OWN = re.compile(
 
 @pytest.fixture(scope="module")
 def ansible(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where ansible-playbook is: on the PATH, or in an environment made for this."""
+    """Return where ansible-playbook is: on the PATH, or in an environment made for this."""
     why = missing()
     if why:
         pytest.skip(why)
@@ -125,7 +125,7 @@ class Desk:
 
 
 class Played:
-    """What a playbook did: its code, all that it said, and of each machine the figures of the recap."""
+    """Hold what a playbook did: its code, all that it said, and of each machine the figures of the recap."""
 
     def __init__(self, code: int, said: str) -> None:
         self.code = code
@@ -352,7 +352,7 @@ def test_linters_find_nothing(ansible: Path, command: tuple[str, ...], tmp_path:
 
 
 def written(desk: Desk, host: str) -> dict[str, str]:
-    """What a machine has written, without what its system writes when somebody logs in or an account is made."""
+    """Return what a machine has written, without what its system writes when somebody logs in or an account is made."""
     return {path: what for path, what in desk.lab.written(host).items() if not _SYSTEMS_OWN.fullmatch(path)}
 
 

@@ -1,4 +1,4 @@
-"""Forty students on one machine: turns in order, nobody starved, no two measure at a time, no result lost, the host as
+"""Forty students on one machine: turns in order, no user starved, no two measure at a time, no result lost, the host as
 it was. Some come in teams, some stand still, some leave; a teacher freezes, ends turns and holds the machine."""
 
 from __future__ import annotations

@@ -252,7 +252,8 @@ def _its(listener: int, family: Family) -> int:
 
 
 def _watched(family: Family, file: Path, each: int, processes: Mapping[str, int]) -> list[dict[str, Any]]:
-    """How large they were, second by second, until the fuzzing is over; the last while the long conversation is."""
+    """Return how large they were, second by second, until the fuzzing is over; the last while the long conversation
+    is."""
     rows: list[dict[str, Any]] = []
     began = time.monotonic()
     while len(family.students) > 1:

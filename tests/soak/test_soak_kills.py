@@ -1,4 +1,4 @@
-"""Fifty runs, killed at moments that nobody chose: no orphan is left, and every session can still be read."""
+"""Fifty runs, killed at random moments: no orphan is left, and every session can still be read."""
 
 from __future__ import annotations
 

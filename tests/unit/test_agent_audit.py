@@ -1,4 +1,4 @@
-"""The audit: who changed what, and that nobody pushes it out."""
+"""The audit: who changed what, and that no user can push it out."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from jitter_workshop.agent.rpc import Broken, Conversation
 
 
 class PipeLink:
-    """A link to nobody, over two pipes."""
+    """A link without a peer, over two pipes."""
 
     def __init__(self) -> None:
         self.source, self._back = os.pipe()

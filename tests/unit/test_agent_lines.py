@@ -21,7 +21,7 @@ WAYS = ("pipe", "socket")
 
 @pytest.fixture
 def wire(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """What is read from and what is written to: both ends of it are the caller's, too."""
+    """Return what is read from and what is written to: both ends of it are the caller's, too."""
     if request.param == "pipe":
         ends = os.pipe()
         yield ends

@@ -1,4 +1,4 @@
-"""Who is in no class is told so before sudo is asked."""
+"""Test who is in no class is told so before sudo is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose code runs as root: told to those who may do anything, refused to those who may not."""
+"""Test whose code runs as root: told to those who may do anything, refused to those who may not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan may never do, whoever asks: the last housekeeping CPU stays."""
+"""Test what no caller's plan may do: the last housekeeping CPU stays."""
 
 from __future__ import annotations
 

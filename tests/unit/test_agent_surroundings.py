@@ -1,5 +1,5 @@
-"""A service leaves behind what whoever started it could have handed on to slow it down, keep signals from it, or end
-it."""
+"""A service leaves behind what the process that started it could have handed on to slow it down, keep signals from it,
+or end it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIMITED = ("CPU", "FSIZE", "NOFILE")
 
 
 def hostile() -> None:
-    """What a process hands on over execve(2), as a student may set it."""
+    """Check what a process hands on over execve(2), as a student may set it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)

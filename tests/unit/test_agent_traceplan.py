@@ -1,5 +1,5 @@
-"""Which events are recorded on which kernel, and of which switches the kernel's stack is taken: by the letters that the
-kernel itself gives to its threads' states."""
+"""Test which events are recorded on which kernel, and of which switches the kernel's stack is taken: by the letters
+that the kernel itself gives to its threads' states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_where_the_kernel_names_no_states_no_stack_is_taken(symbols: dict[int, s
 
 
 def asked(root: Path, *events: str) -> Wanted:
-    """What is wanted of a kernel that has these events."""
+    """Return what is wanted of a kernel that has these events."""
     for event in events:
         (root / "tracing/events" / event.replace(":", "/")).mkdir(parents=True)
     return wanted(HostRoot(root), "/tracing", [101], CpuSet.of((1, 2)))

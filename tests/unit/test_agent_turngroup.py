@@ -203,7 +203,7 @@ def test_who_was_placed_on_the_isolated_cpus_measures_on_while_others_join(host:
 
 
 def test_who_is_forked_while_the_turn_ends_is_ended_too(host: Host) -> None:
-    """Also one that runs a program of another user's; whoever else measures there goes on."""
+    """Also one that runs a program of another user's; other measurements there go on."""
     name = isolate(host)
     first, others = host.process(1001, f"/{name}"), host.process(1002, f"/{name}")
     kept, forked = host.group._members, []

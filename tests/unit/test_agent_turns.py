@@ -1,4 +1,4 @@
-"""Who comes next: every order of asking, leaving, dying and ending keeps to the rules."""
+"""Test who comes next: every order of asking, leaving, dying and ending keeps to the rules."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Class(RuleBasedStateMachine):
         return replace(waiting(uid, self.now, None if uid > 10 else LIMIT_S), agent=agent)
 
     def settle(self) -> None:
-        """What every change ends with."""
+        """Check what every change ends with."""
         self.state = turns.prune(self.state, self.alive)
         if turns.orphaned(self.state, self.alive):
             self.state = turns.returned(turns.adopt(self.state, Process(1, 1)))

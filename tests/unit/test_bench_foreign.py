@@ -1,4 +1,4 @@
-"""Who else used the measured CPUs, from made-up processes."""
+"""Test who else used the measured CPUs, from made-up processes."""
 
 from __future__ import annotations
 

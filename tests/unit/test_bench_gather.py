@@ -1,4 +1,4 @@
-"""What blocks add up to, against plain sums."""
+"""Test what blocks add up to, against plain sums."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> N
 
 @given(st.integers(1, 40_000), st.integers(0, 40_000), st.integers(0, 40_000))
 def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: int) -> None:
-    """What is left without an event beside it is missing from its length; what others took in between is not."""
+    """Check what is left without an event beside it is missing from its length; what others took in between is not."""
     due = START - before
     pieces = [
         Piece("no_event", "", due, START),
@@ -263,6 +263,6 @@ def test_the_medians_interval_is_the_one_of_the_tables(count: int, low: int, hig
 
 
 def test_where_the_trace_contradicts_itself_a_burst_is_not_found() -> None:
-    """Nobody is blamed there, so that is a burst that was missed, not one that does not count."""
+    """No cause is named there, so that is a burst that was missed, not one that does not count."""
     found = only(log(burst(START, 100_000)), block([Piece("no_event", "event missing", START, START + 100_000)]))
     assert (found.lost, len(found.matches), found.by_cause) == (0, 1, 0)

@@ -1,4 +1,4 @@
-"""What a noise is told to do: CPUs chosen, refusals in a sentence, and the order's way through a pipe."""
+"""Test what a noise is told to do: CPUs chosen, refusals in a sentence, and the order's way through a pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which CPUs ``auto`` picks, over made-up hosts of many shapes; and what is refused."""
+"""Test which CPUs ``auto`` picks, over made-up hosts of many shapes; and what is refused."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_of_two_cores_with_two_threads_each_one_is_left_for_everybody_else() -> 
 def test_a_server_with_two_packages_stays_in_one_cache() -> None:
     placement = choose(host(packages=2, cores=16, threads=2), Wish())
     assert (placement.producer, placement.accumulator, placement.journaller) == (1, 2, 3)
-    assert 33 not in placement.housekeeping, "a sibling of a hot CPU keeps house for nobody"
+    assert 33 not in placement.housekeeping, "a sibling of a hot CPU does no housekeeping"
 
 
 def test_isolated_cpus_come_first() -> None:

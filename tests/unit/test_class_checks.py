@@ -1,4 +1,4 @@
-"""What the soaks of a class look for is found where it is."""
+"""Test what the soaks of a class look for is found where it is."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
 
 
 def test_who_waits_for_the_turn_or_has_it_is_not_stuck(folder: Path) -> None:
-    """Also their team; and nobody is while the class keeps turns from beginning."""
+    """Also their team; and no member is, while the class keeps turns from beginning."""
     root, own = Process(1, 1), Process(2, 2)
     turn = Turn(1, 1001, ("grace", "ilse"), root, own, 0.0, 240.0)
     state = TurnState("boot", 1, turn, (Waiting(1003, ("edsger",), root, own, 0.0, 240.0),))

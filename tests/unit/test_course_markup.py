@@ -1,4 +1,4 @@
-"""What a lesson's text may hold: nothing acts, nothing looks empty, and a code block is one to every reader."""
+"""Test what a lesson's text may hold: nothing acts, nothing looks empty, and a code block is one to every reader."""
 
 from __future__ import annotations
 

@@ -280,7 +280,8 @@ def test_a_course_with_a_mistake_still_gives_its_other_chapters(tmp_path: Path) 
 
 
 def test_tunables_that_there_are_not(tmp_path: Path) -> None:
-    """Who reads a course without their ids takes any; who gives them is told the nearest, on the word's own line."""
+    """Check who reads a course without their ids takes any; who gives them is told the nearest, on the word's own
+    line."""
     written(
         tmp_path, LESSON.replace('"governor",', '"govenor",').replace('tunable = "governor"', 'tunable = "govenor"')
     )

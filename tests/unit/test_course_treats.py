@@ -1,4 +1,4 @@
-"""What the built-in chapters treat without setting it: their pages speak of it, and the status leads there."""
+"""Test what the built-in chapters treat without setting it: their pages speak of it, and the status leads there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents name is there: the tests of the threat model, and the command lines of teaching."""
+"""Test what the documents name is there: the tests of the threat model, and the command lines of teaching."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_line_of_the_threat_model_names_a_test() -> None:
 
 
 def command_lines(file: str) -> list[str]:
-    """What is typed: each `jitter-workshop …`, as far as the shell gives it to the tool."""
+    """Return what is typed: each `jitter-workshop …`, as far as the shell gives it to the tool."""
     text = (REPOSITORY / "docs" / file).read_text()
     found = re.findall(r"`(?:sudo )?jitter-workshop ([^`]+)`", text)
     return sorted({re.split(r" [>|] |;|&&", one)[0].strip() for one in found})

@@ -60,7 +60,7 @@ def test_a_gap_that_touches_an_event_and_is_too_long_is_nobodys() -> None:
 
 
 def test_an_interrupt_may_be_on_its_way_for_longer() -> None:
-    """Before it, where the hypervisor brings it; behind it, and before anything else, that is nobody's time."""
+    """Before it, where the hypervisor brings it; behind it, and before anything else, that time has no cause."""
     events = pair(50_000, 52_000, "irq", "nic0")
     gap = ARRIVAL_NS
     assert parts(events, sampler(50_000 - gap, 52_000)) == [("around", "nic0", gap), ("irq", "nic0", 2_000)]

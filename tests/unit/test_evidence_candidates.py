@@ -1,4 +1,4 @@
-"""What a gap without an event may be on a host."""
+"""Test what a gap without an event may be on a host."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_each_switch_begins_a_stay_of_whom_it_names(name: str) -> None:
 
 
 def test_on_a_real_time_kernel_softirqs_run_in_tasks() -> None:
-    """Never in the idle task: in threads of their own, or in whoever asked for them."""
+    """Never in the idle task: in threads of their own, or in the thread that asked for them."""
     timeline = timeline_of(events_of("linux-6.1-rt"))
     segments = [segment for track in timeline.cpus.values() for segment in track.segments]
     names = {s.pid: s.name for s in segments if s.kind == "task"}

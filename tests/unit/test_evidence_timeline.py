@@ -1,4 +1,4 @@
-"""What a CPU did and where a thread was, from made events."""
+"""Test what a CPU did and where a thread was, from made events."""
 
 from __future__ import annotations
 

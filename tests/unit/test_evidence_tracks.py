@@ -1,4 +1,4 @@
-"""What lies in a stretch of a line of segments: found, and cut to it."""
+"""Test what lies in a stretch of a line of segments: found, and cut to it."""
 
 from __future__ import annotations
 

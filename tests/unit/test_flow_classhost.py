@@ -1,4 +1,4 @@
-"""Where one stands on a class host, in words and as JSON."""
+"""Test where one stands on a class host, in words and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done against a hidden noise: whether it helped, by the traces and without them."""
+"""Test what was done against a hidden noise: whether it helped, by the traces and without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a browser a class host's agent is asked for root's rights, no other, and nobody is asked for a password."""
+"""In a browser only a class host's agent is asked for root's rights, and no password is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which CPUs are hot: asked for, isolated, tickless, or where the workshop would measure; and why."""
+"""Test which CPUs are hot: asked for, isolated, tickless, or where the workshop would measure; and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which CPUs count as isolated by this tool, and what a run does with them or says of them."""
+"""Test which CPUs count as isolated by this tool, and what a run does with them or says of them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_child_is_put_there_by_its_number() -> None:
 
 
 class Agent:
-    """What ``AgentSession`` needs of a connection."""
+    """Hold what ``AgentSession`` needs of a connection."""
 
     ended = False
 

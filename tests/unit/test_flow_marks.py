@@ -1,4 +1,4 @@
-"""What earns a chapter's marks, and what does not: the state that a run was measured in counts."""
+"""Test what earns a chapter's marks, and what does not: the state that a run was measured in counts."""
 
 from __future__ import annotations
 

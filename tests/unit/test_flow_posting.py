@@ -1,5 +1,5 @@
-"""Posting: the whole state of a session each time, soon after a step, never while something is measured, and nobody's
-work waits for a board."""
+"""Posting: the whole state of a session each time, soon after a step, never while something is measured, and no other
+session's work waits for a board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which proof a chapter offers: of what, measured how, and why there is none."""
+"""Test which proof a chapter offers: of what, measured how, and why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of proofs that were not given back: judged by the journal of their own host, and of no other."""
+"""Test what becomes of proofs that were not given back: judged by the journal of their own host, and of no other."""
 
 from __future__ import annotations
 

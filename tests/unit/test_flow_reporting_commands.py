@@ -1,4 +1,4 @@
-"""How to get there again: every line is one that this program takes."""
+"""Test how to get there again: every line is one that this program takes."""
 
 from __future__ import annotations
 

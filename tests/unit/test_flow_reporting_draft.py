@@ -1,4 +1,4 @@
-"""Where a report may go, and the lines that open it."""
+"""Test where a report may go, and the lines that open it."""
 
 from __future__ import annotations
 

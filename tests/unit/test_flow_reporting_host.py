@@ -1,4 +1,4 @@
-"""What became of each write: the session's history set beside the host's journal."""
+"""Test what became of each write: the session's history set beside the host's journal."""
 
 from __future__ import annotations
 

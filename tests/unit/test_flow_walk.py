@@ -49,7 +49,7 @@ def finish(
     *,
     complete: bool = True,
 ) -> Run:
-    """What a measurement leaves behind: a stored run, recorded in its slot."""
+    """Return what a measurement leaves behind: a stored run, recorded in its slot."""
     number = len(workshop.runs())
     request = walk.request(slot)
     made, blocks = madeup.make_run(

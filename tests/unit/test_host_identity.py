@@ -1,4 +1,4 @@
-"""Who the host is: processor, kernel, hypervisor, clock, idle states, isolation, limits."""
+"""Test who the host is: processor, kernel, hypervisor, clock, idle states, isolation, limits."""
 
 from __future__ import annotations
 

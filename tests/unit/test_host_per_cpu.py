@@ -1,4 +1,5 @@
-"""What is set for each CPU: frequency policy, bias, idle states, latency limit; and where deferred work may run."""
+"""Test what is set for each CPU: frequency policy, bias, idle states, latency limit; and where deferred work may
+run."""
 
 from __future__ import annotations
 

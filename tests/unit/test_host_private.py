@@ -1,4 +1,4 @@
-"""What may stand in a recording: deny by default, and no argument, address, serial number or name gets through."""
+"""Test what may stand in a recording: deny by default, and no argument, address, serial number or name gets through."""
 
 from __future__ import annotations
 

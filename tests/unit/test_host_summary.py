@@ -1,4 +1,4 @@
-"""A host in a page and in a line: every None has its reason, and a hostile tree hurts nobody."""
+"""A host in a page and in a line: every None has its reason, and a hostile tree does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel says of its events is understood or refused."""
+"""Test what the kernel says of its events is understood or refused."""
 
 from __future__ import annotations
 

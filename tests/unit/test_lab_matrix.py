@@ -1,4 +1,5 @@
-"""What the lab makes of its data without a machine: the ACPI table, the table in the document, moments, packages."""
+"""Test what the lab makes of its data without a machine: the ACPI table, the table in the document, moments,
+packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the kernel's osnoise tracer is compared with our timeline: on made-up stretches of which all is known."""
+"""Test how the kernel's osnoise tracer is compared with our timeline: on made-up stretches of which all is known."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ stretches = st.lists(st.tuples(st.integers(1, 500), interrupts | visits), min_si
 
 
 class Stretch:
-    """What both tracers would have recorded of it, ticks and ns being the same."""
+    """Hold what both tracers would have recorded of it, ticks and ns being the same."""
 
     def __init__(self, what: list[tuple[int, Interrupt | Visit]]) -> None:
         self.now = 1000

@@ -1,4 +1,4 @@
-"""What goes to JSON comes back equal; what does not fit is named."""
+"""Test what goes to JSON comes back equal; what does not fit is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests run on is none of theirs: neither the home of whoever runs them, nor a class of this machine."""
+"""Test that tests see neither the home of the user who runs them, nor a class of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project's own recordings of the lab machine say, read as any recorded host is."""
+"""Test what the project's own recordings of the lab machine say, read as any recorded host is."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ OUR_MAC = re.compile(r"02(?::00){4}:[0-9a-f]{2}")
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether it is a whole address; ``0::`` begins each line of a cgroup of version 2."""
+    """Return True if it is a whole address; ``0::`` begins each line of a cgroup of version 2."""
     try:
         return text != "0::" and bool(ipaddress.IPv6Address(text))
     except ValueError:

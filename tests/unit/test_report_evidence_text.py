@@ -1,4 +1,4 @@
-"""``explain`` as text: calm at 80 columns, true in its sums, and nobody's name gets through to the terminal."""
+"""``explain`` as text: calm at 80 columns, true in its sums, and no name gets through unclean to the terminal."""
 
 from __future__ import annotations
 

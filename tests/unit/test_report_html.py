@@ -39,7 +39,7 @@ ATTRIBUTES = {
 
 
 class Parsed(HTMLParser):
-    """What a browser would see: the elements, nested as they should be, and the text of each."""
+    """Hold what a browser would see: the elements, nested as they should be, and the text of each."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -33,7 +33,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def shown(text: str) -> str:
-    """What a reader sees."""
+    """Return what a reader sees."""
     return "".join(one.content for one in tokens(text) if one.type in ("text", "code_inline", "text_special"))
 
 

@@ -1,4 +1,4 @@
-"""What the report of a run says of how it was made."""
+"""Test what the report of a run says of how it was made."""
 
 from __future__ import annotations
 

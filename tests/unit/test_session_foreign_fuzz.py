@@ -58,7 +58,7 @@ def sound(data: bytes, name: str, unit: str | None = None) -> tuple[ImportedRun,
 
 
 def checked(run: ImportedRun) -> ImportedRun:
-    """What every run must keep, however its file was made."""
+    """Return what every run must keep, however its file was made."""
     assert from_plain(ImportedRun, json.loads(json.dumps(to_plain(run), allow_nan=False))) == run
     imports._check(run, run.id)
     assert run.origin
@@ -256,7 +256,7 @@ def test_a_bomb_is_not_unpacked(version: int) -> None:
 def test_a_histogram_edited_inside_its_compressed_part(
     data: st.DataObject, form: tuple[int, int], shape: tuple[int, int, int], counters: list[int]
 ) -> None:
-    """What a checksum of zlib lets through: a header and counters that somebody made."""
+    """Check what a checksum of zlib lets through: a header and counters that somebody made."""
     made = base64.b64decode(written(form[0], shape, counters[: geometry.layout(*shape).counts_len], form[1]))
     inner = bytearray(zlib.decompress(made[8:]))
     for _ in range(data.draw(st.integers(1, 5))):

@@ -1,4 +1,4 @@
-"""What happened to a host, as a session keeps it: appended, torn, edited, and its two moments of status."""
+"""Test what happened to a host, as a session keeps it: appended, torn, edited, and its two moments of status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a power cut leaves of a session's files: each is whole, old or new, and what was stored stays stored."""
+"""Test what a power cut leaves of a session's files: each is whole, old or new, and what was stored stays stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a percentile needs before a run, and what it stands on after it."""
+"""Test what a percentile needs before a run, and what it stands on after it."""
 
 from __future__ import annotations
 

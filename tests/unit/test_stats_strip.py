@@ -1,4 +1,4 @@
-"""Where an interval lies on the axis that all lines of a verdict share, and how it is drawn in cells."""
+"""Test where an interval lies on the axis that all lines of a verdict share, and how it is drawn in cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the last step of a chapter shows of a run, on the screen and line by line."""
+"""Test what the last step of a chapter shows of a run, on the screen and line by line."""
 
 from __future__ import annotations
 

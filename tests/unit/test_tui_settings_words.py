@@ -1,4 +1,4 @@
-"""What is said of settings that stand, came back or are kept."""
+"""Test what is said of settings that stand, came back or are kept."""
 
 from __future__ import annotations
 

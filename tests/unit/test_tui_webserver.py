@@ -1,4 +1,5 @@
-"""Who may see a served workshop: the right token on a loopback name, and for a session a page of its own address."""
+"""Test who may see a served workshop: the right token on a loopback name, and for a session a page of its own
+address."""
 
 from __future__ import annotations
 

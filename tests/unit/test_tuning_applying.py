@@ -37,7 +37,7 @@ class Driver(HostWriter):
 
 
 class Book:
-    """A journal that nobody reads again."""
+    """A journal that is not read again."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *told: None

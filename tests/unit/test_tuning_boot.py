@@ -152,7 +152,7 @@ def test_a_missing_folder_of_drop_ins_is_a_change_of_its_own(tmp_path: Path) -> 
 
 
 class Grubby(HostWriter):
-    """What grubby does to boot entries, as its manual says."""
+    """Hold what grubby does to boot entries, as its manual says."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

@@ -1,4 +1,5 @@
-"""What holds for every tunable on every made host: it says something sane, and what it writes can be given back."""
+"""Test what holds for every tunable on every made host: it says something sane, and what it writes can be given
+back."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ WQ = "sys/devices/virtual/workqueue"
 
 
 def board(root: Path, hot: str = "1") -> Host:
-    """Two CPUs: interrupts that move, one that will not, one that nobody uses; workqueues; a card with two queues."""
+    """Two CPUs: interrupts that move, one that will not, one that is not used; workqueues; a card with two queues."""
     files = hosttrees.kernel("pair") | hosttrees.cpu_lists("0-1")
     for n in (0, 1):
         files |= hosttrees.cpu_files(n, package_cpus=(0, 1))

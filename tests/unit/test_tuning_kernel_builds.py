@@ -1,4 +1,4 @@
-"""What depends on how the running kernel was built, and on what of it is mounted and permitted."""
+"""Test what depends on the running kernel's build, mounts and permissions."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_everything_comes_back(shape: Shape, split: bool) -> None:
 
 @dataclass
 class Others:
-    """What others did meanwhile. ``values``: by the name of a snapshot, each value that it may have afterwards.
+    """Hold what others did meanwhile. ``values``: by the name of a snapshot, each value that it may have afterwards.
     ``touched``: paths that others set."""
 
     values: dict[str, set[str]] = field(default_factory=dict)
@@ -134,13 +134,13 @@ def stranger(made: World, others: Others, before: dict[str, str], what: str, cpu
 
 
 def _ambiguous(made: World, mask: set[int]) -> bool:
-    """Whether the kernel itself gives tasks such a mask here: it then cannot be told from a stranger's."""
+    """Return True if the kernel itself gives tasks such a mask here: it then cannot be told from a stranger's."""
     return made.kernel.effective("/") - {1, 2, 3} <= mask or len(mask) <= 2
 
 
 @st.composite
 def actions(draw: st.DrawFn) -> list[tuple[Any, ...]]:
-    """What happens to a machine, in order."""
+    """Return what happens to a machine, in order."""
     hot = st.sampled_from(("1", "2", "3", "2-3", "1,3"))
     kill = st.one_of(st.none(), st.integers(0, 120))
     words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5, unique_by=lambda word: word.partition("=")[0])
@@ -290,7 +290,7 @@ def two_and_one_back(shape: Shape, first: str, then: str, hot: tuple[str, str], 
         for result in results:
             assert result is not None
             if any(SOMEBODY in left.reason for left in result.left_alone):
-                return f"{first}, {then} for {hot}, {back} back: nobody changed {result.left_alone}"
+                return f"{first}, {then} for {hot}, {back} back: no user changed {result.left_alone}"
         made.kernel.threads_follow()
         lines = differences(before, made.kernel.snapshot())
         left = [*lines, *made.active()]
@@ -319,7 +319,7 @@ Doing = tuple[str, str, tuple[int, ...]]
 
 
 def doing_of(what: str, cpus: frozenset[int], task: int) -> Doing:
-    """What ``ModelKernel.stranger_does`` is told for one draw."""
+    """Return what ``ModelKernel.stranger_does`` is told for one draw."""
     if what in ("off", "on"):
         return what, "", (min(cpus),)
     if what == "enter":

@@ -50,7 +50,7 @@ class Late(HostWriter):
 
 
 class NoBook:
-    """A journal that nobody reads again."""
+    """A journal that is not read again."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *told: None

@@ -1,4 +1,4 @@
-"""What drifted, who probably did it, and that one broken check hides no other."""
+"""Test what drifted, who probably did it, and that one broken check hides no other."""
 
 from __future__ import annotations
 

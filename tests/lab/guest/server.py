@@ -6,7 +6,7 @@ Requests:  {"id", "start": argv, "user", "cwd", "env"} | {"id", "stdin": base64 
 Events:    {"ready": release} | {"id", "pid"} | {"id", "out" | "err": base64} | {"id", "code": -N for signal N}
            {"id", "result"} | {"id", "os_error": [errno, message, file]} | {"id", "traceback"}
 
-Standard library only; it is PID 1's only child and is asleep whenever nobody asks, so that the machine is idle.
+Standard library only; it is PID 1's only child and is asleep while no request waits, so that the machine is idle.
 """
 
 import base64
@@ -117,7 +117,7 @@ class Server:
             pipe.close()
 
     def exited(self, ident):
-        """What it had written is told first; a grandchild that keeps a pipe open is not waited for."""
+        """Return what it had written is told first; a grandchild that keeps a pipe open is not waited for."""
         process = self.processes.pop(ident)
         code = process.wait()
         self.selector.unregister(process.ended)
