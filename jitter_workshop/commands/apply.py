@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import Interrupted, Parser, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.common.shared import number
+from jitter_workshop.commands.common.shared import agreed, number, say_if_any
 from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
@@ -67,23 +67,23 @@ def run(args: argparse.Namespace) -> int:
     change_log = apply.change_log_of(args.session)
     with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
         drawn = apply.as_root(agent_session, drawn)
-        _warn(agent_session.notice)
+        say_if_any(agent_session.notice)
         result = _confirmed(args, agent_session, drawn, lease)
         left_out = [s for s in drawn.plan.skipped if not s.partly]
         if result.refused and not result.applied and len(apply.not_here(drawn.plan)) == len(left_out):
             raise apply.none_applied(result)
         code = 1 if result.refused else 0
         if not lease:
-            _warn(apply.note_stack(args.session))
+            say_if_any(apply.note_stack(args.session))
             change_log.end()
-            _warn(change_log.trouble)
+            say_if_any(change_log.trouble)
             _tell(args, drawn, result)
             return code
         try:
             return max(code, _held(args, agent_session, drawn, result, command))
         finally:
             change_log.end()
-            _warn(change_log.trouble)
+            say_if_any(change_log.trouble)
 
 
 def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
@@ -102,12 +102,10 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
             sys.stdout.flush()
         if asks:
             count = len(drawn.plan.changes)
-            sys.stderr.write(f"\nMake {'this write' if count == 1 else f'these {count} writes'}? [y/N] ")
-            sys.stderr.flush()
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            if not agreed(f"\nMake {'this write' if count == 1 else f'these {count} writes'}?"):
                 raise UsageError("nothing was applied")
     try:
-        return apply(agent_session, drawn, lease, args.wait, lambda sentence: say(sentence) if sentence else None)
+        return apply(agent_session, drawn, lease, args.wait, say_if_any)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
             say("stopped; 'jitter-workshop restore' undoes what was written before that")
@@ -192,8 +190,3 @@ def _tell_back(back: RestoreResult) -> None:
         say(f"left alone: {left.tunable} {left.path}: {left.reason}")
     if back.restored:
         say(f"given back: {tally(one.tunable for one in back.restored)}")
-
-
-def _warn(sentence: str) -> None:
-    if sentence:
-        say(sentence)

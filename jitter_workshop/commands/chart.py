@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.common import output
+from jitter_workshop.commands.common.shared import STDOUT, open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import apart_from_proofs
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.reporting.files import check, write
 
     form = _format(args)
-    if form is not None and args.output != output.STDOUT:
+    if form is not None and args.output != STDOUT:
         check(args.output, force=True)
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
@@ -65,13 +65,12 @@ def run(args: argparse.Namespace) -> int:
         from jitter_workshop.chart.printed import printed
 
         sys.stdout.write(printed(curves, view))
-    elif args.output == output.STDOUT:
-        output.write_stdout(_picture(form, curves, view, args.theme))
+    elif args.output == STDOUT:
+        write_stdout(_picture(form, curves, view, args.theme))
     else:
         write({args.output.name: _picture(form, curves, view, args.theme)}, args.output.parent, force=True)
         sys.stdout.write(f"{args.output}\n")
-    for notice in notices:
-        sys.stderr.write(f"note: {clean(notice, 300)}\n")
+    say_notices(notices)
     return 0
 
 
@@ -82,7 +81,7 @@ def _format(args: argparse.Namespace) -> str | None:
         if args.format or args.theme:
             raise UsageError("--format and --theme are for a picture", "name its file: -o FILE.svg or -o FILE.png")
         return None
-    if path == output.STDOUT:
+    if path == STDOUT:
         return args.format or FORMATS[0]
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS and (ending or not args.format):
@@ -113,7 +112,6 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
 
     The runs are in order of time unless they were named. The view is None for value by percentile.
     """
-    from jitter_workshop.commands.common.shared import open_session
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
 

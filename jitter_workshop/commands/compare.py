@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0; 1 if ``--gate`` is given and a run is higher there."""
-    from jitter_workshop.commands.common.shared import open_session
+    from jitter_workshop.commands.common.shared import open_session, picked, say_notices
     from jitter_workshop.report.text import comparison as comparison_text
     from jitter_workshop.report.text import gate as gate_text
     from jitter_workshop.stats.comparison import compare, differences
@@ -60,24 +60,13 @@ def run(args: argparse.Namespace) -> int:
         _require(one, metric)
     found = [compare(a, b, metric) for b in others]
     verdicts = [] if gate is None else _verdicts(gate, found, others)
-    for notice in notices:
-        sys.stderr.write(f"note: {clean(notice, 300)}\n")
+    say_notices(notices)
     if args.json:
         print_json(
             {
                 "metric": metric,
                 "baseline": a.id,
-                "comparisons": [
-                    {
-                        "run": c.run,
-                        "label": c.label,
-                        "comparable": c.comparable,
-                        "differences": c.differences,
-                        "rows": c.rows,
-                        "text": c.text,
-                    }
-                    for c in found
-                ],
+                "comparisons": [picked(c, "run", "label", "comparable", "differences", "rows", "text") for c in found],
                 "gate": None if gate is None else _gate_json(gate, verdicts),
                 "notes": _notes(found, gate, verdicts),
             }
@@ -148,15 +137,14 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 
 def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    from jitter_workshop.commands.common.shared import picked
+
     higher = [v for v in verdicts if v.higher]
     return {
         "measure": gate.measure,
         "tolerance_percent": round(gate.tolerance * 100, 9),
         "passed": not higher,
-        "higher": [
-            {"run": v.run, "label": v.label, "a": v.a, "b": v.b, "ratio": v.ratio, "stalls_beyond": v.stalls_beyond}
-            for v in higher
-        ],
+        "higher": [picked(v, "run", "label", "a", "b", "ratio", "stalls_beyond") for v in higher],
     }
 
 

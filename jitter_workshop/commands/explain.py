@@ -10,11 +10,9 @@ guessed. If there was no trace (no rights, no tracefs), counters are shown inste
 from __future__ import annotations
 
 import argparse
-import sys
 
 from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.text import clean
 
 _MOST = 1_000
 
@@ -26,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from jitter_workshop.commands.common.shared import open_session
+    from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution.explaining import explained
     from jitter_workshop.report.text.explained import render
     from jitter_workshop.report.text.progress import LateLine
@@ -42,8 +40,7 @@ def run(args: argparse.Namespace) -> int:
         finally:
             late.close()
         notices = tuple(session.notices)
-    for notice in notices:
-        sys.stderr.write(f"note: {clean(notice, 300)}\n")
+    say_notices(notices)
     if args.json:
         print_json(report)
     else:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.common.shared import number, session_for_runs, stopped_by_signals
+from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs, stopped_by_signals
 from jitter_workshop.errors import BusyError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.text import clean
@@ -38,12 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--label", default="", metavar="L", help="a name for the run")
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
-    what.add_argument("--duration", type=number, metavar="S", help="measure for this many seconds instead")
+    what.add_argument(
+        "--duration", dest="duration_s", type=number, metavar="S", help="measure for this many seconds instead"
+    )
     what.add_argument(
         "--for-percentile", "--solid", metavar="P", help="measure for as long as percentile P needs instead"
     )
     what.add_argument(
-        "--interval-us", type=number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
+        "--interval-us",
+        dest="interval_ns",
+        type=_ns,
+        metavar="U",
+        help="between messages (10), wake-ups (1000), ACKs (100)",
     )
     what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
     what.add_argument(
@@ -54,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--threshold-us",
-        type=number,
+        dest="threshold_ns",
+        type=_ns,
         metavar="U",
         help="the length from which a gap is a stall (1; wakeup 10, ack 500)",
     )
@@ -66,12 +73,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--no-journaller", action="store_true")
     where.add_argument("--cpu", type=int, metavar="N", help="for spin and wakeup")
     how = parser.add_argument_group("how")
-    how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
+    how.add_argument(
+        "--sched",
+        dest="sched_priority",
+        type=_priority,
+        default=0,
+        metavar="other|fifo:N",
+        help="scheduling class (other)",
+    )
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
     how.add_argument(
         "--noise", action=_Once, metavar="KIND", help=f"noise made beside the run: {', '.join(NOISE_KINDS)}"
     )
-    how.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while another run goes on")
+    how.add_argument(
+        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="queue while another run goes on"
+    )
     add_json(parser)
 
 
@@ -80,12 +96,13 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow
+    from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.flow.measuring.resolve import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
 
-    request = _request(args)
+    request = asked(MeasureRequest, args)
     check(request)
     host = summarise(HostRoot())
     for warning in flow.warnings(host):
@@ -106,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
                 session,
                 progress,
                 token,
-                queued=_say_queued,
+                queued=say_if_any,
                 place=agent_session.place if class_host() is not None else place_once,
                 tracer=agent_session.tracer,
                 turn=turn if poster is None else partial(poster.with_team, turn),
@@ -191,33 +208,6 @@ class ProgressLine(Line):
         )
 
 
-def _request(args: argparse.Namespace) -> MeasureRequest:
-    from jitter_workshop.flow.measuring.request import MeasureRequest
-
-    return MeasureRequest(
-        workload=args.workload,
-        label=args.label,
-        preset=args.preset,
-        messages=args.messages,
-        duration_s=args.duration,
-        interval_ns=None if args.interval_us is None else _ns(args.interval_us),
-        pacing=args.pacing,
-        placement=args.placement,
-        producer_cpu=args.producer_cpu,
-        accumulator_cpu=args.accumulator_cpu,
-        journaller_cpu=args.journaller_cpu,
-        no_journaller=args.no_journaller,
-        cpu=args.cpu,
-        duty=args.duty,
-        pause=args.pause,
-        sched_priority=args.sched,
-        threshold_ns=None if args.threshold_us is None else _ns(args.threshold_us),
-        noise=args.noise,
-        wait_s=args.wait,
-        evidence=args.evidence,
-    )
-
-
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return what to measure, and a sentence for its start. Raises UsageError.
 
@@ -238,11 +228,6 @@ def _told(request: MeasureRequest, solid: str | None, session: OpenSession | Non
             session.close()
         raise
     return request, said
-
-
-def _say_queued(sentence: str) -> None:
-    if sentence:
-        say(sentence)
 
 
 def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
@@ -275,5 +260,5 @@ def _priority(text: str) -> int:
     return int(number)
 
 
-def _ns(microseconds: float) -> int:
-    return round(microseconds * 1000)
+def _ns(microseconds: str) -> int:
+    return round(number(microseconds) * 1000)

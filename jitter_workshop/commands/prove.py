@@ -20,10 +20,21 @@ import contextlib
 import shlex
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.common.shared import number, open_session, session_to_keep_in, stopped_by_signals
+from jitter_workshop.commands.common.shared import (
+    agreed,
+    asked,
+    number,
+    open_session,
+    picked,
+    say_if_any,
+    say_notices,
+    session_to_keep_in,
+    stopped_by_signals,
+)
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text.progress import Line
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
 
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
+    from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
     from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
     from jitter_workshop.model.proof import Proof, ProofPlan
     from jitter_workshop.model.verdict import Drift, Round
@@ -49,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="1 to 1000 (10; fewer give no verdict)")
     parser.add_argument("--preset", choices=("quick", "standard"), default="quick", help="each run: 5 s or 40 s")
-    parser.add_argument("--duration", type=number, metavar="S", help="each run: this many seconds instead")
+    parser.add_argument(
+        "--duration", dest="duration_s", type=number, metavar="S", help="each run: this many seconds instead"
+    )
     parser.add_argument(
         "--workload",
         choices=("ring", "spin", "wakeup", "ack"),
@@ -57,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
-    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while another run goes on")
+    parser.add_argument(
+        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="queue while another run goes on"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
     parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
@@ -74,12 +89,12 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
-    from jitter_workshop.flow.proving.proof_run import Prover
+    from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
-    request = _request(args)
+    request = replace(asked(ProveRequest, args), words=tuple(args.words))
     parse_wanted([word for word in args.words if word != "placement"])
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("no terminal to ask for confirmation", "use --yes; the cost is printed then, too")
@@ -93,8 +108,7 @@ def run(args: argparse.Namespace) -> int:
                 _take_turn(turn, agent_session, args, token)
                 prover = Prover(request, session, agent_session)
                 plan = prover.plan()
-                for notice in session.notices:
-                    say(f"note: {notice}")
+                say_notices(session.notices)
                 _agreed(args, plan)
                 # Catch signals until all is printed: a second one right after the first must not lose the output.
                 received = guarded.enter_context(stopped_by_signals(token))
@@ -127,27 +141,12 @@ def _take_turn(
     with stopped_by_signals(token) as received:
         try:
             doing = f"proving {clean(' '.join(args.words), 40)}"
-            turn.enter_context(turn_for(agent_session, args.wait, token, _say_queued, doing=doing))
+            turn.enter_context(turn_for(agent_session, args.wait_s, token, say_if_any, doing=doing))
         except WorkshopError:
             if not received:
                 raise
     if received:
         raise Interrupted(received[0])
-
-
-def _request(args: argparse.Namespace) -> ProveRequest:
-    from jitter_workshop.flow.proving.proof_run import ProveRequest
-
-    return ProveRequest(
-        words=tuple(args.words),
-        rounds=args.rounds,
-        preset=args.preset,
-        workload=args.workload,
-        duration_s=args.duration,
-        seed=args.seed,
-        cpus=args.cpus,
-        wait_s=args.wait,
-    )
 
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
@@ -156,11 +155,8 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     from jitter_workshop.report.text.terminal import error_style
 
     sys.stderr.write(proof_text.cost(plan, error_style()))
-    if not args.yes:
-        sys.stderr.write("\nProve it? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise UsageError("nothing was measured, nothing was changed")
+    if not args.yes and not agreed("\nProve it?"):
+        raise UsageError("nothing was measured, nothing was changed")
     sys.stderr.write("\n")
     sys.stderr.flush()
 
@@ -171,7 +167,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
 
     progress = ProofLine(plan.rounds)
     try:
-        return prover.prove(plan, progress, token, queued=_say_queued)
+        return prover.prove(plan, progress, token, queued=say_if_any)
     except Cancelled:
         if not received:
             raise
@@ -230,11 +226,6 @@ class ProofLine(Line):
         self.write(f"  {self._where} · {nice_duration(left_s)} left  {dots}")
 
 
-def _say_queued(sentence: str) -> None:
-    if sentence:
-        say(sentence)
-
-
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
@@ -251,8 +242,7 @@ def _old(args: argparse.Namespace) -> int:
             # The wanted proof may be the one that was just set aside: say so, because that never happens silently.
             raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
         notices = tuple(session.notices)
-    for notice in notices:
-        say(f"note: {notice}")
+    say_notices(notices)
     if args.show is not None:
         _print(found[0], args.json)
     elif args.json:
@@ -296,14 +286,9 @@ def as_json(proof: Proof) -> dict[str, Any]:
     return {
         "id": proof.id,
         "tunable": proof.subject,
-        "chapter": proof.chapter,
-        "workload": proof.workload,
+        **picked(proof, "chapter", "workload"),
         "preset": proof.preset or None,
-        "seed": proof.seed,
-        "planned": proof.planned,
-        "complete": proof.complete,
-        "stopped": proof.stopped,
-        "started_at": proof.started_at,
+        **picked(proof, "seed", "planned", "complete", "stopped", "started_at"),
         "ended_at": proof.ended_at or None,
         "changes": plain["changes"],
         "rounds": [{_KEYS.get(key, key): value for key, value in one.items()} for one in plain["rounds"]],
@@ -313,8 +298,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "worst": said.worst if said else None,
         "restored": proof.restored,
         "left_alone": plain["left_alone"],
-        "disturbed": proof.disturbed,
-        "duration_s": proof.duration_s,
+        **picked(proof, "disturbed", "duration_s"),
         "remarks": list(proof.notes),
         "notes": notes
         | ({} if proof.preset else {"preset": "each run lasted for the duration that was asked for"})

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import say
+from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text.progress import LateLine
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
-STDOUT = "-"
 SHOWN = 3
 """Number of files beside the first that are named."""
 
@@ -55,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.reporting.formats import FORMATS
     from jitter_workshop.session.ids import timestamp
 
-    if args.force and args.output == STDOUT:
+    if args.force and args.output == "-":
         raise UsageError("--force is for files", "leave it out: standard output is not replaced")
     if args.output == "":
         raise UsageError("-o names no file", "give one, or '-' for standard output")
     chosen = FORMATS[args.format or _format_of(args.output)]
     late = _Progress()
     with _session(args) as session:
-        if args.output != STDOUT and not args.private:
+        if args.output != "-" and not args.private:
             # Check the file's name first: explaining the traces takes long.
             made_at = timestamp()
             known = session.session
@@ -75,14 +75,14 @@ def run(args: argparse.Namespace) -> int:
             if args.private:
                 document, runs = for_others(document, os.uname().nodename), runs_for_others(document, runs)
             target = Path(args.output or default_name(document, chosen.ending))
-            files = chosen.make(document, session, runs, "" if args.output == STDOUT else target.name)
+            files = chosen.make(document, session, runs, "" if args.output == "-" else target.name)
         finally:
             late.close()
         notices = tuple(session.notices)
-    for notice in notices:
-        say(f"note: {clean(notice, 300)}")
-    if args.output == STDOUT:
-        _to_stdout(files)
+    say_notices(notices)
+    if args.output == "-":
+        # A format that makes more than one file has left out the others, or refused.
+        write_stdout(next(iter(files.values())))
         return 0
     first, *beside = write(files, target.parent, force=args.force)
     sys.stdout.write(f"{first}\n")
@@ -106,7 +106,7 @@ class _Progress(LateLine):
 
 def _format_of(output: str | None) -> str:
     """Return the format for the ending of a file name; html if it has none. Raises UsageError for an unknown ending."""
-    if output in (None, STDOUT):
+    if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")
     found = {"htm": "html", "markdown": "md"}.get(ending, ending)
@@ -119,8 +119,6 @@ def _format_of(output: str | None) -> str:
 
 def _session(args: argparse.Namespace) -> OpenSession:
     """Return the named session, or the current one; for a recorded host the session that the workshop keeps for it."""
-    from jitter_workshop.commands.common.shared import open_session
-
     if args.root == Path("/") or args.session is not None:
         return open_session(args)
     from jitter_workshop.flow.chapters.session_context import look_at, recorded_session
@@ -133,11 +131,3 @@ def _session(args: argparse.Namespace) -> OpenSession:
     except SessionError as error:
         advice = "walk a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
         raise SessionError("there is no session of this recorded host yet", advice) from error
-
-
-def _to_stdout(files: dict[str, bytes]) -> None:
-    """Write the one file. A format that makes more than one has left out the others, or refused."""
-    content = next(iter(files.values()))
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()

@@ -18,7 +18,8 @@ import argparse
 import sys
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import add_json, print_json, require_live_host
+from jitter_workshop.commands.common.shared import picked, say_if_any
 from jitter_workshop.model.change import RestoreResult
 
 
@@ -50,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
     trouble = apply.note_stack(args.session)
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
-        if sentence:
-            say(sentence)
+        say_if_any(sentence)
     if args.json:
         print_json(as_json(result))
     else:
@@ -62,9 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def as_json(result: RestoreResult) -> dict[str, Any]:
     """Return the fields of ``restore --json``."""
     return {
-        "restored": [
-            {"tunable": one.tunable, "path": one.path, "from": one.from_, "to": one.to} for one in result.restored
-        ],
+        "restored": [{**picked(one, "tunable", "path"), "from": one.from_, "to": one.to} for one in result.restored],
         "left_alone": list(result.left_alone),
         "needs_reboot": result.needs_reboot,
         "trace_instances_removed": list(result.trace_instances_removed),
@@ -86,16 +84,7 @@ def _list(args: argparse.Namespace) -> int:
     traces = () if chosen else left_over_traces(root)
     if args.json:
         active = [
-            {
-                "journal_id": e.journal,
-                "n": e.n,
-                "tunable": e.tunable,
-                "path": e.path,
-                "before": e.before,
-                "after": e.after,
-                "state": e.state,
-                "owed": e.owed,
-            }
+            {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
             for e in entries
         ]
         nothing = as_json(RestoreResult((), (), False))

@@ -21,7 +21,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, say
+from jitter_workshop.commands.common.base import add_json, print_json
+from jitter_workshop.commands.common.shared import agreed, open_session, picked, say_notices
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean, minute
@@ -157,8 +158,7 @@ def _import(args: argparse.Namespace) -> int:
     with _session_for(store, args) as opened:
         kept = [opened.add_import(run) for run in found]
         notices, session = tuple(opened.notices), opened.session
-    for notice in notices:
-        say(f"note: {clean(notice, 300)}")
+    say_notices(notices)
     if args.json:
         payload = _as_json((session,), (), store.current_id())
         print_json({**payload, "imported": [_import_json(run) for run in kept], "brought_back": told})
@@ -196,8 +196,6 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 def _remove_import(args: argparse.Namespace) -> int:
     """Remove one imported curve; if several have that label, the newest."""
-    from jitter_workshop.commands.common.shared import open_session
-
     if args.id:
         raise UsageError("--import removes a curve, not a session", "leave out the ID; name the session with --session")
     with open_session(args) as opened:
@@ -220,24 +218,14 @@ def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(refusal, "use --yes")
-    sys.stderr.write(f"Remove {what}? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agreed(f"Remove {what}?"):
         raise UsageError("nothing was removed")
 
 
 def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], current: str | None) -> dict[str, Any]:
     return {
         "sessions": [
-            {
-                "id": s.id,
-                "name": s.name,
-                "host": s.host,
-                "created_at": s.created_at,
-                "updated_at": s.updated_at,
-                "runs": s.runs,
-                "current": s.id == current,
-            }
+            {**picked(s, "id", "name", "host", "created_at", "updated_at", "runs"), "current": s.id == current}
             for s in sessions
         ],
         "damaged": damaged,
@@ -246,22 +234,13 @@ def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], curren
 
 def _run_json(run: Run) -> dict[str, Any]:
     main = run.histograms.get(run.main_histogram)
+    figures = ("percentiles", "max", "min", "mean", "count")
     return {
-        "id": run.id,
-        "label": run.label,
-        "workload": run.workload,
+        **picked(run, "id", "label", "workload"),
         "placement": run.placement.mode,
-        "started_at": run.started_at,
-        "duration_s": run.duration_s,
-        "complete": run.complete,
-        "main_histogram": run.main_histogram,
-        "percentiles": main.percentiles if main else None,
-        "max": main.max if main else None,
-        "min": main.min if main else None,
-        "mean": main.mean if main else None,
-        "count": main.count if main else None,
-        "applied": run.applied,
-        "proof": run.proof,
+        **picked(run, "started_at", "duration_s", "complete", "main_histogram"),
+        **(picked(main, *figures) if main else dict.fromkeys(figures)),
+        **picked(run, "applied", "proof"),
     }
 
 
@@ -291,21 +270,8 @@ def _import_json(run: ImportedRun) -> dict[str, Any]:
 
     curve = imported_curve(run)
     return {
-        "id": run.id,
-        "label": run.label,
-        "origin": run.origin,
-        "tool": run.tool,
-        "tool_version": run.tool_version,
-        "measures": run.measures,
-        "unit": run.unit,
-        "unit_stated": run.unit_stated,
-        "source": run.source,
-        "started_at": run.started_at,
-        "duration_s": run.duration_s,
-        "host": run.host,
-        "imported_at": run.imported_at,
-        "count": run.count,
-        "beyond": run.beyond,
+        **picked(run, "id", "label", "origin", "tool", "tool_version", "measures", "unit", "unit_stated", "source"),
+        **picked(run, "started_at", "duration_s", "host", "imported_at", "count", "beyond"),
         "min": run.min_ns,
         "max": run.max_ns,
         "percentiles": {p: value_at(curve, float(p)) for p in PERCENTILES},

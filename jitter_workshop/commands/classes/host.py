@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import print_json, say
+from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import terminal
@@ -39,7 +40,7 @@ def _init(args: argparse.Namespace) -> int:
         _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
     for one in classadmin.doubts(asked):
         _item("! ", f"{one.what}: {one.fix}")
-    _agreed(args, "Do it? [y/N] ")
+    _agreed(args, "Do it?")
     for step in classadmin.init(todo):
         _item("… ", step.what)
     print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
@@ -89,7 +90,7 @@ def _remove(args: argparse.Namespace) -> int:
         _item("- ", words)
     if args.show:
         return 0
-    _agreed(args, "Remove all of it? [y/N] ")
+    _agreed(args, "Remove all of it?")
     left = classadmin.remove()
     for words in left:
         print(words)
@@ -106,9 +107,5 @@ def _somebody_here(args: argparse.Namespace, advice: str) -> None:
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
     """Ask, and raise UsageError unless the answer is yes."""
-    if args.yes:
-        return
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not args.yes and not agreed(question):
         raise UsageError("nothing was done")

@@ -75,7 +75,7 @@ def _give(agent_session: AgentSession) -> None:
 
 
 def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
-    from jitter_workshop.commands.common.shared import stopped_by_signals
+    from jitter_workshop.commands.common.shared import say_if_any, stopped_by_signals
     from jitter_workshop.flow.measuring.measure import CancelToken
     from jitter_workshop.flow.turns.classhost import DAY_S, TurnOver, in_words, now_s, read_turns, take_turn
 
@@ -84,7 +84,7 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
         with stopped_by_signals(token) as received:
             wait_s = DAY_S if args.wait is None else args.wait
             try:
-                take_turn(agent_session, wait_s, token, lambda words: say(words) if words else None, args.people)
+                take_turn(agent_session, wait_s, token, say_if_any, args.people)
             except WorkshopError:
                 if received:
                     raise Interrupted(received[0]) from None

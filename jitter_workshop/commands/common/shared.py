@@ -1,25 +1,76 @@
-"""Share code between verbs that measure, or that read a session."""
+"""Share code between verbs: the session that they work in, questions, notices, signals, numbers."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitter_workshop.commands.common.base import say
-from jitter_workshop.errors import SessionError
+from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import OpenSession, SessionStore
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from jitter_workshop.bench.cancel import CancelToken
+
+T = TypeVar("T", bound="DataclassInstance")
 
 FIRST_SESSION = "workshop"
 """Name of the session that is made if there is none yet."""
+STDOUT = Path("-")
+"""``-o -``: standard output instead of a file."""
+
+
+def picked(one: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of an object by their names, as JSON has them."""
+    return {name: getattr(one, name) for name in names}
+
+
+def asked(cls: type[T], args: argparse.Namespace) -> T:
+    """Return the request of a verb whose options have the names of the request's fields as ``dest``."""
+    return cls(**{field.name: vars(args)[field.name] for field in fields(cls) if field.name in args})
+
+
+def say_if_any(sentence: str) -> None:
+    """Print a sentence on stderr, unless it is empty."""
+    if sentence:
+        say(sentence)
+
+
+def say_notices(notices: Iterable[str]) -> None:
+    """Print what was noticed about a session while it was read."""
+    for notice in notices:
+        say(f"note: {clean(notice, 300)}")
+
+
+def agreed(question: str) -> bool:
+    """Ask on the terminal, and return True for yes."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def write_stdout(content: bytes) -> None:
+    """Write bytes to a file or a pipe; write text to a terminal, too. Raises UsageError for bytes on a terminal."""
+    if sys.stdout.isatty():
+        try:
+            sys.stdout.write(content.decode())
+        except UnicodeDecodeError:
+            raise UsageError("bytes would disturb this terminal", "send them to a file or a pipe: -o FILE") from None
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def open_session(args: argparse.Namespace) -> OpenSession:
