@@ -7,12 +7,13 @@ only a class host needs are loaded only there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Mapping
 
 from jitter_workshop.agent.policy import host_for
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Refused, Wanted
 from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile
@@ -176,6 +177,12 @@ def permitted_to(who: Member, changes: tuple[Change, ...] | list[Change]) -> tup
 def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
     """Return the CPUs of this class that are not hot. Raises HostError if a hot one is not online."""
     return host_for(root, str(described.hot_cpus)).housekeeping
+
+
+def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
+    """Move this process to the housekeeping CPUs, if that is possible, on whatever CPU its caller started it."""
+    with contextlib.suppress(WorkshopError, OSError):
+        os.sched_setaffinity(0, set(housekeeping(root, described)))
 
 
 def _student_may_not(who: Member, change: Change) -> str:

@@ -20,8 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.rpc import Broken, Conversation, Late
-from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink, class_socket, need_group
+from jitter_workshop.agent.transport import Broken, Late, Link, ProcessLink, SocketLink, class_socket, need_group
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
@@ -97,7 +96,6 @@ class AgentClient:
             )
         except OSError as error:
             raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
-        self._talk = Conversation(self._link)
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
@@ -199,7 +197,7 @@ class AgentClient:
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
         try:
-            return _as(TurnGranted, self._talk.ask("turn", wait_s, stop, **fields))
+            return _as(TurnGranted, self._link.ask("turn", wait_s, stop, **fields))
         except Late:
             self._end()  # the answer may be on its way, but our place in the queue is given up
             raise BusyError("the turn did not come in time") from None
@@ -244,7 +242,7 @@ class AgentClient:
 
     def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
         try:
-            return self._talk.ask(verb, limit_s, **fields)
+            return self._link.ask(verb, limit_s, **fields)
         except Broken as error:
             raise self._died(starting) from error
 
@@ -256,7 +254,7 @@ class AgentClient:
     def _beat(self) -> None:
         while not self._beating.wait(LEASE_S / 5):
             try:
-                self._talk.write(b'{"verb":"heartbeat"}\n')
+                self._link.write(b'{"verb":"heartbeat"}\n')
             except OSError:
                 # The agent has ended by itself: reap it at once, so that it does not stay as <defunct>.
                 self._link.code(LEASE_S)
@@ -274,7 +272,7 @@ class AgentClient:
     def _end(self) -> None:
         self._beating.set()
         # An agent that restores a lease may take long; it goes on without us.
-        self._talk.close(STEP_LIMIT_S if self._heart is not None else 5.0)
+        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
 
 def rights(status: str = "/proc/self/status") -> Rights:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from jitter_workshop.agent import protocol
+from jitter_workshop.agent.protocol import Gone as Gone
 from jitter_workshop.errors import HostError, UsageError
 
 IDLE_LIMIT_S = 3600.0
@@ -22,10 +23,6 @@ _STEP_S = 0.5
 
 LeaseS = Callable[[], float | None]
 """Idle timeout in seconds; None if nothing is held for the caller."""
-
-
-class Gone(Exception):
-    """Report that the caller is gone."""
 
 
 class Attention(Protocol):

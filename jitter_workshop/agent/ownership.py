@@ -110,15 +110,12 @@ def own_files() -> Iterable[str]:
     for path in sys.path:
         if path and os.path.isdir(path):  # noqa: PTH112
             yield path
-    for folder in (package, *(f"{package}/{room}" for room in _ROOMS)):
-        yield folder
-        for name in os.listdir(folder):  # noqa: PTH208
-            path = f"{folder}/{name}"
-            if name.endswith((".py", ".pyc", ".so")):
-                yield path
-            elif name == "__pycache__":
-                yield path
-                yield from (f"{path}/{cached}" for cached in os.listdir(path))  # noqa: PTH208
+    for top in (package, *(f"{package}/{room}" for room in _ROOMS)):
+        for folder, inside, names in os.walk(top):
+            if top == package:
+                inside[:] = [name for name in inside if name == "__pycache__"]
+            yield folder
+            yield from (f"{folder}/{name}" for name in names if name.endswith((".py", ".pyc", ".so")))
 
 
 def _foreign(path: str, owner: int, above: bool) -> str:

@@ -35,10 +35,15 @@ Root on a pipe needs no turn.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.text import clean
+
+Verb = Callable[[dict[str, Any]], Any]
+"""Answers a request: a dataclass or a dict, None for no answer now. Raises WorkshopError for a refusal."""
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20
@@ -46,6 +51,10 @@ MAX_WORDS = 200
 MAX_WORD = 400
 MAX_SHOWN = 100_000
 LEASE_LIMITS_S = (1.0, 300.0)
+
+
+class Gone(Exception):
+    """Report that the caller is gone."""
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
@@ -102,6 +111,32 @@ def lease(request: dict[str, Any]) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise UsageError(f"'lease' must be a number of seconds from {low:g} to {high:g}, or null")
     return float(value)
+
+
+def answered(
+    line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
+) -> bytes | None:
+    """Answer one request by the function of its verb; return None if that returns None: then the answer comes later, or
+    never. ``refused`` is told each refusal.
+
+    An error of our own is answered, too: the service has to go on, because a lease may still have to be restored.
+    """
+    request_id: Any = None
+    try:
+        request = parse_request(line)
+        request_id, verb = request.get("id"), request["verb"]
+        if verb not in verbs:
+            raise UsageError(f"there is no verb '{clean(verb, 40)}'")
+        told = verbs[verb](request)
+        return None if told is None else answer(request_id, told)
+    except Gone:
+        raise
+    except WorkshopError as error:
+        refused(error)
+        return failure(request_id, error)
+    except Exception as error:
+        words = f"a mistake in the {service}: {type(error).__name__}: {clean(error, 200)}"
+        return failure(request_id, HostError(words, "please report it"))
 
 
 def answer(request_id: Any, value: Any) -> bytes:

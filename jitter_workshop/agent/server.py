@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.line_connection import Gone, Lines
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import ApplyResult, LeftAlone, RestoreResult, Wanted
-from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from jitter_workshop.agent.tracing.evidence import Evidence
 
 __all__ = ["Server", "Setup"]
-
-LATER = object()
-"""Marks an answer that is put off."""
 
 
 class Server:
@@ -41,7 +36,9 @@ class Server:
         self._changes = Changes(setup)
         self._trace: Evidence | None = None
         self._class: Attending | None = None
-        self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
+        self._left = False
+        self._verbs: dict[str, protocol.Verb] = {
+            "heartbeat": lambda request: None,
             "hello": self._hello,
             "plan": self._plan,
             "apply": self._apply,
@@ -51,6 +48,7 @@ class Server:
             "realtime": self._realtime,
             "evidence": self._evidence,
             "turn": self._turn,
+            "bye": self._bye,
         }
         if setup.described is not None and setup.member is not None:
             from jitter_workshop.agent.service.class_connection import Attending
@@ -70,7 +68,12 @@ class Server:
         try:
             while not self._lines.stop:
                 line = self._lines.next(self._lease_s, self._class)
-                if line is None or not self._answer(line):
+                if line is None:
+                    break
+                reply = protocol.answered(line, self._verbs, "agent", self._refused)
+                if reply is not None:
+                    self._send(reply)
+                if self._left:
                     break
         except (Gone, WorkshopError):  # WorkshopError: the turn's state cannot be read or written
             pass
@@ -90,36 +93,9 @@ class Server:
         attending = self._class.lease_s if self._class is not None else None
         return min((s for s in (self._changes.lease_s, attending) if s is not None), default=None)
 
-    def _answer(self, line: bytes) -> bool:
-        """Answer one request; return False after ``bye``."""
-        request_id: Any = None
-        try:
-            request = protocol.parse_request(line)
-            request_id, verb = request.get("id"), request["verb"]
-            if verb == "heartbeat":
-                return True
-            if verb == "bye":
-                self._send(protocol.answer(request_id, self._changes.end_lease()))
-                return False
-            known = self._verbs.get(verb)
-            if known is None:
-                raise UsageError(f"there is no verb '{clean(verb, 40)}'")
-            told = known(request)
-            if told is LATER:
-                return True
-            reply = protocol.answer(request_id, told)
-        except WorkshopError as error:
-            reply = protocol.failure(request_id, error)
-            if self._class is not None:
-                self._class.refused(error)
-        except Gone:
-            raise
-        except Exception as error:
-            # An error of our own is answered, too, and the loop goes on: a lease still has to be restored.
-            words = f"a mistake in the agent: {type(error).__name__}: {clean(error, 200)}"
-            reply = protocol.failure(request_id, HostError(words, "please report it"))
-        self._send(reply)
-        return True
+    def _refused(self, error: WorkshopError) -> None:
+        if self._class is not None:
+            self._class.refused(error)
 
     def _send(self, reply: bytes) -> None:
         self._lines.send(reply, self._lease_s(), self._class)
@@ -205,8 +181,12 @@ class Server:
     def _turn(self, request: dict[str, Any]) -> Any:
         if self._class is None:
             raise HostError("this is not a class host: it has no turns", "'jitter-workshop class init' makes one")
-        told = self._class.answer(request)
-        return LATER if told is None else told
+        return self._class.answer(request)
+
+    def _bye(self, request: dict[str, Any]) -> RestoreResult:
+        result = self._changes.end_lease()
+        self._left = True
+        return result
 
     def _end_trace(self) -> None:
         if self._trace is not None:

@@ -1,19 +1,22 @@
-"""Carry an agent's lines: over the pipes of a started process, or over the socket of a class host's service."""
+"""Talk to a service from the caller's side: over the pipes of a started process, or over a class host's socket."""
 
 from __future__ import annotations
 
 import contextlib
 import grp
+import json
 import os
 import select
 import socket
 import struct
 import subprocess
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, UsageError, WaitStopped
 from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import RUN_DIR
@@ -22,31 +25,112 @@ SOCKET = f"{RUN_DIR}/agent.sock"
 CONNECT_LIMIT_S = 10.0
 
 
-class Link(Protocol):
-    """Describe a link. ``source``: the descriptor to read from. ``sink``: the descriptor to write to."""
+class Broken(Exception):
+    """Report that the other side has ended, is silent, or sends what is not understood."""
 
-    source: int
-    sink: int
+
+class Late(Broken):
+    """Report that the other side has not answered in time."""
+
+
+class Link:
+    """Send requests to a service, and read its one answer to each (``protocol``).
+
+    Requests come from one thread at a time; other threads may call :meth:`write` meanwhile. ``source``: the descriptor
+    to read from. ``sink``: the descriptor to write to.
+    """
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
+        self.sink = sink
+        self._id = 0
+        self._buffer = b""
+        self._talking = threading.Lock()
+        self._closed = False
 
     @property
     def ended(self) -> bool:
         """Return True if the other side has ended, for whatever reason."""
+        return bool(_poll(self.source, 0))
 
     def code(self, wait_s: float) -> int | None:
         """Return the other side's exit code as ``subprocess`` gives it; None if it runs on after ``wait_s`` seconds, or
         if the code is unknown."""
+        return None
 
     def wait(self) -> int:
         """Wait for the end of the other side, and return its exit code."""
+        _poll(self.source, None)
+        return 0
 
     def last_words(self) -> str:
         """Return the last line that it wrote beside the answers, "" for none."""
+        return ""
+
+    def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
+        """Send a request, and return the answer.
+
+        Raises HostError or UsageError as the other side says, Broken if it does not answer, Late if it does not answer
+        within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable.
+        """
+        self._id += 1
+        ends = time.monotonic() + limit_s
+        try:
+            self.write(json.dumps({"id": self._id, "verb": verb, **fields}).encode() + b"\n")
+            while True:
+                reply = json.loads(self._line(ends, stop))
+                if reply.get("id") in (self._id, None):
+                    break
+        except TimeoutError as error:
+            raise Late from error
+        except (OSError, EOFError, ValueError, AttributeError) as error:
+            raise Broken from error
+        if "error" in reply:
+            said = reply["error"]
+            kind = UsageError if said.get("kind") == "UsageError" else HostError
+            raise kind(clean(said.get("message"), 1000), clean(said.get("advice"), 500))
+        answer = reply.get("ok")
+        return answer if isinstance(answer, dict) else {}
+
+    def write(self, data: bytes) -> None:
+        """Write all bytes. Raises OSError, also after :meth:`close`."""
+        with self._talking:
+            if self._closed:
+                raise BrokenPipeError("this conversation is over")
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self.sink, view) :]
 
     def close(self, wait_s: float) -> None:
-        """Close the link, and wait up to ``wait_s`` for the end of the other side."""
+        """Close the link, and wait up to ``wait_s`` for the end of the other side.
+
+        No thread writes from now on: the number of the descriptor may already belong to another file, which a heartbeat
+        would damage.
+        """
+        with self._talking:
+            self._closed = True
+        self._close(wait_s)
+
+    def _line(self, ends: float, stop: int | None) -> bytes:
+        """Return the next line. Raises EOFError at the end, TimeoutError (an OSError) after ``ends``, WaitStopped."""
+        also = [stop] if stop is not None else []
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self.source, *also], [], [], max(ends - time.monotonic(), 0.0))
+            if self.source not in ready:
+                raise WaitStopped("stopped while waiting for an answer") if ready else TimeoutError("no answer")
+            more = os.read(self.source, 65_536)
+            if not more:
+                raise EOFError
+            self._buffer += more
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _close(self, wait_s: float) -> None:
+        """Close the descriptors, and wait up to ``wait_s`` for the end of the other side."""
+        raise NotImplementedError
 
 
-class ProcessLink:
+class ProcessLink(Link):
     """Start a process for this connection. Raises OSError if that fails."""
 
     def __init__(self, command: Sequence[str], own_session: bool, environment: Mapping[str, str] | None = None) -> None:
@@ -62,8 +146,7 @@ class ProcessLink:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.sink = self._process.stdin.fileno()
-        self.source = self._process.stdout.fileno()
+        super().__init__(self._process.stdout.fileno(), self._process.stdin.fileno())
 
     @property
     def ended(self) -> bool:
@@ -90,7 +173,7 @@ class ProcessLink:
         lines = said.decode("utf-8", "replace").strip().splitlines()
         return clean(lines[-1], 600) if lines else ""
 
-    def close(self, wait_s: float) -> None:
+    def _close(self, wait_s: float) -> None:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -101,7 +184,7 @@ class ProcessLink:
             self._process.stderr.close()
 
 
-class SocketLink:
+class SocketLink(Link):
     """Connect to a service of a class host; ``called`` names it in messages. Raises HostError if none answers."""
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
@@ -118,34 +201,21 @@ class SocketLink:
             advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' says more"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
-        self.source = self.sink = self._socket.fileno()
+        super().__init__(self._socket.fileno(), self._socket.fileno())
 
-    @property
-    def ended(self) -> bool:
-        look = select.poll()
-        look.register(self._socket, 0)
-        return bool(look.poll(0))
-
-    def code(self, wait_s: float) -> int | None:
-        return None
-
-    def wait(self) -> int:
-        look = select.poll()
-        look.register(self._socket, 0)
-        look.poll()
-        return 0
-
-    def last_words(self) -> str:
-        return ""
-
-    def close(self, wait_s: float) -> None:
+    def _close(self, wait_s: float) -> None:
         """Close our end, and wait until the agent has restored what is leased and closes its own end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
-            look = select.poll()
-            look.register(self._socket, 0)
-            look.poll(wait_s * 1000)
+            _poll(self.source, wait_s)
         self._socket.close()
+
+
+def _poll(descriptor: int, wait_s: float | None) -> object:
+    """Wait until the other side has hung up; None: without a limit."""
+    look = select.poll()
+    look.register(descriptor, 0)  # with no event asked for, poll reports only POLLHUP and errors
+    return look.poll(None if wait_s is None else wait_s * 1000)
 
 
 def need_group() -> None:

@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from jitter_workshop import paths
-from jitter_workshop.agent.rpc import Broken, Conversation
-from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink, need_group
+from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink, need_group
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.classfile import GROUP
@@ -58,7 +57,7 @@ class BoardClient:
     """Hold one connection. Requests raise HostError or UsageError, as the service says, and WaitStopped."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
-        self._talk = Conversation(link)
+        self._link = link
         self._stop = stop
 
     def __enter__(self) -> BoardClient:
@@ -93,7 +92,7 @@ class BoardClient:
         return self._ask("hello").get("instructor") is True
 
     def close(self) -> None:
-        self._talk.link.close(1.0)
+        self._link.close(1.0)
 
     def _board(self, verb: str) -> Board:
         try:
@@ -103,7 +102,7 @@ class BoardClient:
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
         try:
-            return self._talk.ask(verb, LIMIT_S, self._stop, **fields)
+            return self._link.ask(verb, LIMIT_S, self._stop, **fields)
         except Broken as error:
-            said = self._talk.link.last_words()
+            said = self._link.last_words()
             raise HostError(f"the board does not answer{f' ({said})' if said else ''}", "try again later") from error

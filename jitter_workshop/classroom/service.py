@@ -16,21 +16,25 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent import protocol
+from jitter_workshop import paths
+from jitter_workshop.agent import caller, protocol
 from jitter_workshop.agent.caller import Member
 from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.service import daemon
+from jitter_workshop.agent.service.listener import inherited, listen_on, take_place
 from jitter_workshop.agent.turns.state_file import published
 from jitter_workshop.classroom.banner import publish
 from jitter_workshop.classroom.store import BoardStore, stamp
-from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.reasons import reason
 
 PATIENCE_S = 30.0
 """Idle timeout in seconds. Callers send a request and leave, so a silent connection is ended."""
@@ -46,7 +50,7 @@ class Service:
         self._folder = folder
         self._lines = Lines(source, sink)
         self._ends = time.monotonic() + LONGEST_S
-        self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
+        self._verbs: dict[str, protocol.Verb] = {
             "hello": self._hello,
             "post": self._post,
             "mine": self._mine,
@@ -62,26 +66,11 @@ class Service:
                 line = self._lines.next(lambda: PATIENCE_S, None)
                 if line is None:
                     break
-                self._lines.send(self._answer(line), PATIENCE_S)
+                self._lines.send(protocol.answered(line, self._verbs, "board") or b"", PATIENCE_S)
         except Gone:
             pass
         finally:
             self._lines.close()
-
-    def _answer(self, line: bytes) -> bytes:
-        request_id: Any = None
-        try:
-            request = protocol.parse_request(line)
-            request_id = request.get("id")
-            known = self._verbs.get(request["verb"])
-            if known is None:
-                raise UsageError(f"there is no verb '{clean(request['verb'], 40)}'")
-            return protocol.answer(request_id, known(request))
-        except WorkshopError as error:
-            return protocol.failure(request_id, error)
-        except Exception as error:
-            words = f"a mistake in the board: {type(error).__name__}: {clean(error, 200)}"
-            return protocol.failure(request_id, HostError(words, "please report it"))
 
     def _hello(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"protocol": protocol.PROTOCOL, "instructor": self._who.instructor}
@@ -126,6 +115,50 @@ class Service:
     def _instructs(self, what: str, advice: str = "") -> None:
         if not self._who.instructor:
             raise HostError(f"only an instructor may {what}", advice)
+
+
+def listen() -> None:
+    """Serve the socket that was passed on until SIGTERM. Raises HostError."""
+    descriptor = inherited(os.environ)
+    os.environ.clear()
+    listen_on(descriptor, lambda: serve_caller(counted=True))
+
+
+def serve_caller(counted: bool = False) -> None:
+    """Find out who calls, and serve them. Raises WorkshopError if the connection cannot begin.
+
+    ``counted``: the listener has already counted this connection for its user.
+    """
+    with daemon.refusing():
+        described = caller.read_class()
+        if described is None:
+            raise HostError(f"{paths.CLASS_FILE} is not there: this is not a class host", "ask the instructor")
+        uid = caller.caller(0, os.environ)
+        who = caller.member(uid, described)
+        os.environ.clear()
+        caller.keep_to_housekeeping(HostRoot(), described)
+        if uid and not counted:
+            _like_any_other()
+            take_place(_board_folder(), uid)
+    serve(Path(paths.BOARD_DIR), who)
+
+
+def _like_any_other() -> None:
+    """Raise HostError if this process has a low priority.
+
+    It has its caller's priority, which only root could raise (sched(7)). A process that holds the database and gets no
+    CPU would block the others.
+    """
+    policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+    if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
+        raise HostError("the board does not run at a low priority", "start it without nice, chrt and the like")
+
+
+def _board_folder() -> int:
+    try:
+        return os.open(paths.BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise HostError(f"{paths.BOARD_DIR} cannot be used: {reason(error)}", "tell the instructor") from error
 
 
 def serve(folder: Path, who: Member) -> None:

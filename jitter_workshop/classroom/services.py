@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.rpc import Broken, Conversation
 from jitter_workshop.agent.transport import SOCKET as AGENT_SOCKET
-from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink
+from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink
 from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
 from jitter_workshop.classroom.hostfiles import run
 from jitter_workshop.errors import HostError, WorkshopError
@@ -79,7 +78,7 @@ def answers(open_link: Callable[[], Link], who: str) -> str:
     except (HostError, OSError) as error:
         return f"{who} cannot be reached: {clean(error, 160)}"
     try:
-        Conversation(link).ask("hello", _ANSWER_LIMIT_S)
+        link.ask("hello", _ANSWER_LIMIT_S)
     except WorkshopError as error:
         return f"{who} answers: {clean(error.message, 200)}"
     except Broken:

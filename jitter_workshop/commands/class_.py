@@ -64,12 +64,12 @@ _MODULES = {
     "init": "host",
     "check": "host",
     "remove": "host",
-    "bundle": "bundle",
+    "bundle": "host",
     "turn": "turn",
     "board": "board",
     "results": "board",
     "present": "board",
-    "collect": "collect",
+    "collect": "board",
 }
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import cli
+from jitter_workshop.classroom import client
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore
-from jitter_workshop.flow.classes import classboard
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
@@ -29,7 +29,7 @@ from jitter_workshop.model.turn import Process, TurnState, Waiting
 from jitter_workshop.tuning.journal import current_boot
 from tests.madeboard import run, work
 
-CHECKOUT = Path(classboard.__file__).resolve().parents[2]
+CHECKOUT = Path(client.__file__).resolve().parents[2]
 SERVE = """
 import sys
 from pathlib import Path
@@ -60,7 +60,7 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def asks(*words: str, user: str = "ada") -> tuple[int, str, str]:
         uid, instructor = {"ada": (ADA, True), "grace": (GRACE, False)}[user]
         program = SERVE.format(tree=str(CHECKOUT), folder=str(folder), uid=uid, user=user, instructor=instructor)
-        monkeypatch.setattr(classboard, "connect", lambda: started((sys.executable, "-c", program)))
+        monkeypatch.setattr(client, "connect", lambda: started((sys.executable, "-c", program)))
         capsys.readouterr()
         code = cli.main(["class", *words])
         told = capsys.readouterr()

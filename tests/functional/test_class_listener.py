@@ -130,12 +130,11 @@ def test_stopping_asks_every_child_to_stop_and_waits(tmp_path: Path) -> None:
 
 
 def test_only_one_socket_is_taken_over() -> None:
-    assert inherited({}) is None
-    assert inherited({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
     me = str(os.getpid())
     assert inherited({"LISTEN_PID": me, "LISTEN_FDS": "1"}) == 3
-    with pytest.raises(HostError):
-        inherited({"LISTEN_PID": me, "LISTEN_FDS": "2"})
+    for other in ({}, {"LISTEN_PID": "1", "LISTEN_FDS": "1"}, {"LISTEN_PID": me, "LISTEN_FDS": "2"}):
+        with pytest.raises(HostError):
+            inherited(other)
 
 
 def test_who_calls_waits_for_a_place_where_the_queue_is_full(tmp_path: Path) -> None:

@@ -8,37 +8,27 @@ import threading
 
 import pytest
 
-from jitter_workshop.agent.rpc import Broken, Conversation
+from jitter_workshop.agent.transport import Broken, Link
 
 
-class PipeLink:
+class PipeLink(Link):
     """A link without a peer, over two pipes."""
 
     def __init__(self) -> None:
-        self.source, self._back = os.pipe()
-        self.there, self.sink = os.pipe()
-        self.ended = False
+        source, self._back = os.pipe()
+        self.there, sink = os.pipe()
+        super().__init__(source, sink)
 
-    def code(self, wait_s: float) -> int | None:
-        return None
-
-    def wait(self) -> int:
-        return 0
-
-    def last_words(self) -> str:
-        return ""
-
-    def close(self, wait_s: float) -> None:
+    def _close(self, wait_s: float) -> None:
         for number in (self.source, self._back, self.there, self.sink):
             os.close(number)
 
 
 def test_who_writes_after_the_end_does_not_reach_what_has_its_descriptors_number_now() -> None:
     link = PipeLink()
-    talk = Conversation(link)
-    talk.write(b"heard\n")
+    link.write(b"heard\n")
     assert os.read(link.there, 100) == b"heard\n"
-    talk.close(0.0)
+    link.close(0.0)
     source, sink = os.pipe()
     try:
         os.set_blocking(source, False)
@@ -46,9 +36,9 @@ def test_who_writes_after_the_end_does_not_reach_what_has_its_descriptors_number
         if sink != link.sink:
             os.dup2(sink, link.sink)
         with pytest.raises(OSError, match="over"):
-            talk.write(b'{"verb":"heartbeat"}\n')
+            link.write(b'{"verb":"heartbeat"}\n')
         with pytest.raises(Broken):
-            talk.ask("hello", 1.0)
+            link.ask("hello", 1.0)
         with pytest.raises(BlockingIOError):
             os.read(source, 100)
     finally:
@@ -58,20 +48,19 @@ def test_who_writes_after_the_end_does_not_reach_what_has_its_descriptors_number
 
 def test_the_end_waits_for_a_line_that_is_being_written() -> None:
     link = PipeLink()
-    talk = Conversation(link)
     os.set_blocking(link.sink, False)
     with contextlib.suppress(BlockingIOError):
         while True:
             os.write(link.sink, b"x" * 4096)
     os.set_blocking(link.sink, True)
     whole = b"y" * 4096
-    writer = threading.Thread(target=talk.write, args=(whole,))
+    writer = threading.Thread(target=link.write, args=(whole,))
     writer.start()
-    while not talk._talking.locked():
+    while not link._talking.locked():
         pass
     ended = threading.Event()
-    link.close = lambda wait_s: ended.set()  # type: ignore[method-assign]
-    closer = threading.Thread(target=talk.close, args=(0.0,))
+    link._close = lambda wait_s: ended.set()  # type: ignore[method-assign]
+    closer = threading.Thread(target=link.close, args=(0.0,))
     closer.start()
     assert not ended.is_set()
     read = b""
@@ -80,4 +69,4 @@ def test_the_end_waits_for_a_line_that_is_being_written() -> None:
     writer.join(10.0)
     closer.join(10.0)
     assert ended.is_set()
-    PipeLink.close(link, 0.0)
+    PipeLink._close(link, 0.0)

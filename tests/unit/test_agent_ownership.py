@@ -122,6 +122,10 @@ def test_all_that_may_be_loaded_is_looked_at() -> None:
         "host/root.py",
     ):
         assert str(package / name) in files
+    for room in ("agent", "host", "model", "tuning"):
+        assert {str(path) for path in (package / room).rglob("*.py")} <= files, (
+            "folders below a room are looked at, too"
+        )
     interpreter = Path(sys.executable).resolve()
     assert {str(interpreter.parent), str(interpreter.parent.parent)} <= files
     assert os.path.realpath(os.__file__) in {os.path.realpath(file) for file in files}

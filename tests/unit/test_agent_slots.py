@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.service import connection_limit
+from jitter_workshop.agent.service import listener
 from jitter_workshop.errors import HostError
 
 
@@ -31,7 +31,7 @@ class Holder:
                 os.close(source)
                 os.close(self._end)
                 try:
-                    connection_limit.take(folder, uid, 2)
+                    listener.take_place(os.dup(folder), uid, 2)
                     os.write(sink, b"+")
                 except HostError as error:
                     os.write(sink, b"-" + error.sentence().encode())
@@ -64,12 +64,12 @@ def test_each_user_has_so_many_and_gets_them_back(folder: int) -> None:
 
 def test_nobody_else_can_open_the_file(folder: int, tmp_path: Path) -> None:
     Holder(folder, 4_294_967_294).end()
-    status = (tmp_path / connection_limit.FILE).stat()
+    status = (tmp_path / listener.PLACES).stat()
     assert (status.st_mode & 0o777, status.st_size) == (0o600, 0)
 
 
 def test_a_link_in_its_place_is_not_followed(folder: int, tmp_path: Path) -> None:
-    (tmp_path / connection_limit.FILE).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / listener.PLACES).symlink_to(tmp_path / "elsewhere")
     holder = Holder(folder, 1000)
     holder.end()
     assert holder.told.startswith(b"-the places for connections cannot be used")

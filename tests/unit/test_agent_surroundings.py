@@ -19,8 +19,8 @@ REPOSITORY = Path(__file__).parent.parent.parent
 CODE = """
 import sys
 sys.path.append(".")
-from jitter_workshop.agent.service import daemon_env
-daemon_env.leave(3)
+from jitter_workshop.agent.service import daemon
+daemon.leave(3)
 import json, os, resource, signal
 print(json.dumps({
     "blocked": [int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())],

@@ -69,7 +69,7 @@ def test_every_line_of_a_rich_session_is_taken_by_its_verb(session: OpenSession)
 
 def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
     proofs = [parsed(one.command) for one in build(session).commands if " prove " in one.command]
-    assert [(p.words, p.preset, p.duration) for p in proofs] == [
+    assert [(p.words, p.preset, p.duration_s) for p in proofs] == [
         (["thp=never"], "standard", None),
         (["placement"], "quick", 2.5),
         (["irq-affinity"], "quick", None),
@@ -79,8 +79,8 @@ def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
 def test_a_proof_of_an_older_version_is_as_long_as_its_runs(make_run: MakeRun) -> None:
     run, _ = make_run([[100] * 50], preset=None, duration_s=1.0131)
     proof = madereports.made_proof(preset="")
-    assert parsed(proving(proof, run).command).duration == 1.0
-    assert parsed(proving(proof, None).command).duration is None
+    assert parsed(proving(proof, run).command).duration_s == 1.0
+    assert parsed(proving(proof, None).command).duration_s is None
 
 
 @pytest.mark.parametrize(

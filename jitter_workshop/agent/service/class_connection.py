@@ -6,7 +6,6 @@ Loaded only on class hosts.
 from __future__ import annotations
 
 import contextlib
-import os
 import pwd
 import signal
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.audit import Audit
-from jitter_workshop.agent.caller import Member, housekeeping
+from jitter_workshop.agent.caller import Member, keep_to_housekeeping
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.journal import open_journals
 from jitter_workshop.agent.tracing.instances import Watcher
@@ -196,7 +195,7 @@ def step_aside(setup: Setup) -> None:
     assert setup.described is not None
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
-        os.sched_setaffinity(0, set(housekeeping(setup.root, setup.described)))
+    keep_to_housekeeping(setup.root, setup.described)
 
 
 def _nothing() -> None:

@@ -1,12 +1,14 @@
 """Serve the agent on one socket, with a process of its own for each connection.
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
-connections, and waits for its children.
+connections, and waits for its children. Where a service is started for each connection, as by sudo, no listener counts
+them; there a connection takes one of its user's places in a file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -17,12 +19,15 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 
 from jitter_workshop.agent import protocol
+from jitter_workshop.agent.statedir import open_or_read
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.reasons import reason
 
 EACH = 4
 """Connections of one user at a time: a workshop, a class verb, and some that are about to end."""
 ALL = 512
+PLACES = "places"
 FIRST_FD = 3
 """The first descriptor that systemd passes on (sd_listen_fds(3))."""
 _UCRED = struct.Struct("3i")
@@ -30,14 +35,44 @@ _BACKLOG = 4096
 """Connections that may wait to be accepted; the kernel takes at most net.core.somaxconn (listen(2))."""
 
 
-def inherited(environment: Mapping[str, str]) -> int | None:
-    """Return the one socket that was passed on, None if there is none. Raises HostError for several."""
+def inherited(environment: Mapping[str, str]) -> int:
+    """Return the one socket that was passed on. Raises HostError for none or several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
-        return None
+        raise HostError("no socket was passed on", "start it by its systemd units")
     count = environment.get("LISTEN_FDS", "")
     if count != "1":
         raise HostError(f"one socket is expected, not {clean(count, 10) or 'none'}")
     return FIRST_FD
+
+
+def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
+    """Serve a socket until SIGTERM; ``serve``: see :class:`Listener`."""
+    with socket.socket(fileno=descriptor) as listening:
+        Listener(listening, serve).run()
+
+
+def take_place(folder: int, uid: int, each: int = EACH) -> None:
+    """Take one of a user's places until this process ends, and close ``folder``. Raises HostError if all are taken, or
+    the file cannot be used.
+
+    A place is one byte of a file, locked by the process that serves (fcntl(2), "Advisory record locking"). The kernel
+    releases the lock when the process ends, and nothing is ever written. ``folder``: a descriptor of a folder that only
+    root may write to. The file has mode 0600: a user who can open a lock can take it.
+    """
+    try:
+        file = open_or_read(PLACES, folder, os.O_RDWR | os.O_CREAT)
+        for number in range(each):
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, uid * each + number)
+            except BlockingIOError:
+                continue
+            return  # stays open: closing the descriptor would release the lock
+        os.close(file)
+    except OSError as error:
+        raise HostError(f"the places for connections cannot be used: {reason(error)}") from error
+    finally:
+        os.close(folder)
+    raise HostError(f"you have {each} connections already", "close one, or try again later")
 
 
 class Listener:

@@ -1,14 +1,15 @@
-"""Run ``class board``, ``results`` and ``present``."""
+"""Run ``class board``, ``results``, ``collect`` and ``present``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import print_json, say
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.board import MAX_SAID
+from jitter_workshop.model.board import MAX_SAID, Banner
 from jitter_workshop.model.text import clean, many
 
 if TYPE_CHECKING:
@@ -19,31 +20,25 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0."""
-    if args.do == "present":
-        return _present(args)
-    if args.do == "results":
-        return _results(args)
-    return _board(args)
+    """Return 0; 1 if ``collect`` found a machine that is silent or not well."""
+    return {"board": _board, "results": _results, "collect": _collect, "present": _present}[args.do](args)
 
 
 def _board(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classboard
+    from jitter_workshop.classroom.client import connect
 
-    one_form(args)
+    _one_form(args)
     if args.machine and not args.json:
         raise UsageError("--machine is another form of --json", "add --json")
-    known_place(args.chapter, args.step)
-    here = classboard.board()
-    boards = (classboard.ClassTable(here.host, here, None),)
-    if args.csv:
-        sys.stdout.write(classboard.csv_table(boards, classboard.judged()))
-    elif args.json:
-        print_json(here if args.machine else classboard.board_json(boards))
+    _known_place(args.chapter, args.step)
+    with connect() as client:
+        here = client.board()
+    if args.machine:
+        print_json(here)
     elif args.chapter is not None:
-        show_class_curves(here, args.chapter, args.step or "")
+        _show_curves(here, args.chapter, args.step or "")
     else:
-        show_boards(boards)
+        _show(args, here)
     return 0
 
 
@@ -51,23 +46,65 @@ def _results(args: argparse.Namespace) -> int:
     """Show what this caller may see: all results for an instructor, their own for a student."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
-    from jitter_workshop.flow.classes import classboard
+    from jitter_workshop.classroom.client import connect
 
-    one_form(args)
+    _one_form(args)
     if args.yes:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
-    found = classboard.results()
-    boards = (classboard.ClassTable(found.host, found, None),)
-    if args.json:
-        print_json(classboard.board_json(boards))
-    elif args.csv:
-        sys.stdout.write(classboard.csv_table(boards, classboard.judged()))
-    else:
-        show_boards(boards)
+    with connect() as client:
+        _show(args, client.board() if client.instructs else client.mine())
     return 0
 
 
-def one_form(args: argparse.Namespace) -> None:
+def _show(args: argparse.Namespace, board: Board) -> None:
+    """Print the board of this machine: as a table, as CSV or as JSON."""
+    from jitter_workshop.flow.classes import classboard
+
+    boards = (classboard.ClassTable(board.host, board, None),)
+    if args.csv:
+        sys.stdout.write(classboard.csv_table(boards, classboard.Judged()))
+    elif args.json:
+        print_json(classboard.board_json(boards))
+    else:
+        _show_boards(boards)
+
+
+def _collect(args: argparse.Namespace) -> int:
+    """Show what was gathered from many machines. Return 0 if every machine answered and has nothing to improve.
+
+    With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
+    """
+    from jitter_workshop.flow.classes.classboard import Judged, board_json, csv_table, gathered, together
+    from jitter_workshop.report.text.fleet import fleet, fleet_text
+    from jitter_workshop.report.text.terminal import output_style
+
+    if len(args.words) != 1 or not args.words[0]:
+        raise UsageError("give one folder", "'class collect FOLDER' reads what the playbook gather.yml wrote")
+    _one_form(args)
+    _known_place(args.chapter, args.step)
+    machines = gathered(Path(args.words[0]))
+    if not machines:
+        raise UsageError("nothing was gathered there", "each machine has a folder with status.json and board.json")
+    answered = [one for one in machines if one.board is not None]
+    if args.chapter is not None:
+        _show_boards([one for one in machines if one.board is None])
+        _show_curves(together(answered), args.chapter, args.step or "")
+        return 0 if len(answered) == len(machines) else 1
+    rows = fleet([(one.host, one.status, one.error) for one in machines])
+    if args.csv:
+        sys.stdout.write(csv_table(machines, Judged()))
+    elif args.json:
+        print_json({**board_json(machines), "fleet": [row.plain() for row in rows]})
+    else:
+        sys.stdout.write(fleet_text(rows, output_style()))
+        if answered:
+            # The table above lists the silent machines, and why.
+            sys.stdout.write("\n")
+            _show_boards(answered)
+    return 0 if all(row.well for row in rows) else 1
+
+
+def _one_form(args: argparse.Namespace) -> None:
     """Raise UsageError if two output forms are asked for at once."""
     if args.csv and args.json:
         raise UsageError("--csv and --json are two forms", "use one of them")
@@ -75,17 +112,17 @@ def one_form(args: argparse.Namespace) -> None:
         raise UsageError("--chapter draws the curves", "leave it out: --csv and --json have every chapter")
 
 
-def show_boards(boards: Sequence[ClassTable]) -> None:
+def _show_boards(boards: Sequence[ClassTable]) -> None:
     """Print the boards as a table that fits the terminal."""
     from jitter_workshop.flow.classes import classboard
     from jitter_workshop.report.text.board import board_text
     from jitter_workshop.report.text.terminal import output_style
 
-    course = classboard.judged()
+    course = classboard.Judged()
     sys.stdout.write(board_text(classboard.machines(boards), course.columns, course.near, output_style()))
 
 
-def show_class_curves(board: Board, chapter: str, step: str) -> None:
+def _show_curves(board: Board, chapter: str, step: str) -> None:
     """Print the curves of all members in a chapter over each other, with remarks."""
     from jitter_workshop.chart.printed import printed
     from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
@@ -99,7 +136,7 @@ def show_class_curves(board: Board, chapter: str, step: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in wrap(words, output_style().width)))
 
 
-def known_place(ident: str | None, step: str | None) -> None:
+def _known_place(ident: str | None, step: str | None) -> None:
     """Raise UsageError for an unknown chapter of the course, or an unknown step of that chapter. None: none was
     named."""
     from jitter_workshop.course.loader import load_course
@@ -116,16 +153,17 @@ def known_place(ident: str | None, step: str | None) -> None:
 
 
 def _present(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classboard
+    from jitter_workshop.classroom.client import connect
     from jitter_workshop.flow.turns.classhost import class_chapters
 
     words = " ".join(args.words)
     if args.clear:
         if words or args.chapter or args.step:
             raise UsageError("--clear shows nothing: leave out the rest")
-        classboard.present_nothing()
+        with connect() as client:
+            client.say(None)
         return 0
-    known_place(args.chapter, args.step)
+    _known_place(args.chapter, args.step)
     chosen = class_chapters()
     if args.chapter is not None and chosen and args.chapter not in chosen:
         raise UsageError(f"{args.chapter} is not a chapter of this class", f"one of {', '.join(chosen)}")
@@ -137,13 +175,14 @@ def _present(args: argparse.Namespace) -> int:
 
             return run_present()
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
-    classboard.present(args.chapter or "", args.step or "", words)
+    with connect() as client:
+        client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
     say("all members see it now; 'class present' alone shows it full screen, --clear removes it")
     return 0
 
 
 def _forget(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classboard
+    from jitter_workshop.classroom.client import connect
 
     if args.forget is not None and args.forget_all:
         raise UsageError("--forget names one member, --forget-all means all", "use one of them")
@@ -153,7 +192,8 @@ def _forget(args: argparse.Namespace) -> int:
         raise UsageError("this deletes the results of all members", "use --yes to confirm")
     if args.yes and not args.forget_all:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
-    gone = classboard.forget(args.forget)
+    with connect() as client:
+        gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(
             f"no member '{clean(args.forget, 40)}' has posted anything", "'class results' lists those who have"

@@ -1,4 +1,4 @@
-"""Run ``class init``, ``check`` and ``remove``: show what would be done, ask, and do it."""
+"""Run ``class init``, ``check``, ``remove`` and ``bundle``: show what would be done, ask, and do it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0, or 1 if something is wrong, or left."""
-    return {"init": _init, "check": _check, "remove": _remove}[args.do](args)
+    return {"init": _init, "check": _check, "remove": _remove, "bundle": _bundle}[args.do](args)
 
 
 def _init(args: argparse.Namespace) -> int:
@@ -97,6 +97,17 @@ def _remove(args: argparse.Namespace) -> int:
     if not left:
         print("nothing is left")
     return 1 if left else 0
+
+
+def _bundle(args: argparse.Namespace) -> int:
+    """Write one archive that makes a class host without the internet."""
+    from jitter_workshop.flow.classes import classadmin
+
+    if args.output is None:
+        raise UsageError("the archive needs a name", "-o FILE.tar.gz")
+    classadmin.bundle(args.output, args.file)
+    print(args.output)
+    return 0
 
 
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:

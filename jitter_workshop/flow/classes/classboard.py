@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.classroom.client import connect
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.predictions import judge
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.board import BEST_BY, Banner, Board, BoardRow, PostedChapter, PostedRun, compared_at
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.course import Course, PredictionTask
+from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
@@ -44,8 +43,9 @@ class ClassTable:
 class Judged:
     """Judge posted chapters by the course: their order, and if a guess was near."""
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
+    def __init__(self) -> None:
+        """Load the built-in course. Raises LessonError."""
+        self._course = load_course()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -87,41 +87,6 @@ class Judged:
 
     def _run(self, row: BoardRow, chapter: PostedChapter, task: PredictionTask) -> PostedRun | None:
         return next((run for run in row.posted.runs if (run.chapter, run.slot) == (chapter.id, task.slot)), None)
-
-
-def judged() -> Judged:
-    """Return the judge of the built-in course. Raises LessonError."""
-    return Judged(load_course())
-
-
-def board() -> Board:
-    """Return the work of all members on this machine, for its instructors. Raises HostError."""
-    with connect() as client:
-        return client.board()
-
-
-def results() -> Board:
-    """Return the work of all members to an instructor, their own to a student. Raises HostError."""
-    with connect() as client:
-        return client.board() if client.instructs else client.mine()
-
-
-def forget(user: str | None) -> int:
-    """Delete a member's work (None: that of all members); return how many were deleted. Raises HostError."""
-    with connect() as client:
-        return client.forget(user)
-
-
-def present(chapter: str, step: str, text: str) -> None:
-    """Show all members where the instructor is. Raises HostError."""
-    with connect() as client:
-        client.say(Banner(by="", at="", chapter=chapter, step=step, text=text))
-
-
-def present_nothing() -> None:
-    """Remove the instructor's place from all screens. Raises HostError."""
-    with connect() as client:
-        client.say(None)
 
 
 def gathered(folder: Path) -> tuple[ClassTable, ...]:

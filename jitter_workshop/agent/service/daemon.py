@@ -1,4 +1,4 @@
-"""Leave the environment of the process that started a service."""
+"""Run a service's process: leave the environment that it was started in, and tell its caller why it cannot begin."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable, Iterator, Mapping
 
 _IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _NOT_ENDING = ("SIGXFSZ",)
@@ -50,7 +51,43 @@ def leave(first_to_close: int) -> None:
     _limits()
 
 
-def set_exit_deadline() -> None:
+def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
+    """Do what the command line ``words`` ask for, one of ``ways``. Return 0; 2 if it could not begin, with one sentence
+    on standard error. ``called``: the service's name in messages."""
+    from jitter_workshop.errors import UsageError, WorkshopError
+    from jitter_workshop.model.text import clean
+
+    try:
+        chosen = ways.get(" ".join(words))
+        if chosen is None:
+            raise UsageError(f"the {called} takes no arguments except {' and '.join(filter(None, ways))}")
+        chosen()
+    except WorkshopError as error:
+        _set_exit_deadline()
+        sys.stderr.write(f"jitter-workshop {called}: {clean(error.sentence(), 1000)}\n")
+        return 2
+    return 0
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Tell the caller on a socket, who does not see standard error, why the connection cannot begin."""
+    import stat
+
+    from jitter_workshop.agent import protocol
+    from jitter_workshop.errors import WorkshopError
+
+    try:
+        yield
+    except WorkshopError as error:
+        _set_exit_deadline()
+        if stat.S_ISSOCK(os.fstat(0).st_mode):
+            with contextlib.suppress(OSError):
+                os.write(1, protocol.failure(None, error))
+        raise
+
+
+def _set_exit_deadline() -> None:
     """End within a few seconds in any case: the caller may have given us a full pipe, where the last message would
     block."""
     signal.alarm(_WORDS_S)

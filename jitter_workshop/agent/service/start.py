@@ -1,0 +1,117 @@
+"""Begin the agent's work: serve one connection, listen on a socket, or sweep up after a turn."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from types import FrameType
+
+from jitter_workshop.agent import caller, ownership
+from jitter_workshop.agent.server import Server, Setup
+from jitter_workshop.agent.service import daemon
+from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.paths import CLASS_FILE, RUN_DIR
+from jitter_workshop.tuning.writer import HostWriter
+
+
+def listen() -> None:
+    """Serve the socket that was passed on until SIGTERM. Raises HostError."""
+    from jitter_workshop.agent.service.class_connection import sweep
+    from jitter_workshop.agent.service.listener import inherited, listen_on
+
+    _only_root()
+    descriptor = inherited(os.environ)
+    ownership.check(os.environ, from_socket=True)
+    os.environ.clear()
+    sweep(_setup(0, "root"))
+    listen_on(descriptor, lambda: serve(counted=True))
+
+
+def sweep() -> None:
+    """Restore what a turn left whose agent has died. Raises HostError."""
+    from jitter_workshop.agent.service import class_connection
+
+    _only_root()
+    os.environ.clear()
+    class_connection.sweep(_setup(0, "root"))
+
+
+def serve(counted: bool = False) -> None:
+    """Serve one connection on descriptors 0 and 1. Raises WorkshopError if it cannot begin.
+
+    ``counted``: the listener has already counted this connection for its user.
+    """
+    _only_root()
+    from_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
+    notice = ownership.check(os.environ, from_socket)
+    uid = caller.caller(0, os.environ)
+    os.environ.clear()
+    if uid and not (caller.is_supported_fd(0) and caller.is_supported_fd(1)):
+        raise HostError("the agent needs a pipe or a socket", "let 'jitter-workshop' start it")
+    server: Server | None = None
+    stopped = False
+
+    def interrupt(_signum: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+        if server is not None:
+            server.interrupt()
+
+    def nudge(_signum: int, _frame: FrameType | None) -> None:
+        if server is not None:
+            server.nudge()
+
+    # Before other processes know of this one: a signal without a handler would end it.
+    signal.signal(signal.SIGUSR1, nudge)
+    signal.signal(signal.SIGTERM, interrupt)
+    with daemon.refusing():
+        who = f"user {uid}" if uid else "root"
+        setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
+        if from_socket and setup.described is None:
+            raise HostError(f"{CLASS_FILE} is missing: this is no longer a class host", "ask the instructor")
+        if setup.described is not None:
+            from jitter_workshop.agent import statedir
+            from jitter_workshop.agent.service.class_connection import step_aside
+            from jitter_workshop.agent.service.listener import take_place
+
+            step_aside(setup)
+            if uid and not counted:
+                take_place(statedir.walk("/", RUN_DIR, 0), uid)
+        server = Server(setup, 0, 1)
+    if stopped:
+        server.interrupt()
+    server.serve()
+
+
+def _only_root() -> None:
+    if os.geteuid() != 0:
+        raise HostError("the agent changes the host and has to run as root", "use sudo")
+
+
+def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
+    """Return the setup for one caller. Raises WorkshopError.
+
+    ``free``: the caller is root and did not come by the socket. It needs no turn, and works without a readable class
+    file: root must be able to act when the class's own way does not work.
+    """
+    try:
+        described = caller.read_class()
+    except WorkshopError as error:
+        if not free:
+            raise
+        described, notice = None, f"{notice}; {error.sentence()}".removeprefix("; ")
+    return Setup(
+        HostRoot(),
+        HostWriter(),
+        "/",
+        0,
+        uid,
+        who,
+        ownership.tree(),
+        notice,
+        described=described,
+        member=caller.member(uid, described) if described is not None else None,
+        needs_turn=not free,
+    )
