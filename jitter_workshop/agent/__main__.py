@@ -21,7 +21,7 @@ def main(words: list[str]) -> int:
     from jitter_workshop.agent.service import daemon
 
     daemon.leave(4 if words == ["--listen"] else 3)
-    from jitter_workshop.agent.service import start
+    from jitter_workshop.agent import start
 
     return daemon.run("agent", words, {"": start.serve, "--listen": start.listen, "--sweep": start.sweep})
 
