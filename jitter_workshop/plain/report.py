@@ -8,13 +8,13 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
-from jitter_workshop.flow.reporting.formats import FORMATS, Format
+from jitter_workshop.flow.reporting.formats import FORMATS, Files, Format
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain.causes import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.plain.views import table, wrap
-from jitter_workshop.presenter import report_words as words
+from jitter_workshop.plain.views import unstyled
+from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.report.text.progress import LateLine
 
 _MOST_CURVES = 6
@@ -69,30 +69,13 @@ def _built(workshop: Workshop) -> Draft:
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
     """Print a preview in the report's order. Its last section says what others will see in the report."""
     document = draft.shown(private)
-    opening = words.opening(document)
-    talk.say("", *wrap(f"THE REPORT: {opening.title}", talk.width))
-    for line in opening.more:
-        talk.tell(line)
-    for line in opening.told:
-        talk.tell(line, "  - ", "    ")
+    talk.say("", "THE REPORT:", *unstyled(preview.opening(document, talk.width), talk.width))
     for overlay in document.overlays[:1]:
-        talk.say("", *wrap(f"{clean(overlay.title, 80)}: {clean(overlay.text, 300)}", talk.width))
+        talk.say(*unstyled(preview.chart_title(document.overlays, 0, talk.width), talk.width))
         talk.chart([RunCurve(str(n), c.label, c, None) for n, c in enumerate(overlay.curves[:_MOST_CURVES])])
-    if len(document.overlays) > 1:
-        talk.tell(f"One of {len(document.overlays)} charts that it holds.")
-    others = words.Section("WHAT OTHERS WILL SEE IN IT", words.for_others(document, chosen.name == RAW))
-    for section in (*words.sections(document), others):
-        _section(section, talk)
-    talk.say("")
-
-
-def _section(section: words.Section, talk: Talk) -> None:
-    talk.say("", *wrap(section.title, talk.width))
-    for line in section.told:
-        talk.tell(line, "  - ", "    ")
-    talk.say(*(f"  {line}"[: talk.width] for line in table(section.rows, section.right)))
-    for line in section.more:
-        talk.tell(line, "  ")
+        talk.say("")
+    talk.say(*unstyled(preview.rest(document, talk.width), talk.width))
+    talk.say(*unstyled(preview.for_others(document, chosen.name == RAW, talk.width), talk.width))
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
@@ -108,15 +91,14 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
             if not following or talk.ask(f"Enter tries {clean(following[0], 200)} · anything else does not"):
                 return False
         else:
-            _written(draft, made, sum(map(len, files.values())), talk)
+            _written(draft, made[0], files, talk)
             return True
     return False
 
 
-def _written(draft: Draft, made: tuple[Path, ...], size: int, talk: Talk) -> None:
-    beside = f", and {words.beside(len(made) - 1)}" if len(made) > 1 else ""
-    talk.say("", f"Written: {clean(made[0], 400)}")
-    talk.tell(f"({words.size(size)}{beside})")
+def _written(draft: Draft, path: Path, files: Files, talk: Talk) -> None:
+    talk.say("", f"Written: {clean(path, 400)}")
+    talk.tell(f"({preview.size(files)})")
     # Each command stands on its own line and is not wrapped, so that it can be copied.
-    here, there = opened_with(made[0], draft.workshop.host.name)
+    here, there = opened_with(path, draft.workshop.host.name)
     talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")

@@ -98,21 +98,21 @@ async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
         screen = await at_report(pilot, "f", "f")
         said = all_said(app)
         heads = (
-            "PROOF: irq-affinity",
+            "VERDICTS irq-affinity",
             "WHO STOLE THE TIME",
-            "CHANGED ON THE HOST",
+            "CHANGES",
             "CHAPTERS AND PREDICTIONS",
             "STATUS BEFORE AND AFTER",
             "STILL OPEN",
             "HOW TO GET THERE AGAIN",
-            "RUNS: 20",
-            "WHAT IS NOT KNOWN",
+            "RUNS",
+            "ABOUT THIS REPORT",
             "WHAT OTHERS WILL SEE IN IT",
         )
         assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
         assert "json · " in said
         assert " kB · jitter-workshop-" in said
-        assert "Proven: stalls over 100 µs: 21× rarer" in said
+        assert "Proven of irq-affinity: stalls over 100 µs: 21× rarer" in said
         assert "The whole course · chart 1 of 2" in said
         assert len(screen.query_one("#report-chart", ChartView).curves) == 3
         assert "\x1b" not in said

@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.model.run import Run
-from jitter_workshop.report.html import page as html
+from jitter_workshop.report import html
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.scale import nice_ns
 from tests import browser, madereports

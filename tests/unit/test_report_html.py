@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.html import page as html
-from jitter_workshop.report.html.write import Html, cell, code, name, row, shown, tag
+from jitter_workshop.report import html
+from jitter_workshop.report.blocks import Column, Row, Span, Table, code, name
+from jitter_workshop.report.html import Html, block, inline, shown, tag
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.measurewords import measure_name
@@ -250,10 +251,13 @@ def test_any_name_stays_where_it_is(label: str) -> None:
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_text_never_becomes_markup(text: str, other: str) -> None:
-    made: Iterable[Html] = (shown(text), name(text), code(text), tag("p", text, title=other), row(text, cell(other)))
+    table = Table(other, other, (Column(text), Column(other)), (Row((text, Span("few", text, other)), other),))
+    spans = map(inline, (name(text), code(text), Span("time", text, other), Span("badge", text, other)))
+    made: Iterable[Html] = (shown(text), *spans, tag("p", text, title=other), block(table))
+    known = {"p", "bdi", "code", "time", "span", "div", "table", "caption", "thead", "tbody", "tr", "th", "td"}
     for one in made:
         plain = Parsed(one)
-        assert {element for element, _ in plain.elements} <= {"p", "bdi", "code", "tr", "th", "td"}
+        assert {element for element, _ in plain.elements} <= known
 
 
 def test_a_page_of_twenty_runs_is_small(page: str) -> None:

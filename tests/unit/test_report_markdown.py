@@ -14,9 +14,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jitter_workshop.model.report import ReportDocument, ReportedChange
-from jitter_workshop.model.text import clean
-from jitter_workshop.report.markdown import page
-from jitter_workshop.report.markdown import write as md
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.report import markdown as md
+from jitter_workshop.report import markdown as page
+from jitter_workshop.report.blocks import name
 from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
 
@@ -57,17 +58,14 @@ def test_a_sentence_is_shown_as_it_is_and_makes_no_markup(text: str) -> None:
 
 @given(st.text(max_size=60) | st.text(alphabet="`| \\x", min_size=1, max_size=12))
 def test_a_name_is_one_code_span(text: str) -> None:
-    told = md.name(text)
-    if not clean(text):
-        assert told == "(no visible name)"
-        return
-    assert [one.content for one in tokens(told) if one.type == "code_inline"] == [clean(text)]
+    told = md.inline(name(text))
+    assert [one.content for one in tokens(told) if one.type == "code_inline"] == [called(text)]
     assert markup(told) == PLAIN - {"text", "text_special"}
 
 
 @given(st.lists(st.text(alphabet="`|\\x *_<", min_size=1, max_size=8), min_size=2, max_size=4))
 def test_a_table_keeps_its_cells(texts: list[str]) -> None:
-    names = [md.name(text) for text in texts]
+    names = [md.inline(name(text)) for text in texts]
     told = md.table(["head"] * len(texts), [names, texts])
     rows = [one for one in PARSER.parse(told) if one.type == "inline"][len(texts) :]
     assert len(rows) == 2 * len(texts)
@@ -150,7 +148,7 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
         "How to get there again",
         "Runs",
         "Host",
-        "Status in full",
+        "The session's own record: 25 lines",
         "About this report",
     ]
     assert text.count("\n# ") == 0
@@ -180,37 +178,40 @@ def test_nothing_hostile_becomes_markup(text: str) -> None:
     assert "\x1b" not in text
     assert "\x00" not in text
     assert "\u202e" not in text
-    for name in HOSTILE[:4]:
-        assert clean(name, 60) in shown(text)
+    for hostile in HOSTILE[:4]:
+        assert clean(hostile, 60) in shown(text)
 
 
 def test_the_figures_are_the_reports(text: str) -> None:
     report = everything()
     runs = text.partition("## Runs")[2].partition("## Host")[0]
-    figures, measured = (part.splitlines()[2:] for part in runs.split("\n\n") if part.startswith("| run"))
+    parts = runs.split("\n\n")
+    (figures,) = (part.splitlines()[2:] for part in parts if part.startswith("| run"))
+    measured = next(part for part in parts if part.startswith("- ")).splitlines()
     assert len(figures) == len(measured) == len(report.runs)
     for run, line, how in zip(report.runs, figures, measured, strict=True):
         assert run.histogram is not None
         values = [cell.strip(" ·~") for cell in re.split(r"(?<!\\)\|", line)][2:-4]
         known = [value for value in run.histogram.percentiles.values() if value is not None]
         assert values[: len(known)] == [nice_ns(value) for value in known]
-        assert f"| `{run.id}` | ring, quick, placement {run.placement}" in how
+        assert f": `{run.id}`" in how
+        assert f"; ring, quick, placement {run.placement}; 2026-01-01 00:00 UTC, 500 ms" in how
     for proof in report.proofs:
         for row in proof.judgement.rows if proof.judgement else ():
             assert row.measure[:3] in text
     judged = report.proofs[0].judgement
     assert judged is not None
     assert f"**▼ lower** {judged.headline.text}" in text
-    assert "| stalls over 100 µs |   45.3/s |    2.22/s |  1/21 |   1/27 – 1/16 | ▼ lower       |" in text
+    assert "| stalls over 100 µs | **▼ lower**       |  1/21 | 1/27 to 1/16   |   45.3/s |    2.22/s |" in text
     assert "stalls over 100 µs    ├●─┤                ┊│┊" in text
 
 
 def test_what_became_of_a_write(text: str) -> None:
     line = next(
-        one for one in text.splitlines() if one.startswith("| irq-affinity (2026-01-01 00:10, in chapter irqs)")
+        one for one in text.splitlines() if one.startswith("| irq-affinity; 2026-01-01 00:10 UTC, in chapter irqs")
     )
     assert "**not what was written**" in line
-    assert "**given back** 2026-01-01 00:20; given back when the workshop was left" in line
+    assert "**given back** 2026-01-01 00:20 UTC; given back when the workshop was left" in line
     assert "**refused**; the kernel said EPERM" in text
 
 
@@ -221,7 +222,8 @@ def test_what_stands_on_little_is_marked(text: str) -> None:
     assert "· marks a percentile with fewer than ten samples beyond it; the chart draws it dotted." in text
     assert "– ·" not in text
     assert (
-        "· marks a percentile with fewer than ten samples beyond it, ~ one with fewer than ten distinct stalls" in text
+        r"· marks a percentile with fewer than ten samples beyond it, \~ one with fewer than ten distinct stalls"
+        in text
     )
 
 

@@ -10,9 +10,10 @@ import pytest
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import ProofPlan
 from jitter_workshop.presenter import proof_words
-from jitter_workshop.report.html import verdicts
+from jitter_workshop.report import html
 from jitter_workshop.report.text import proof as proof_text
 from jitter_workshop.report.text.terminal import Style
+from tests import madereports
 from tests.madeproofs import CHANGE, make_proof
 
 PLAIN = Style(80)
@@ -53,7 +54,8 @@ def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: st
     assert proof_text.headline(proof) == proof_text.headline(quiet) + said
     for text in (proof_text.render(proof, Style(400)), proof_text.listed([proof], Style(400))):
         assert ("disturbed by others)." in text) == bool(said)
-    assert ("disturbed by others" in str(verdicts.proofs((proof,)))) == bool(said)
+    page = html.render(dataclasses.replace(madereports.bare(), proofs=(proof,)), None)
+    assert ("disturbed by others" in page) == bool(said)
     assert ("disturbed by others" in proof_words.remembered(proof)) == bool(said)
 
 

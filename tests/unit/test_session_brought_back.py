@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.cli import main
 from jitter_workshop.commands.common import import_report
-from jitter_workshop.report.html import page
+from jitter_workshop.report import html as page
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.archive import BroughtBack, Unpacked
 from jitter_workshop.session.store import SessionStore

@@ -38,8 +38,8 @@ def _of(module: str) -> Make:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _of("html.page")),
-        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown.page")),
+        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _of("html")),
+        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown")),
         Format("json", ".json", "every figure, for scripts", _of("formats.json_document")),
         Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", _of("formats.pyperf")),
         Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", _of("formats.hlog")),

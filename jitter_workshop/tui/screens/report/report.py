@@ -21,8 +21,7 @@ from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_wit
 from jitter_workshop.flow.reporting.formats import Files
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter import report_lines as views
-from jitter_workshop.presenter import report_words as words
+from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
@@ -37,12 +36,11 @@ MOST_DRAWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold the result of writing a report: the file, the number of files beside it, the bytes of all, and the choice of
-    format and privacy that it was made for."""
+    """Hold the result of writing a report: the file, the size of all files in words, and the choice of format and
+    privacy that it was made for."""
 
     path: Path
-    beside: int
-    size: int
+    size: str
     wish: tuple[str, bool]
 
 
@@ -211,16 +209,15 @@ class ReportScreen(WorkshopScreen):
         if self._draft is None:
             if self._said:
                 return [Text("There is nothing to write yet.", "dim")]
-            return views.waiting(*self._went, width)
+            return preview.waiting(*self._went, width)
         chosen = self._formats[self._format]
         facts = [chosen.name]
         if self._files is not None and self._path is not None:
-            facts.append(words.size(sum(map(len, self._files.values()))))
-            facts.append(words.files(self._files))
+            facts += [preview.size(self._files), clean(self._path.name, 120)]
         elif self._making is not None:
             facts.append("being made…")
-        others = words.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
-        return views.head(facts, self._where(), others, width)
+        others = preview.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
+        return preview.head(facts, self._where(), others, width)
 
     def _where(self) -> str:
         """Return the folder for the file, or that no folder can be written."""
@@ -229,18 +226,18 @@ class ReportScreen(WorkshopScreen):
         return f"into {clean(self._places[self._place], 200)}"
 
     def _opening(self, width: int) -> Iterable[Text]:
-        return views.opening(self._draft.shown(self._private), width) if self._draft is not None else ()
+        return preview.opening(self._draft.shown(self._private), width) if self._draft is not None else ()
 
     def _chart_title(self, width: int) -> Iterable[Text]:
         if self._draft is None:
             return ()
         overlays = self._draft.shown(self._private).overlays
-        return views.chart_title(overlays, self._overlay, width)
+        return preview.chart_title(overlays, self._overlay, width)
 
     def _rest(self, width: int) -> Iterable[Text]:
         if self._draft is None:
             return
-        yield from views.rest(self._draft.shown(self._private), width)
+        yield from preview.rest(self._draft.shown(self._private), width)
         if not self._beside:
             yield from self._side(width)
 
@@ -249,14 +246,13 @@ class ReportScreen(WorkshopScreen):
         if self._draft is None:
             return
         chosen = self._formats[self._format]
-        yield from views.about(self._formats, self._format, width)
-        yield from views.for_others(self._draft.shown(self._private), chosen.name == RAW, width)
+        yield from preview.about(self._formats, self._format, width)
+        yield from preview.for_others(self._draft.shown(self._private), chosen.name == RAW, width)
 
     def _say(self, width: int) -> Iterable[Text]:
         if self._written is not None:
             written = self._written
-            more = f", and {words.beside(written.beside)}" if written.beside else ""
-            done = f"Written ({words.size(written.size)}{more}): {clean(written.path, 400)}"
+            done = f"Written ({written.size}): {clean(written.path, 400)}"
             yield from wrap(Text(done, "bold good"), width, "✓ ")
             for line in self._lines(written):
                 yield from wrap(Text(line, "code"), width, "  ")
@@ -291,7 +287,7 @@ class ReportScreen(WorkshopScreen):
             self._refused(error)
             return
         self._said = ""
-        self._written = Written(made[0], len(made) - 1, sum(map(len, files.values())), wish)
+        self._written = Written(made[0], preview.size(files), wish)
         self._redraw()
 
     def _refused(self, error: WorkshopError) -> None:

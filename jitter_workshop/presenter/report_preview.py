@@ -1,0 +1,218 @@
+"""Show a report before it is written, as styled lines: its blocks in the report's own order, each shortened, and the
+names in it. The screen and the plain walk show these lines. The file has all of it in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.flow.reporting.anonymizer import names_in
+from jitter_workshop.flow.reporting.formats import Files, Format
+from jitter_workshop.model.report import Overlay, ReportDocument
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.presenter.lines import bar, table, wrap
+from jitter_workshop.report import sections
+from jitter_workshop.report.blocks import (
+    Bar,
+    Block,
+    Bullets,
+    Facts,
+    Inline,
+    Interval,
+    IntervalAxis,
+    Paragraph,
+    Part,
+    Shell,
+    Table,
+    lower_lines,
+)
+from jitter_workshop.stats import interval_plot
+
+MOST = 12
+"""Rows of a table, items of a list and lines of shell that are shown; the file has all."""
+MOST_NAMES = 6
+STRIP = 25
+"""Cells of a verdict's picture."""
+_WAITING_BAR = 60
+_WIDEST = 100
+"""The widest line of prose, in columns: longer ones are tiring to read."""
+_ITEM = " • "
+
+
+def opening(document: ReportDocument, width: int) -> Iterator[Text]:
+    """Yield the title, the report's first lines, and its place and time."""
+    yield from _heading(clean(document.title, 120), width, "text")
+    yield from _blocks(sections.opening(document), width)
+    yield Text()
+
+
+def rest(document: ReportDocument, width: int) -> Iterator[Text]:
+    """Yield all that comes below the charts."""
+    for section in (*sections.sections(document), sections.about(document, ())):
+        if section.id != "charts":
+            yield from _heading(section.heading.upper(), width, "dim")
+            yield from _blocks(section.blocks, width)
+            yield Text()
+
+
+def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
+    """Yield the parts that the user may not want others to see. ``raw``: this format contains the raw data."""
+    yield from _heading("WHAT OTHERS WILL SEE IN IT", width, "dim")
+    yield from _items(_for_others(document, raw), None, width)
+    yield Text()
+
+
+def waiting(what: str, done: int, total: int, width: int) -> Iterator[Text]:
+    """Yield the progress of building the report."""
+    far = f": {done:,} of {total:,}" if total else ""
+    yield from wrap(Text(f"{what[:1].upper()}{what[1:]}{far}. Esc stops it.", "dim"), width)
+    if total:
+        length = max(1, min(width, _WAITING_BAR))
+        full = bar(done, total, length)
+        yield Text(full, "accent").append("░" * (length - len(full)), style="faint")
+
+
+def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
+    """Yield the lines that are always in sight: the file that would be written, its folder, and the names in it."""
+    line = Text(" · ".join(facts), "bold text")
+    line.append(f" {where}", "not bold dim")
+    yield from wrap(line, width)
+    yield from wrap(Text(others, "accent"), width)
+
+
+def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Text]:
+    """Yield the title of the shown chart, and what to look for in it."""
+    if not overlays:
+        return
+    count = f" · chart {at + 1} of {len(overlays)}" if len(overlays) > 1 else ""
+    title = Text(clean(overlays[at].title, 80), "bold text")
+    yield from wrap(title.append(count, "not bold dim"), width)
+    yield from wrap(Text(clean(overlays[at].text, 300), "dim"), min(width, _WIDEST))
+
+
+def about(formats: Sequence[Format], at: int, width: int) -> Iterator[Text]:
+    """Yield the formats, with the chosen one marked."""
+    yield Text("WRITTEN AS", "bold dim")
+    for number, one in enumerate(formats):
+        lead = "▸" if number == at else " "
+        yield from wrap(Text(one.about, "text"), width, f"{lead} {one.name:<7} ", " " * 10)
+    yield Text()
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def _blocks(blocks: Iterable[Block], width: int) -> Iterator[Text]:
+    prose = min(width, _WIDEST)
+    for number, one in enumerate(blocks):
+        if isinstance(one, Part):
+            yield from [Text()] if number else []
+            yield from wrap(Text(_plain(one.heading), "bold text"), prose)
+            yield from _blocks(one.blocks, width)
+        elif isinstance(one, Paragraph) and one.style != "how":
+            style = "dim" if one.style in ("dim", "unknown") else "text"
+            yield from wrap(Text(_plain(one.text), style), prose)
+        elif isinstance(one, Bullets):
+            yield from _items(map(_plain, one.items), len(one.items), width)
+        elif isinstance(one, Shell):
+            yield from _items((clean(c.command, 200) for c in one.commands), len(one.commands), width)
+        elif isinstance(one, Facts):
+            for term, told in one.rows:
+                yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
+        elif isinstance(one, Table):
+            yield from _table(one, width)
+
+
+def _table(one: Table, width: int) -> Iterator[Text]:
+    """Yield the columns of a table that a preview has; of a table for reference only what it is."""
+    kept = [n for n, column in enumerate(one.columns) if column.brief]
+    if one.most != 0 and kept:
+        shown = one.rows[-MOST:] if one.latest else one.rows[:MOST]
+        rows = [[_plain(one.columns[n].head) for n in kept], *([_plain(row.cells[n]) for n in kept] for row in shown)]
+        right = [at for at, n in enumerate(kept) if one.columns[n].number]
+        yield from table(rows, right=right, width=width)
+        yield from _more(len(one.rows))
+    else:
+        yield from wrap(Text(f"In the file: {one.caption}", "dim"), min(width, _WIDEST))
+
+
+def _items(lines: Iterable[str], count: int | None, width: int) -> Iterator[Text]:
+    for number, line in enumerate(lines):
+        if count is None or number < MOST:
+            yield from wrap(Text(line, "text"), min(width, _WIDEST), _ITEM)
+    yield from _more(count or 0)
+
+
+def _more(count: int) -> Iterator[Text]:
+    if count > MOST:
+        yield Text(f"and {count - MOST:,} more in the file", "dim")
+
+
+def _heading(text: str, width: int, colour: str) -> list[Text]:
+    return wrap(Text(text, f"bold {colour}"), min(width, _WIDEST))
+
+
+def _plain(text: Inline) -> str:
+    """Return a text as a preview has it: without what belongs under it."""
+    if isinstance(text, str):
+        return "".join(character if character.isprintable() else " " for character in text)
+    if isinstance(text, tuple):
+        upper, _ = lower_lines(text)
+        return "".join(map(_plain, upper))
+    if isinstance(text, Bar):
+        return ""
+    if isinstance(text, IntervalAxis):
+        return interval_plot.scale(text.axis, STRIP)
+    if isinstance(text, Interval):
+        return interval_plot.drawn(interval_plot.strip(text.verdict, text.axis), text.axis, STRIP)
+    return {"origin": " (", "aside": ", "}.get(text.style, "") + _plain(text.text) + ")" * (text.style == "origin")
+
+
+# -- what others will see ----------------------------------------------------------------------------------------------
+
+
+def _for_others(document: ReportDocument, raw: bool) -> Iterator[str]:
+    found = names_in(document)
+    if document.private:
+        yield "Names of hosts, users and tasks, labels and paths are replaced by 'host 1', 'task 1', 'run 1', …"
+        yield "The kernel's own tasks and well-known services keep their names."
+    else:
+        for kind, names in (("host", found.hosts), ("user", found.users), ("task", found.tasks)):
+            if names:
+                yield f"Names of {kind}s: {_listed([called(name, 24) for name in names])}."
+    typed = list(dict.fromkeys(called(run.label, 30) for run in document.runs if run.label))
+    if typed:
+        yield f"The session's name and {many(len(typed), 'label')} ({_listed(typed)}) of runs, as they were typed."
+    yield "The host: kernel, CPU model, CPUs, its settings and boot parameters as far as this tool reads them."
+    if raw and not document.private:
+        yield f"The raw data of {many(len(document.runs), 'run')}, which contain all of this, too."
+    elif raw:
+        yield "No raw data: they would have the names. 'sessions import' cannot bring the session back from it."
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def others_in_short(document: ReportDocument, raw: bool) -> str:
+    """Return :func:`for_others` in one sentence, for the line that is always in sight."""
+    if document.private:
+        return "For others: names of hosts, users and tasks are replaced, and no raw data go with it."
+    found = names_in(document)
+    parts = [f"host {called(found.hosts[0], 30)}"] if len(found.hosts) == 1 else []
+    parts += [many(len(found.hosts), "host name")] if len(found.hosts) > 1 else []
+    parts += [many(len(found.tasks), "task name")] if found.tasks else []
+    parts += [many(len(found.users), "user name")] if found.users else []
+    parts += ["labels", *(["the raw data"] if raw else [])]
+    return f"Others will see: {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}."
+
+
+def size(files: Files) -> str:
+    """Return the size of all files for people, and how many lie beside the first: ``612 kB, and 2 files beside it``."""
+    count = sum(map(len, files.values()))
+    told = f"{count} bytes" if count < 1_000 else f"{count / 1_000:.0f} kB"
+    told = told if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+    return told + (f", and {many(len(files) - 1, 'file')} beside it" if len(files) > 1 else "")

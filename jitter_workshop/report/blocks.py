@@ -1,0 +1,216 @@
+"""Define a report as blocks: headings, paragraphs, tables and the like, with the words of each.
+
+``report.sections`` makes them from the document, once for all forms. The writers (``report.html``, ``report.markdown``,
+``presenter.report_preview``) escape them and lay them out. Every text is cleaned already; none is escaped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.report import Command
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.verdict import Verdict
+from jitter_workshop.stats.interval_plot import Axis
+
+UNKNOWN = "–"
+
+SpanStyle = Literal["name", "code", "strong", "origin", "aside", "time", "link", "badge", "few", "below", "remark"]
+Inline: TypeAlias = "str | Span | Interval | IntervalAxis | Bar | tuple[Inline, ...]"
+"""A text within a line, or several that follow each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Hold a part of a line that is more than its words.
+
+    ``name``: others chose it. ``code``: a path or a value as the host has it. ``origin``: it was not measured here.
+    ``aside``: it says less than the text before it. ``time``: ``more`` is the stamp. ``link``: ``more`` is the id of
+    its aim. ``badge``: a sign and a word; ``more`` is the kind. ``few``: a figure and its mark; ``more`` says why it
+    has one. ``below``: it belongs under the rest of its cell. ``remark``: so does this, and it is needed to read the
+    row.
+    """
+
+    style: SpanStyle
+    text: Inline
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Hold a verdict's interval: a picture on an axis, and the same in words."""
+
+    verdict: Verdict
+    axis: Axis
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalAxis:
+    """Hold the labels of the axis of all intervals in a column, and the column's name."""
+
+    axis: Axis
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Hold a share of the largest value, 0 to 1; the number stands beside it."""
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Hold a paragraph. ``unknown``: it tells why a part is missing. ``how``: it tells how to read what follows.
+    ``verdict``: it is the most important sentence of its part."""
+
+    text: Inline
+    style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Hold a list. ``most``: how many items are in sight at first; None for all. ``summary``: it is the report's first
+    lines."""
+
+    items: tuple[Inline, ...]
+    most: int | None = None
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Hold terms and what is said of each."""
+
+    rows: tuple[tuple[str, Inline], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Hold the head of a column. ``number``: its cells are aligned right. ``brief``: a preview has it, too. ``prose``:
+    its cells are sentences, which would make a table of plain text too wide."""
+
+    head: Inline
+    number: bool = False
+    brief: bool = False
+    prose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Hold a line of a table; its first cell is its heading. ``id``: the aim of links to it."""
+
+    cells: tuple[Inline, ...]
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Hold a table. ``most``: how many rows are in sight at first, 0 for a table that is only there for reference, None
+    for all. ``latest``: a preview, which has no room for all rows, shows the last ones."""
+
+    style: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    most: int | None = None
+    latest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Hold a chart, and the same as a table. ``number``: its place among the charts, from 1."""
+
+    number: int
+    title: str
+    text: str
+    curves: tuple[PercentileCurve, ...]
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Hold one stall: when and where, its largest causes with their time, and notes. ``drawn``: its time from left to
+    right; the first causes have a shade of their own each."""
+
+    head: str
+    causes: tuple[str, ...]
+    rest: str
+    notes: tuple[str, ...]
+    drawn: ExplainedStall
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """Hold the worst stalls of a run, the longest first."""
+
+    stalls: tuple[Stall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Hold lines of shell, each with its purpose. A line is shown character for character."""
+
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Hold a part of a section under a heading of its own. ``id``: the aim of links to it."""
+
+    heading: Inline
+    blocks: tuple[Block, ...]
+    style: str = ""
+    id: str = ""
+
+
+Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | Stalls | Shell | Part
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Hold a section of the report."""
+
+    id: str
+    heading: str
+    blocks: tuple[Block, ...]
+
+
+def name(text: str, limit: int = 80) -> Span:
+    """Return a name that others chose."""
+    return Span("name", called(text, limit))
+
+
+def code(text: str | None, limit: int = 200) -> Inline:
+    """Return a path or a value as the host has it; ``–`` for None."""
+    return UNKNOWN if text is None else Span("code", clean(text, limit) or "(empty)")
+
+
+def below(*parts: Inline) -> Span:
+    """Return what belongs under the rest of a cell."""
+    return Span("below", parts)
+
+
+def time(stamp: str | None, seconds: bool = False) -> Inline:
+    """Return a moment in UTC for people; ``–`` if it is not known."""
+    text = clean(stamp or "", 40)
+    return Span("time", f"{text[:10]} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
+
+
+def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:
+    """Return parts with a text between each two."""
+    found: list[Inline] = []
+    for part in parts:
+        found += [between, part] if found else [part]
+    return tuple(found)
+
+
+def lower_lines(cell: Inline) -> tuple[tuple[Inline, ...], tuple[Inline, ...]]:
+    """Return a cell without what belongs under it, and that."""
+    parts = cell if isinstance(cell, tuple) else (cell,)
+    lower = tuple(part for part in parts if isinstance(part, Span) and part.style in ("below", "remark"))
+    return tuple(part for part in parts if part not in lower), tuple(part.text for part in lower)

@@ -1,0 +1,319 @@
+"""Write a report as one web page that loads nothing and runs nothing, for the screen, for paper and for a text browser.
+
+The first screen tells the results in words; the sections below show the data behind them. The session's raw data can be
+inside the page (``session.reportfile``); editing the words does not change the raw data. No text can become markup:
+everything that is not :class:`Html` already is cleaned and escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files as resources
+from itertools import chain
+
+from jitter_workshop.model.report import Command, ReportDocument
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.report import sections
+from jitter_workshop.report.blocks import (
+    Bar,
+    Block,
+    Bullets,
+    Chart,
+    Column,
+    Facts,
+    Inline,
+    Interval,
+    IntervalAxis,
+    Paragraph,
+    Row,
+    Section,
+    Shell,
+    Span,
+    Stall,
+    Stalls,
+    Table,
+    code,
+)
+from jitter_workshop.report.pictures import small
+from jitter_workshop.report.pictures.svg import render_svg
+from jitter_workshop.session import archive, reportfile
+from jitter_workshop.session.store import OpenSession
+from jitter_workshop.stats.sample_support import FEW_SAMPLES
+
+MOST_BYTES = 1_000_000
+"""The size limit. A page of 20 runs stays below it, with raw data: histograms of blocks and traces go in while there is
+room."""
+_IN_BASE64 = 0.74
+"""Bytes of an archive per byte of the page, line breaks included."""
+_FOR_WORDS = 2_000
+"""Estimated bytes of a page's text about its raw data; each file left out has a line of its own."""
+_A_LINE = 220
+_LONG = 4_000
+"""Characters of a text that a page shows."""
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_TAGS = {"name": "bdi", "code": "code", "strong": "strong", "aside": "small"}
+_CLASSES = {"origin": "origin", "below": "below", "remark": "below remark"}
+_PARAGRAPHS = {"how": "dim", "verdict": "headline"}
+"""Classes of paragraphs that have another name than their style."""
+_VOID = frozenset({"meta", "link"})
+_LINES = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl", "figure", "details", "main", "nav"})
+"""Elements that end a line of the page's source."""
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> dict[str, bytes]:
+    """Return the page as a file of this name. It contains the session's raw data if the report is about all of it and
+    is not private. Raises SessionError."""
+    if document.private or {run.id for run in document.runs} < set(session.session.runs):
+        # A user who left runs or names out does not want them in the raw data.
+        return {name: render(document, None).encode()}
+    drawn = _drawn(document)
+    room = MOST_BYTES - len(_page(document, drawn, None).encode()) - _FOR_WORDS - _A_LINE * len(session.session.runs)
+    packed = archive.pack(session.folder, room=max(0, int(room * _IN_BASE64)))
+    return {name: _page(document, drawn, packed).encode()}
+
+
+def render(document: ReportDocument, packed: bytes | None) -> str:
+    """Return the page. ``packed``: the session's raw data (``session.archive``), None = without them."""
+    return _page(document, _drawn(document), packed)
+
+
+def _drawn(document: ReportDocument) -> list[tuple[Section, Html]]:
+    """Return all sections but the one about the page itself, and each as markup."""
+    return [(one, _section(one)) for one in sections.sections(document)]
+
+
+def _page(document: ReportDocument, drawn: Sequence[tuple[Section, Html]], packed: bytes | None) -> str:
+    about = sections.about(document, tuple(_raw_data(document, packed)))
+    every = (*drawn, (about, _section(about)))
+    title, version = clean(document.title, 160), clean(document.tool_version, 30)
+    head = join(
+        (
+            tag("meta", charset="utf-8"),
+            tag("title", title),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", http_equiv="Content-Security-Policy", content=Html(POLICY)),
+            tag("meta", name="generator", content=f"{reportfile.GENERATOR} {version}"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("meta", name="referrer", content="no-referrer"),
+            # Without this link a browser would ask the page's server for an icon.
+            tag("link", rel="icon", href="data:,"),
+            Html(f"<style>\n{_style()}</style>"),
+        ),
+        "\n",
+    )
+    kicker = tag("p", "Jitter Workshop · report", class_="kicker")
+    contents = (tag("li", tag("a", one.heading, href=f"#{one.id}")) for one, _ in every)
+    foot = f"Written by jitter-workshop {version}. This page loads nothing and runs nothing."
+    body = join(
+        (
+            tag("header", kicker, tag("h1", title), *map(block, sections.opening(document))),
+            tag("nav", tag("ol", *contents), aria_label="Contents"),
+            tag("main", *(markup for _, markup in every)),
+            tag("footer", tag("p", foot)),
+        )
+    )
+    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n'
+    return page if packed is None else reportfile.embed(page, packed)
+
+
+@cache
+def _style() -> str:
+    return resources("jitter_workshop.assets").joinpath("report.css").read_text(encoding="utf-8")
+
+
+def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]:
+    if packed is None:
+        why = " It was made for others: names are replaced." if document.private else ""
+        yield Paragraph(f"The raw data are not in this file.{why}")
+        return
+    index = archive.read_index(packed)
+    yield Paragraph(
+        f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
+        f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below brings it "
+        "back. 'report' then shows the measured figures again, even if this page was edited:"
+    )
+    yield Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
+    if not index.left_out:
+        yield Paragraph("It comes back bit for bit, with nothing left out.")
+        return
+    left_out = many(len(index.left_out), "file")
+    yield Paragraph(
+        f"{left_out} of it would have made this page too large and are left out (histograms of single blocks, kernel "
+        "traces); every curve and figure of this report comes back without them, and all that comes back is as it was, "
+        "bit for bit."
+    )
+    rows = tuple(Row((code(f.path, 400), f"{f.size:,}", f.why)) for f in index.left_out)
+    columns = (Column("file"), Column("bytes", number=True), Column("why"))
+    yield Table("", f"Left out: {left_out}", columns, rows, most=0)
+
+
+# -- markup ------------------------------------------------------------------------------------------------------------
+
+
+class Html(str):
+    """Hold text that is markup."""
+
+    __slots__ = ()
+
+
+def shown(text: str) -> Html:
+    """Return a text as it may stand between tags or inside an attribute; a blank at either end stays."""
+    if isinstance(text, Html):
+        return text
+    found = clean(text, _LONG)
+    if not found:
+        return Html(" " if text == " " else "")
+    return Html(" " * text.startswith(" ") + escape(found, quote=True) + " " * text.endswith(" "))
+
+
+def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html:
+    """Return an element. ``class_`` is written as ``class``, other underscores become dashes; an attribute that is None
+    or "" is left out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
+        for key, value in attributes.items()
+        if value not in (None, "")
+    )
+    if element in _VOID:
+        return Html(f"<{element}{written}>")
+    inner = "".join(map(shown, children))
+    return Html(f"<{element}{written}>{inner}</{element}>" + ("\n" if element in _LINES else ""))
+
+
+def join(parts: Iterable[str], between: str = "") -> Html:
+    """Join parts; ``between`` is markup."""
+    return Html(between.join(map(shown, parts)))
+
+
+def inline(text: Inline) -> Html:
+    """Return a text within a line."""
+    if isinstance(text, str):
+        return shown(text)
+    if isinstance(text, tuple):
+        return join(map(inline, text))
+    if isinstance(text, Bar):
+        return Html(small.bar(text.share))
+    if isinstance(text, IntervalAxis):
+        return join((text.text, Html(small.interval_axis(text.axis))))
+    if isinstance(text, Interval):
+        return join((Html(small.interval(text.verdict, text.axis)), tag("span", text.text, class_="dim small nowrap")))
+    return _span(text)
+
+
+def _span(span: Span) -> Html:
+    inside = inline(span.text)
+    if span.style in _TAGS:
+        # A name is isolated, so that its direction of writing cannot turn the text beside it.
+        return join((" " if span.style == "aside" else "", tag(_TAGS[span.style], inside)))
+    if span.style == "link":
+        return tag("a", inside, href=f"#{span.more}")
+    if span.style == "time":
+        return tag("time", inside, datetime=span.more)
+    if span.style == "badge":
+        sign, blank, word = inside.partition(" ")
+        parts = (tag("span", Html(sign), aria_hidden="true"), Html(f" {word}")) if blank else (inside,)
+        return tag("span", *parts, class_=f"badge {span.more}")
+    if span.style == "few":
+        value, _, mark = inside.rpartition(" ")
+        figure = tag("span", Html(value), class_="few") if mark == FEW_SAMPLES else Html(value)
+        return tag("span", figure, f" {mark}", title=span.more)
+    return join((" " if span.style == "origin" else "", tag("span", inside, class_=_CLASSES[span.style])))
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def _section(section: Section) -> Html:
+    return tag("section", tag("h2", section.heading), *map(block, section.blocks), id=section.id)
+
+
+def block(one: Block) -> Html:
+    """Return a block of a report."""
+    if isinstance(one, Paragraph):
+        return tag("p", inline(one.text), class_=_PARAGRAPHS.get(one.style, one.style))
+    if isinstance(one, Bullets):
+        return _bullets(one)
+    if isinstance(one, Facts):
+        rows = ((tag("dt", term), tag("dd", inline(told))) for term, told in one.rows)
+        return tag("dl", *chain.from_iterable(rows), class_="facts")
+    if isinstance(one, Table):
+        return _table(one)
+    if isinstance(one, Chart):
+        return _chart(one)
+    if isinstance(one, Stalls):
+        return tag("ol", *map(_stall, one.stalls), class_="stalls")
+    if isinstance(one, Shell):
+        lines = ((tag("dt", tag("pre", tag("code", c.command))), tag("dd", clean(c.why, 300))) for c in one.commands)
+        return tag("dl", *chain.from_iterable(lines), class_="commands")
+    return tag("section", tag("h3", inline(one.heading)), *map(block, one.blocks), class_=one.style, id=one.id)
+
+
+def _bullets(one: Bullets) -> Html:
+    items = [tag("li", inline(item)) for item in one.items]
+    if one.most is None or len(items) <= one.most:
+        return tag("ul", *items, class_="summary" if one.summary else "")
+    rest = _folded(f"{len(items) - one.most:,} more", tag("ul", *items[one.most :]))
+    return join((tag("ul", *items[: one.most]), rest))
+
+
+def _table(one: Table) -> Html:
+    rows = [_row(row, one.columns) for row in one.rows]
+    if one.most is None or len(rows) <= one.most:
+        return _rows(one, rows, one.caption)
+    if not one.most:
+        return _folded(one.caption, _rows(one, rows, one.caption))
+    first = _rows(one, rows[: one.most], one.caption)
+    rest = _rows(one, rows[one.most :], f"{one.caption}: the others")
+    return join((first, _folded(f"{len(rows) - one.most:,} more", rest)))
+
+
+def _rows(one: Table, rows: Sequence[Html], caption: str) -> Html:
+    heads = (
+        tag("th", inline(column.head), scope="col", class_="n" if column.number else "") if column.head else tag("td")
+        for column in one.columns
+    )
+    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+    return _wide(caption, tag("table", tag("caption", caption), head, body, class_=one.style))
+
+
+def _row(row: Row, columns: Sequence[Column]) -> Html:
+    first, *others = row.cells
+    cells = (
+        tag("td", inline(cell), class_="n" if column.number else "small" if column.prose else "")
+        for cell, column in zip(others, columns[1:], strict=True)
+    )
+    return tag("tr", tag("th", inline(first), scope="row"), *cells, id=row.id)
+
+
+def _wide(label: str, inside: Html) -> Html:
+    """Return what scrolls sideways where there is no room."""
+    # Without a stop for the tab key a keyboard could not scroll it.
+    return tag("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
+
+
+def _folded(summary: str, inside: Html) -> Html:
+    """Return a part that is closed until the reader opens it; it is open on paper."""
+    return tag("details", tag("summary", summary), inside)
+
+
+def _chart(one: Chart) -> Html:
+    drawn = Html(render_svg(one.curves, one.title, scope=f"chart-{one.number}"))
+    scroll = _wide(f"Chart: {clean(one.title, 80)}", drawn)
+    table = _folded("The same as a table", _table(one.table))
+    return tag("figure", scroll, tag("figcaption", one.text), table, class_="chart")
+
+
+def _stall(one: Stall) -> Html:
+    legend = [
+        *((str(place), cause) for place, cause in enumerate(one.causes)),
+        *([("rest", one.rest)] if one.rest else []),
+    ]
+    keys = (
+        tag("li", tag("span", "■", class_=f"key shade-{s}", aria_hidden="true"), f" {cause}") for s, cause in legend
+    )
+    notes = tag("ul", *(tag("li", note) for note in one.notes), class_="dim") if one.notes else Html("")
+    return tag("li", tag("p", one.head), Html(small.timeline(one.drawn)), tag("ul", *keys, class_="legend"), notes)

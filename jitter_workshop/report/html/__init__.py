@@ -1,1 +1,0 @@
-"""Write a report as one web page that loads and runs nothing."""

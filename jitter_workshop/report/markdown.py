@@ -1,0 +1,301 @@
+"""Write a report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or to read as plain text.
+
+No text can become markup: for GitHub's renderer, for others, and for reading as plain text. Names that others chose
+stand in code spans, where nothing is markup and nothing becomes a link. In sentences the characters that could be
+markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw (:emoji:, $formulas$) become
+code spans, because an escape does not stop that. A paragraph is one line: GitHub's comments break lines where the text
+does.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean, minute
+from jitter_workshop.report import sections
+from jitter_workshop.report.blocks import (
+    Bar,
+    Block,
+    Bullets,
+    Chart,
+    Facts,
+    Inline,
+    Interval,
+    IntervalAxis,
+    Paragraph,
+    Part,
+    Shell,
+    Span,
+    Stall,
+    Stalls,
+    Table,
+    lower_lines,
+)
+from jitter_workshop.report.formats.common import Files, beside
+from jitter_workshop.report.pictures.svg import render_svg
+from jitter_workshop.report.text.proof import pictures
+from jitter_workshop.session.store import OpenSession
+
+LONG = 2_000
+"""Characters of a text that a report shows."""
+_STRIP_COLUMNS = 100
+_BAR = 20
+_WIDEST_COLUMN = 44
+"""Columns of a table are aligned up to this width, for readers of the plain text."""
+_NO_RAW_DATA = Paragraph(
+    "The raw data are not in this file: the page that 'report' makes by itself (--format html) has them inside."
+)
+_NO_CHARTS = "The charts are left out here: written to a file ('-o FILE'), they lie beside it."
+
+_LINKED = re.compile(r"@|://|#\d|(?<!\w)www\.|\bgh-\d|:[\w+-]+:|\$|&#?\w+;|\b(?:mailto|xmpp):", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*\[\]<>~]")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_BEGINS_BLOCK = re.compile(r"(?:[-+#=]|\d{1,9}(?=[.)](?:\s|$)))")
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    """Return the text under ``name`` and each chart beside it (``…-chart-N.svg``). On standard output there is the text
+    alone."""
+    charts = {
+        n: (beside(name, f"chart-{n}", ".svg"), render_svg(one.curves, one.title, scope=f"chart-{n}"))
+        for n, one in enumerate(document.overlays, 1)
+        if name
+    }
+    text = render(document, {n: file for n, (file, _) in charts.items()})
+    return {name: text.encode()} | {file: svg.encode() for file, svg in charts.values()}
+
+
+def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
+    """Return the text, ending with a line break. ``charts``: number of a chart, from 1, → the file with its picture."""
+    writer = _Writer(charts)
+    parts = [heading(1, document.title), *writer.blocks(sections.opening(document))]
+    for section in sections.sections(document):
+        parts += [heading(2, section.heading), *writer.blocks(section.blocks)]
+    for table in writer.at_end:
+        parts += [heading(2, table.caption), *_table(table)]
+    about = sections.about(document, ())
+    parts += [heading(2, about.heading), *writer.blocks((_NO_RAW_DATA, *about.blocks))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Write blocks. ``at_end``: long tables for reference, which stand behind the sections."""
+
+    def __init__(self, charts: Mapping[int, str]) -> None:
+        self._charts = charts
+        self.at_end: list[Table] = []
+
+    def blocks(self, blocks: Iterable[Block]) -> Iterator[str]:
+        for one in blocks:
+            yield from self._block(one)
+
+    def _block(self, one: Block) -> Iterator[str]:
+        if isinstance(one, Part):
+            yield heading(3, inline(one.heading))
+            yield from self.blocks(one.blocks)
+        elif isinstance(one, Chart):
+            yield from self._chart(one)
+        elif isinstance(one, Table) and one.most == 0 and len(one.rows) > sections.LONG:
+            self.at_end.append(one)
+            yield line(f"{one.caption}, at the end of this report.")
+        elif isinstance(one, Table):
+            yield line(f"{one.caption.removesuffix('.')}.")
+            yield from _table(one)
+        elif isinstance(one, Paragraph):
+            told = line(inline(one.text))
+            yield Md(f"**{told}**") if one.style in ("attention", "origin") else told
+        elif isinstance(one, Bullets):
+            yield bullets(map(inline, one.items))
+        elif isinstance(one, Facts):
+            first, *others = [(said(term), inline(told)) for term, told in one.rows]
+            yield table(first, others)
+        elif isinstance(one, Stalls):
+            yield bullets(map(_stall, one.stalls))
+        else:
+            yield from _shell(one)
+
+    def _chart(self, one: Chart) -> Iterator[str]:
+        if one.number == 1 and not self._charts:
+            yield line(_NO_CHARTS)
+        yield heading(3, one.title)
+        if one.number in self._charts:
+            yield Md(f"![{said(f'Chart: {clean(one.title, 100)}', 160)}]({quote(self._charts[one.number])})")
+        yield line(one.text)
+        yield from self._block(one.table)
+
+
+def _table(one: Table) -> Iterator[str]:
+    """Yield a table, then its intervals as pictures, then what would make it too wide: a list."""
+    wide = [n for n, column in enumerate(one.columns) if column.prose]
+    kept = [n for n in range(len(one.columns)) if n not in wide]
+    rows = [[inline(lower_lines(row.cells[n])[0] if wide else row.cells[n]) for n in kept] for row in one.rows]
+    heads = [inline(one.columns[n].head) for n in kept]
+    yield table(heads, rows, [at for at, n in enumerate(kept) if one.columns[n].number])
+    intervals = [cell.verdict for row in one.rows for cell in row.cells if isinstance(cell, Interval)]
+    if any(verdict.low > 0 or verdict.high is not None for verdict in intervals):
+        yield fenced(pictures(intervals, _STRIP_COLUMNS))
+    if wide:
+        yield bullets(_beside_table(row.cells[0], [row.cells[n] for n in wide]) for row in one.rows)
+
+
+def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
+    """Return the part of a row that does not stand in its table; "" for none."""
+    name, lower = lower_lines(head)
+    told = join(map(inline, (*lower, *wide)), "; ")
+    return join((inline(name), ": ", told)) if told else Md("")
+
+
+def _stall(one: Stall) -> Md:
+    causes = " · ".join([*one.causes, *([one.rest] if one.rest else [])])
+    return said("; ".join([f"{one.head}: {causes}", *one.notes]))
+
+
+def _shell(one: Shell) -> Iterator[str]:
+    for command in one.commands:
+        yield line(f"{clean(command.why, 300)}:")
+        yield fenced([command.command], "sh")
+
+
+# -- markup ------------------------------------------------------------------------------------------------------------
+
+
+class Md(str):
+    """Hold text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def inline(text: Inline) -> Md:
+    """Return a text within a line."""
+    if isinstance(text, str):
+        return said(text)
+    if isinstance(text, tuple):
+        return join([part if isinstance(part, str) else inline(part) for part in text])
+    if isinstance(text, Bar):
+        return Md("█" * round(_BAR * text.share) or "▏")
+    return said(text.text) if isinstance(text, Interval | IntervalAxis) else _span(text)
+
+
+def _span(one: Span) -> Md:
+    if one.style in ("name", "code") and isinstance(one.text, str):
+        return span(one.text)
+    told = inline(one.text)
+    if one.style in ("strong", "badge", "remark"):
+        return Md(f"{' ' if one.style == 'remark' else ''}**{told}**")
+    if one.style == "origin":
+        return Md(f" ({told})")
+    if one.style == "time":
+        # With seconds a time would look like an emoji's name (:00:).
+        return said(f"{minute(one.more)} UTC")
+    if one.style == "few":
+        # The mark ~ needs no escape: blanks stand around it, so that it does not strike text through.
+        return Md(str(one.text))
+    return Md({"aside": ", ", "below": "; "}.get(one.style, "") + told)
+
+
+def said(text: str, limit: int = LONG) -> Md:
+    """Return a sentence, or a part of one, as Markdown. At the beginning of a line use :func:`line`."""
+    if isinstance(text, Md):
+        return text
+    parts, code = list[str](), list[str]()
+    for word in [*clean(text, limit).split(" "), ""]:
+        if _LINKED.search(word):
+            code.append(word)
+            continue
+        if code:
+            parts.append(span(" ".join(code), limit))
+            code = []
+        parts.append(_UNDERSCORE.sub(r"\\_", _MARKUP.sub(r"\\\g<0>", word)))
+    return Md(" ".join(parts).strip())
+
+
+def line(text: str, limit: int = LONG) -> Md:
+    """Return a sentence for the beginning of a line, where a dash or a number could begin a list."""
+    told = said(text, limit)
+    found = _BEGINS_BLOCK.match(told)
+    if found is None:
+        return told
+    at = found.end() if told[0].isdigit() else 0
+    return Md(f"{told[:at]}\\{told[at:]}")
+
+
+def span(text: str, limit: int = LONG) -> Md:
+    """Return a name, a path or a value unchanged, in a code span."""
+    plain = clean(text, limit) or "(empty)"
+    runs = {len(run) for run in re.findall("`+", plain)}
+    fence = "`" * next(n for n in range(1, len(plain) + 2) if n not in runs)
+    space = " " if plain[0] == "`" or plain[-1] == "`" else ""
+    return Md(f"{fence}{space}{plain}{space}{fence}")
+
+
+def join(parts: Iterable[str], between: str = "") -> Md:
+    """Join parts, without empty ones. Plain text is escaped, and keeps a blank at its ends."""
+    return Md(between.join(_part(part) for part in parts if part))
+
+
+def _part(text: str) -> str:
+    if isinstance(text, Md):
+        return text
+    told = said(text)
+    return f"{' ' if text[0] == ' ' else ''}{told}{' ' if text[-1] == ' ' and told else ''}"
+
+
+def heading(level: int, text: str, limit: int = 160) -> Md:
+    told = said(text, limit)
+    # A ``#`` at the end of a heading would be taken as a part of its marks.
+    return Md(f"{'#' * level} {told[:-1]}\\#" if told.endswith("#") else f"{'#' * level} {told}")
+
+
+def bullets(items: Iterable[str]) -> Md:
+    """Return a list; "" for no items."""
+    return Md("\n".join(f"- {line(item)}" for item in items if item))
+
+
+def fenced(lines: Iterable[str], language: str = "") -> Md:
+    """Return lines unchanged, in a fixed-width font. Each is one line already, or is made one."""
+    shown = [clean_line(one) for one in lines]
+    longest = max((len(run) for one in shown for run in re.findall("`+", one)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Md("\n".join([f"{fence}{language}", *shown, fence]))
+
+
+def clean_line(text: str, limit: int = 4_000) -> str:
+    """Return one line with its blanks unchanged, without invisible characters and characters that control a
+    terminal."""
+    if "  " not in text and not text.startswith(" "):
+        return clean(text, limit)
+    return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[:limit]).rstrip()
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
+    """Return a table with aligned columns. ``numbers``: the columns that are aligned right."""
+    right = frozenset(numbers)
+    cells = [[_cell(said(one)) for one in line] for line in (heads, *rows)]
+    widths = [min(max(3, *map(_wide, column)), _WIDEST_COLUMN) for column in zip(*cells, strict=True)]
+
+    def written(line: Sequence[str]) -> str:
+        padded = [
+            " " * (width - _wide(one)) + one if number in right else one + " " * (width - _wide(one))
+            for number, (one, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = ["-" * (width - 1) + (":" if number in right else "-") for number, width in enumerate(widths)]
+    return Md("\n".join([written(cells[0]), f"| {' | '.join(rule)} |", *map(written, cells[1:])]))
+
+
+def _cell(text: str) -> str:
+    # A bar ends a cell even in a code span, unless it is escaped. Outside of tables it is no markup.
+    return text.replace("|", "\\|")
+
+
+def _wide(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,1 +1,0 @@
-"""Write a report as Markdown with its charts beside it."""

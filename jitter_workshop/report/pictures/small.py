@@ -1,0 +1,79 @@
+"""Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's time.
+
+The page's style sheet colours them. Each is hidden from screen readers, because the same stands beside it as text.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.verdict import Verdict
+from jitter_workshop.stats import interval_plot
+from jitter_workshop.stats.interval_plot import Axis
+
+SHADES = 4
+"""Causes of a stall that have a shade of their own."""
+_STRIP, _STRIP_HEIGHT, _EDGE = 260, 26, 10
+"""The size of an interval's picture, and the pixels that stay free at both of its ends."""
+_BAR = 160
+_TIMELINE, _TIMELINE_HEIGHT = 640, 18
+_MOST_PIECES = 400
+
+
+def interval(verdict: Verdict, axis: Axis) -> str:
+    """Draw an interval, with the band of no change and 1 behind it. Return "" where the rounds allow any ratio."""
+    drawn = interval_plot.strip(verdict, axis)
+    if drawn is None:
+        return ""
+    middle, high = _STRIP_HEIGHT / 2, _STRIP_HEIGHT
+    (left, right), one = map(_x, axis.band), _x(axis.position(1.0))
+    start, end = _x(drawn.low), _x(drawn.high)
+    parts = [
+        f'<rect class="strip-band" x="{left}" y="0" width="{right - left:.1f}" height="{high}"/>',
+        f'<line class="strip-one" x1="{one}" x2="{one}" y1="0" y2="{high}"/>',
+        f'<line class="strip-line" x1="{start}" x2="{end}" y1="{middle}" y2="{middle}"/>',
+    ]
+    for x, goes_on, way in ((start, drawn.below, -1), (end, drawn.above, 1)):
+        if goes_on:
+            tip = f"{x + 7 * way:.1f},{middle} {x},{middle - 5} {x},{middle + 5}"
+            parts.append(f'<polygon class="strip-tip" points="{tip}"/>')
+        else:
+            parts.append(f'<line class="strip-line" x1="{x}" x2="{x}" y1="{middle - 5}" y2="{middle + 5}"/>')
+    if drawn.ratio is not None:
+        parts.append(f'<circle class="strip-dot" cx="{_x(drawn.ratio)}" cy="{middle}" r="4.5"/>')
+    return _picture(f"strip {verdict.verdict.replace('_', '-')}", _STRIP, high, parts)
+
+
+def interval_axis(axis: Axis) -> str:
+    """Draw the labels of the axis that the intervals of a table share."""
+    parts = [
+        f'<text x="{_x(place)}" y="12" text-anchor="{anchor}">{label}</text>'
+        for (place, label), anchor in zip(axis.ticks, ("start", "middle", "end"), strict=True)
+    ]
+    return _picture("strip strip-axis", _STRIP, 16, parts)
+
+
+def bar(share: float) -> str:
+    """Draw a share, 0 to 1."""
+    wide = max(round(_BAR * min(max(share, 0.0), 1.0), 1), 1.0)
+    return _picture("bars", _BAR, 14, [f'<rect class="bar" x="0" y="1" width="{wide}" height="12"/>'])
+
+
+def timeline(stall: ExplainedStall) -> str:
+    """Draw a stall's time from left to right, the largest causes in their own shades."""
+    shades = {(part.kind, part.name): str(place) for place, part in enumerate(stall.parts[:SHADES])}
+    scale = _TIMELINE / max(stall.duration_ns, 1)
+    parts = [
+        f'<rect class="shade-{shades.get((piece.kind, piece.name), "rest")}" x="{piece.offset_ns * scale:.1f}" y="0" '
+        f'width="{max(piece.ns * scale, 0.5):.1f}" height="{_TIMELINE_HEIGHT}"/>'
+        for piece in stall.timeline[:_MOST_PIECES]
+    ]
+    return _picture("timeline", _TIMELINE, _TIMELINE_HEIGHT, parts, ' preserveAspectRatio="none"')
+
+
+def _x(place: float) -> float:
+    return round(_EDGE + place * (_STRIP - 2 * _EDGE), 1)
+
+
+def _picture(style: str, width: int, height: int, parts: list[str], more: str = "") -> str:
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f'<svg class="{style}" {size}{more} aria-hidden="true">{"".join(parts)}</svg>'

@@ -1,0 +1,726 @@
+"""Make a report's blocks from its document: all words, their order, and the tables of every form of a report.
+
+The order is that in which a reader asks: the results in words, then what is behind them. What is not known has its
+reason in the document's notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Literal
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.report import Culprits, Fate, ReportDocument, ReportedChange, ReportedChapter, ReportedRun
+from jitter_workshop.model.run import AT, PERCENTILES, made_late
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Standing, Verdict, VerdictWord
+from jitter_workshop.report.blocks import (
+    UNKNOWN,
+    Bar,
+    Block,
+    Bullets,
+    Chart,
+    Column,
+    Facts,
+    Inline,
+    Interval,
+    IntervalAxis,
+    Paragraph,
+    Part,
+    Row,
+    Section,
+    Shell,
+    Span,
+    Stall,
+    Stalls,
+    Table,
+    below,
+    code,
+    listed,
+    name,
+    time,
+)
+from jitter_workshop.report.text import evidence as evidence_text
+from jitter_workshop.report.text.proof import WORDS, company
+from jitter_workshop.report.text.status import MARKS
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.interval_plot import Axis, axis_of
+from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.sample_support import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
+
+SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
+"""A sign beside the word of each verdict. The word alone is enough, without the sign and without colour."""
+
+FATES: dict[Fate, str] = {
+    "standing": "stands",
+    "kept": "kept",
+    "restored": "given back",
+    "left_alone": "left alone",
+    "refused": "refused",
+    "gone": "gone",
+    "rebooted": "gone with a reboot",
+    "unknown": "not known",
+}
+
+KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
+    "standing": "still set",
+    "reboot": "waiting for a reboot",
+    "check": "could be better",
+    "chapter": "chapters not done",
+}
+"""The kinds of open points, the host's own state first."""
+
+EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
+    "trace": "by the kernel's trace",
+    "counters": "by counters: there is no trace of this run, so no stall has a named cause",
+    "none": "not known",
+}
+
+OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
+"""Notes that stand in their part of a report; the others stand at its end."""
+
+FEW = (
+    f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
+    "distinct stalls beyond it. –: too few samples to say. The maximum is one event."
+)
+"""The meaning of the marks in a table of runs."""
+FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
+"""The meaning of the marks in a table of a chart's curves. There the samples are known, and not always the run."""
+
+HOW_CURVES = (
+    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
+    "solid where at least ten samples lie beyond it and dotted where fewer do."
+)
+HOW_VERDICTS = (
+    "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A line "
+    "is called lower or higher only where chance alone is unlikely (5 % over all lines together), and no "
+    f"verdict stands on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
+    f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
+)
+NOTHING_PROVEN = (
+    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes "
+    "them and judges nothing; 'jitter-workshop prove' compares rounds of fresh runs with a change and without it."
+)
+HOW_IT_COUNTS = (
+    "A stall is a time in which a measured thread did not do its work. A percentile counts messages, a stall is one "
+    "event: a single long one makes many messages late. Times are shown to three digits; the raw data have all of "
+    "them. All moments are in UTC."
+)
+
+HEADLINE_STALL_NS = 100_000
+"""The threshold of the stalls whose rate stands in a table of runs, in ns."""
+
+_CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
+_FACTS = {
+    "kernel": "kernel",
+    "architecture": "architecture",
+    "cpu_model": "CPU",
+    "hypervisor": "hypervisor",
+    "packages": "sockets",
+    "smt": "SMT",
+    "cpus_online": "CPUs online",
+    "cpus_allowed": "CPUs allowed",
+    "isolated": "isolated",
+    "nohz_full": "tickless",
+    "governors": "governors",
+    "cpuidle_driver": "idle driver",
+    "clocksource": "clock source",
+    "realtime_kernel": "real-time kernel",
+    "steal_percent": "stolen since boot, %",
+    "cpu_max_quota_us": "CPU limit, µs",
+    "cpu_max_period_us": "CPU limit's period, µs",
+    "on_battery": "on battery",
+    "hottest_celsius": "hottest, °C",
+    "memlock_limit_bytes": "lockable memory, bytes",
+    "boot_id": "boot",
+}
+
+MOST_CAUSES = 14
+"""Rows of causes that are in sight at first."""
+STALL_CAUSES = 4
+"""Causes of a stall that are named; the others are added together."""
+LONG = 12
+"""Rows of other tables, and items of lists, that are in sight at first."""
+
+_CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
+_SETTINGS = {None: "sets nothing", True: "its setting stands as it should", False: "its setting is not as it should be"}
+_DID = {
+    "applied": "applied",
+    "refused": "refused",
+    "restored": "given back",
+    "left_alone": "left alone",
+    "kept": "kept",
+}
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+def opening(document: ReportDocument) -> tuple[Block, ...]:
+    """Return what stands under the title: the first lines, and the facts of the report."""
+    d = document
+    stamps = sorted(run.started_at for run in d.runs if run.started_at)
+    facts: list[tuple[str, Inline]] = [
+        ("Host", clean(d.host_line, 300) or "not known"),
+        ("Session", (name(d.session_name), " ", code(d.session_id, 60))),
+    ]
+    if stamps:
+        ends = dict.fromkeys((stamps[0], stamps[-1]))
+        facts.append(("Measured", listed([time(stamp) for stamp in ends], " to ")))
+    facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, 30)}")))
+    found: list[Block] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
+    if d.recorded:
+        told = f"About a recorded host ({clean(d.recorded, 80)}), not one that was measured on."
+        found.insert(0, Paragraph(told, "origin"))
+    return tuple(found)
+
+
+def sections(document: ReportDocument) -> Iterator[Section]:
+    """Yield all sections but the one about the report itself, in the order in which a reader asks."""
+    d = document
+    links = _Links(d.runs)
+    if d.overlays:
+        yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d)))
+    yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
+    known = tuple(_culprits(one, links) for one in d.culprits)
+    yield Section("culprits", "Who stole the time", known or (_not_known(d, "culprits"),))
+    yield Section("changes", "Changes", (*_changes(d), *_notes(d, "changes", "events")))
+    if d.chapters or "chapters" in d.notes:
+        told = tuple(_chapter(one, links) for one in d.chapters)
+        yield Section("chapters", "Chapters and predictions", (*told, *_notes(d, "chapters")))
+    yield Section("status", "Status before and after", tuple(_status(d)))
+    yield Section("open", "Still open", tuple(_still_open(d)))
+    none = Paragraph("No commands are known.")
+    yield Section("again", "How to get there again", (Shell(d.commands),) if d.commands else (none,))
+    yield Section("runs", "Runs", tuple(_runs(d)))
+    yield Section("host", "Host", tuple(map(_host, d.hosts)) or (_not_known(d, "hosts"),))
+
+
+def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
+    """Return the last section. ``raw``: what a form of the report tells of its raw data."""
+    others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
+    items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
+    parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
+    parts += [Part("Raw data", tuple(raw))] if raw else []
+    parts += [Part("Notes", (Bullets(items),))] if items else []
+    return Section("about", "About this report", tuple(parts))
+
+
+def _not_known(document: ReportDocument, key: str) -> Paragraph:
+    return Paragraph(f"Not known: {clean(document.notes.get(key, 'nothing was kept'), 400)}.")
+
+
+def _notes(document: ReportDocument, *keys: str) -> Iterator[Paragraph]:
+    for key in keys:
+        if told := clean(document.notes.get(key, ""), 400):
+            yield Paragraph(told, "unknown")
+
+
+def _summary(document: ReportDocument) -> Iterator[Inline]:
+    """Yield the document's first lines. A line that is a proof's verdict has its badge and a link to the proof."""
+    # Two proofs of one subject have a line each, in the order of the proofs.
+    waiting = {number: clean(proof.subject, 60) for number, proof in enumerate(document.proofs)}
+    for text in document.summary:
+        parts = {number: text.partition(f"{subject}: ") for number, subject in waiting.items()}
+        number = next((n for n, (before, _, _) in parts.items() if before in ("Proven of ", "Not proven of ")), None)
+        if number is None:
+            yield clean(text, 600)
+            continue
+        subject, (before, _, after) = waiting.pop(number), parts[number]
+        judged = document.proofs[number].judgement
+        badge: tuple[Inline, ...] = (_verdict_badge(judged.headline.verdict), " ") if judged is not None else ()
+        link = Span("link", name(subject, 60), _proof_id(number))
+        yield (*badge, before, link, f": {clean(after, 600)}")
+
+
+def _verdict_badge(word: VerdictWord) -> Span:
+    return Span("badge", f"{SIGNS[word]} {WORDS[word]}", word.replace("_", "-"))
+
+
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+def _charts(document: ReportDocument) -> Iterator[Chart]:
+    columns = (Column("curve"), *(Column(f"p{p}", number=True) for p in _CURVE_PERCENTILES))
+    columns = (*columns, Column("max", number=True), Column("samples", number=True))
+    for number, overlay in enumerate(document.overlays, 1):
+        caption = f"Curves of the chart: {clean(overlay.title, 80)}. {FEW_IN_CURVES}"
+        table = Table("curves", caption, columns, tuple(map(_curve, overlay.curves)))
+        yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table)
+
+
+def _curve(curve: PercentileCurve) -> Row:
+    origin: tuple[Inline, ...] = (Span("origin", clean(curve.origin, 40)),) if curve.origin else ()
+    marks = of_count(curve.count)
+    values = (_few(value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
+    last = curve.points[-1].value_ns if curve.points else None
+    return Row(((name(curve.label, 60), *origin), *values, nice_ns(last), f"{curve.count:,}"))
+
+
+def _few(value: int | None, mark: str, why: str) -> Inline:
+    """Return a figure in ns with the mark of few samples or stalls; an unknown figure has none."""
+    return Span("few", f"{nice_ns(value)} {mark}", why) if value is not None and mark else nice_ns(value)
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def _verdicts(document: ReportDocument) -> Iterator[Block]:
+    if not document.proofs:
+        yield Paragraph(NOTHING_PROVEN)
+        yield from _notes(document, "proofs")
+        return
+    yield Paragraph(HOW_VERDICTS, "how")
+    for number, proof in enumerate(document.proofs):
+        yield Part(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
+
+
+def _proof_id(number: int) -> str:
+    return f"proof-{number + 1}"
+
+
+def _proof(proof: Proof) -> Iterator[Block]:
+    judged = proof.judgement
+    if judged is None:
+        yield Paragraph(Span("strong", "Not judged: no round was finished."), "verdict")
+    else:
+        head = clean(judged.headline.text + company(proof), 600)
+        yield Paragraph((_verdict_badge(judged.headline.verdict), " ", head), "verdict")
+    yield Paragraph(listed(list(_made(proof)), " · "), "dim")
+    if proof.stopped:
+        yield Paragraph(f"Ended early: {clean(proof.stopped, 300)}.", "attention")
+    if judged is not None:
+        yield from _judged(judged, proof.subject)
+    yield from _given_back(proof)
+    if proof.notes:
+        yield Bullets(tuple(clean(note, 600) for note in proof.notes))
+    if proof.changes:
+        rows = tuple(Row((code(c.path), code(c.before), code(c.after), clean(c.why, 400))) for c in proof.changes)
+        columns = tuple(map(Column, ("path", "without", "with", "why")))
+        yield Table("", _written(proof), columns, rows, most=0)
+
+
+def _made(proof: Proof) -> Iterator[Inline]:
+    done = len(proof.rounds)
+    yield many(done, "round") + ("" if done == proof.planned else f" of {proof.planned:,}")
+    yield clean(proof.workload, 20) + (f", preset {clean(proof.preset, 20)}" if proof.preset else "")
+    yield ("from ", time(proof.started_at), " to ", time(proof.ended_at))
+    if proof.rounds:
+        yield f"orders {clean(' '.join(one.order for one in proof.rounds), 400)} (seed {proof.seed})"
+
+
+def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
+    axis = axis_of(judged.rows)
+    columns = (
+        Column("measure", brief=True),
+        Column("verdict", brief=True),
+        Column("ratio", number=True, brief=True),
+        Column(IntervalAxis(axis, "interval"), brief=True),
+        Column("without", number=True),
+        Column("with", number=True),
+        Column("in words", prose=True),
+    )
+    rows = tuple(_verdict(one, axis) for one in judged.rows)
+    yield Table("verdicts", f"What {clean(subject, 60)} did, line by line", columns, rows)
+    if judged.rounds < ENOUGH_ROUNDS:
+        few = f"{many(judged.rounds, 'round')} give figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
+        yield Paragraph(few)
+    for told in (judged.worst, judged.drift.words):
+        if told:
+            yield Paragraph(clean(told, 600))
+
+
+def _verdict(one: Verdict, axis: Axis) -> Row:
+    span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}"
+    # The words contain the interval and the verdict, but here both have their own columns.
+    said = one.words.partition(": ")[2].replace(f" ({span})", "").removeprefix("cannot tell").lstrip(":; ")
+    return Row(
+        (
+            measure_name(one.measure),
+            _verdict_badge(one.verdict),
+            times(one.ratio),
+            Interval(one, axis, span),
+            amount(one.measure, one.without),
+            amount(one.measure, one.with_it),
+            clean(said, 500),
+        )
+    )
+
+
+def _given_back(proof: Proof) -> Iterator[Block]:
+    """Yield if a proof's changes were given back, and what was left alone."""
+    told = "All of it was given back at the end"
+    if not proof.restored:
+        told = "Not all of it was given back"
+    elif proof.subject == PLACEMENT or not proof.changes:
+        told = "No setting of the host was changed"
+    elif proof.left_alone:
+        told = "All of it was given back, and the host has other values since"
+    if proof.left_alone:
+        yield Paragraph(f"{told}:", "attention")
+        yield Bullets(
+            tuple(
+                (code(c.path), f": {clean(c.reason, 300)}; expected ", code(c.expected), ", found ", code(c.found))
+                for c in proof.left_alone
+            )
+        )
+    else:
+        yield Paragraph(f"{told}.", "" if proof.restored else "attention")
+
+
+def _written(proof: Proof) -> str:
+    if proof.subject == PLACEMENT:
+        return "Where the threads were, without and with it"
+    return f"Written in each round of {clean(proof.subject, 60)}: {many(len(proof.changes), 'write')}"
+
+
+# -- causes ------------------------------------------------------------------------------------------------------------
+
+
+class _Links:
+    """Name runs, with a link to the line of each that has one."""
+
+    def __init__(self, runs: Sequence[ReportedRun]) -> None:
+        self._runs = {run.id: (number, run) for number, run in enumerate(runs, 1)}
+
+    def to(self, ident: str) -> Inline:
+        if ident not in self._runs:
+            return code(ident, 60)
+        number, run = self._runs[ident]
+        return Span("link", name(run.label or run.id, 60), f"run-{number}")
+
+
+def _culprits(one: Culprits, links: _Links) -> Part:
+    # The first sentence describes the table; texts that begin with a candidate's mark form a list.
+    lead = [clean(text, 600) for text in one.text if not text.startswith(evidence_text.ITEM)]
+    items = [text.removeprefix(evidence_text.ITEM) for text in one.text if text.startswith(evidence_text.ITEM)]
+    blocks: list[Block] = [Paragraph(text) for text in lead[:1]]
+    blocks += [_causes(one.report)] if one.report is not None else []
+    blocks += [Paragraph(text) for text in lead[1:]]
+    blocks += [Bullets(tuple(clean(text, 400) for text in items))] if items else []
+    if one.report is not None and one.report.worst:
+        blocks += [Paragraph(f"The worst stalls; {AT}."), Stalls(tuple(map(_stall, one.report.worst)))]
+    return Part((links.to(one.run), Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
+
+
+def _causes(report: EvidenceReport) -> Block:
+    if not report.causes:
+        return Paragraph("No stall to explain." if not report.stalls else "Nothing is known of what took the time.")
+    shares = report.below_now is not None
+    columns = [
+        Column("cause", brief=True),
+        Column("in all", number=True, brief=True),
+        Column(""),
+        Column("stalls", number=True, brief=True),
+        Column("worst", number=True, brief=True),
+        Column("a second", number=True),
+    ]
+    columns += [Column("in time without it", number=True)] if shares else []
+    most = max(cause.total_ns for cause in report.causes) or 1
+    rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
+    caption = "What took their time, largest first"
+    if told := evidence_text.in_time(report):
+        caption += f". {told} The last column: without that cause and what is around it."
+    return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
+
+
+def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Row:
+    cells: list[Inline] = [
+        name(evidence_text.named(cause, 80)),
+        nice_ns(cause.total_ns),
+        Bar(cause.total_ns / most),
+        f"{cause.count:,}",
+        nice_ns(cause.worst_ns),
+        nice_ns(cause.ns_per_second),
+    ]
+    return Row((*cells, evidence_text.without(cause, report)) if shares else tuple(cells))
+
+
+def _stall(stall: ExplainedStall) -> Stall:
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = made_late(stall.thread, stall.messages)
+    head = f"{nice_ns(stall.duration_ns)} of {clean(stall.thread, 20)}{where}, at {nice_ns(stall.at_ns)}"
+    causes = stall.parts[:STALL_CAUSES]
+    rest = sum(part.ns for part in stall.parts[STALL_CAUSES:])
+    return Stall(
+        head=f"{head}, {late}" if late else head,
+        causes=tuple(f"{evidence_text.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
+        rest=f"others {nice_ns(rest)}" if rest else "",
+        notes=tuple(clean(note, 300) for note in stall.notes),
+        drawn=stall,
+    )
+
+
+# -- chapters ----------------------------------------------------------------------------------------------------------
+
+
+def _chapter(one: ReportedChapter, links: _Links) -> Part:
+    blocks: list[Block] = []
+    if one.rehearsed:
+        blocks.append(Paragraph("Gone through on a recording: nothing was measured on this host.", "origin"))
+    marks = (
+        "done" if one.done else "under way",
+        _SETTINGS[one.setting],
+        f"curve{'' if one.curve else ' not'} measured",
+    )
+    blocks.append(Paragraph(" · ".join(marks), "dim"))
+    if one.question:
+        blocks.append(_prediction(one))
+    if one.runs:
+        runs = [(f"{clean(slot, 30)}: ", links.to(ident)) for slot, ident in list(one.runs.items())[:20]]
+        blocks.append(Paragraph(("Runs: ", listed(list(runs)))))
+    if one.comparison_text:
+        blocks.append(Paragraph(clean(one.comparison_text, 1_500)))
+    if one.comparison is not None:
+        blocks.append(_comparison(one.comparison, one.title))
+    if one.learnt:
+        blocks += [Paragraph("What was learnt:"), Bullets(tuple(clean(text, 600) for text in one.learnt))]
+    return Part(clean(one.title, 80), tuple(blocks), "chapter")
+
+
+def _prediction(one: ReportedChapter) -> Facts:
+    guess = clean(one.guess, 300) or "nothing was predicted"
+    rows: list[tuple[str, Inline]] = [("Asked", clean(one.question, 600)), ("Predicted", guess)]
+    if one.outcome is not None:
+        told: list[Inline] = [clean(one.outcome.text, 600)]
+        if one.outcome.near is not None:
+            told += [" ", Span("badge", "near" if one.outcome.near else "far", "plain")]
+        if one.outcome.explanation:
+            told.append(below(clean(one.outcome.explanation, 900)))
+        rows.append(("Measured", tuple(told)))
+    return Facts(tuple(rows))
+
+
+def _comparison(found: Comparison, title: str) -> Block:
+    if not found.comparable:
+        return Bullets(tuple(clean(text, 300) for text in found.differences))
+    columns = (Column("measure"), *(Column(head, number=True) for head in ("first run", "second run", "ratio")))
+    rows = tuple(
+        Row((measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)))
+        for m in found.rows
+    )
+    return Table("narrow", f"{clean(title, 60)}: two single runs, described and not judged", columns, rows)
+
+
+# -- the host ----------------------------------------------------------------------------------------------------------
+
+
+def _changes(document: ReportDocument) -> Iterator[Block]:
+    """Yield each write and its fate, then the session's own record of them."""
+    if document.changes:
+        caption = f"{many(len(document.changes), 'write')} of this session, oldest first"
+        heads = ("setting", "path", "before", "after", "read back", "what became of it")
+        columns = tuple(Column(head, brief=head not in ("setting", "read back")) for head in heads)
+        yield Table("changes", caption, columns, tuple(map(_change, document.changes)), most=LONG)
+    elif not document.events:
+        yield Paragraph("This session changed no setting of a host.")
+    if document.events:
+        caption = f"The session's own record: {many(len(document.events), 'line')}"
+        heads = ("when", "what", "setting", "path", "before → after", "why")
+        yield Table("events", caption, tuple(map(Column, heads)), tuple(map(_event, document.events)), most=0)
+
+
+def _change(one: ReportedChange) -> Row:
+    fate: list[Inline] = [Span("strong", FATES[one.fate])]
+    fate += [" ", time(one.fate_at)] if one.fate_at else []
+    told = clean(one.text, 400).removeprefix(f"{FATES[one.fate]}: ")
+    fate += [below(told)] if told else []
+    back: list[Inline] = [code(one.read_back)]
+    if one.read_back is not None and one.after is not None and one.read_back != one.after:
+        back.append(Span("remark", "not what was written"))
+    source = f", in chapter {clean(one.chapter, 40)}" if one.chapter else ""
+    setting = (clean(one.tunable, 60), below(time(one.at), source))
+    return Row((setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate)))
+
+
+def _event(one: HostEvent) -> Row:
+    what = _DID[one.did] + (", to stay until restore" if one.kept else "")
+    change = (code(one.before), " → ", code(one.after))
+    cells = (time(one.at, seconds=True), what, clean(one.tunable, 60), code(one.path, 300), change)
+    return Row((*cells, clean(one.reason, 400)))
+
+
+def _status(document: ReportDocument) -> Iterator[Block]:
+    """Yield every check before and after, those that differ first."""
+    before, after = document.before, document.after
+    for key in ("before", "after"):
+        if why := clean(document.notes.get(key, ""), 400):
+            yield Paragraph(f"Status {key}: {why}.", "unknown")
+    if before is None or after is None:
+        only = before or after
+        if only is not None:
+            yield from _one_status(only, "after" if before is None else "before")
+        return
+    if before.boot_id != after.boot_id:
+        yield Paragraph("The host was booted between the two.", "dim")
+    was, now = ({check.id: check for check in one.checks} for one in (before, after))
+    pairs = [(was.get(ident), now.get(ident)) for ident in dict.fromkeys((*now, *was))]
+    differ = [pair for pair in pairs if _standing(pair[0]) != _standing(pair[1])]
+    same = [pair[1] or pair[0] for pair in pairs if pair not in differ]
+    yield Paragraph("One check differs." if len(differ) == 1 else f"{many(len(differ), 'check').capitalize()} differ.")
+    if differ:
+        rows = tuple(Row((_check(n or w), _state(w), _state(n))) for w, n in differ)
+        columns = (
+            Column("check", brief=True),
+            *(_moment(head, one) for head, one in (("before", before), ("after", after))),
+        )
+        yield Table("status", "Checks that differ between before and after", columns, rows)
+    if same:
+        caption = f"{many(len(same), 'check')} the same before and after"
+        yield _checks(caption, _moment("status", after), [one for one in same if one is not None], most=0)
+
+
+def _one_status(snapshot: Snapshot, when: str) -> Iterator[Block]:
+    """Yield the only status that is known: the checks that could be better, then the others."""
+    better = [one for one in snapshot.checks if one.state == "improve"]
+    others = [one for one in snapshot.checks if one.state != "improve"]
+    head = _moment(when, snapshot)
+    if better:
+        yield _checks("Checks that could be better", head, better)
+    if others:
+        yield _checks(many(len(others), "other check"), head, others, most=0)
+
+
+def _checks(caption: str, head: Column, checks: Iterable[CheckState], most: int | None = None) -> Table:
+    rows = tuple(Row((_check(one), _state(one))) for one in checks)
+    return Table("status", caption, (Column("check", brief=True), head), rows, most)
+
+
+def _standing(check: CheckState | None) -> tuple[str, str | None] | None:
+    return None if check is None else (check.state, check.value)
+
+
+def _moment(head: str, snapshot: Snapshot) -> Column:
+    hot = f", hot {CpuSet(snapshot.hot_cpus)}" if snapshot.hot_cpus else ""
+    return Column((head, below(time(snapshot.at), hot)), brief=True)
+
+
+def _check(one: CheckState | None) -> Inline:
+    return (clean(one.title, 80), below(code(one.id, 40))) if one is not None else ""
+
+
+def _state(check: CheckState | None) -> Inline:
+    if check is None:
+        return "not looked at"
+    mark, word, _ = MARKS[check.state]
+    found: list[Inline] = [Span("badge", f"{mark} {word}", f"state-{check.state}")]
+    found += [" ", code(check.value)] if check.value is not None else []
+    found += [" → ", code(check.wanted)] if check.state == "improve" and check.wanted is not None else []
+    found += [below(clean(check.reason, 400))] if check.reason else []
+    return tuple(found)
+
+
+def _still_open(document: ReportDocument) -> Iterator[Block]:
+    """Yield the open points, the host's own state first."""
+    if not document.still_open:
+        yield Paragraph("Nothing is open, as far as this report knows.")
+    for kind, word in KINDS.items():
+        points = [point for point in document.still_open if point.kind == kind]
+        if points:
+            items = tuple((Span("strong", name(p.title)), f": {clean(p.text, 500)}") for p in points)
+            yield Part(f"{word[0].upper()}{word[1:]}: {len(points):,}", (Bullets(items, most=LONG),))
+
+
+def _host(host: HostSummary) -> Part:
+    rows = []
+    for field in fields(host):
+        if field.name in _FACTS:
+            value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), 300)
+            rows.append(Row((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ())))))
+    columns = (Column("", brief=True), Column("value", brief=True))
+    table = Table("host", f"Host {clean(host.name, 80)}", columns, tuple(rows))
+    recorded = (Span("origin", "recorded, not measured on"),) if host.recorded else ()
+    return Part((name(host.name), *recorded), (table,))
+
+
+def _fact(field: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return (str(CpuSet(value)) if field in _CPU_LISTS else ", ".join(map(str, value))) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def _runs(document: ReportDocument) -> Iterator[Block]:
+    runs = document.runs
+    if runs:
+        known = [p for p in PERCENTILES if any(_percentiles(run).get(p) is not None for run in runs)]
+        columns = (
+            Column("run", brief=True),
+            Column("measured", prose=True),
+            *(Column(f"p{p}", number=True, brief=p in ("50", "99.9")) for p in known),
+            Column("max", number=True, brief=True),
+            Column(f"stalls over {nice_ns(HEADLINE_STALL_NS)}", number=True, brief=True),
+            Column("time stolen", number=True),
+        )
+        rows = tuple(_run(run, known, f"run-{number}") for number, run in enumerate(runs, 1))
+        yield Table("runs", f"{many(len(runs), 'run')}, oldest first. {FEW}", columns, rows, latest=True)
+    else:
+        yield Paragraph("Nothing was measured.")
+    if document.imports:
+        items = tuple(clean(line, 400) for line in document.imports)
+        yield Part("From other tools, never part of a verdict", (Bullets(items),))
+    yield from _notes(document, "imports")
+
+
+def _percentiles(run: ReportedRun) -> Mapping[str, int | None]:
+    return run.histogram.percentiles if run.histogram is not None else {}
+
+
+def _run(run: ReportedRun, known: Sequence[str], ident: str) -> Row:
+    marks = of_standings(run.standings, run.stalls.threshold_ns)
+    behind = {one.percentile: one for one in run.standings}
+    rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
+    role = f" · {clean(run.role, 120)}" if run.role else ""
+    remarks = clean("; ".join(_remarks(run)), 1_200)
+    head = (name(run.label or run.id, 60), below(code(run.id, 40), role))
+    preset = f", {clean(run.preset, 20)}" if run.preset else ""
+    how = f"{clean(run.workload, 20)}{preset}, placement {clean(run.placement, 20)}"
+    moment = below(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")
+    values = (
+        _few(_percentiles(run).get(p), marks.get(p, ""), _support(behind.get(p), marks.get(p, ""))) for p in known
+    )
+    return Row(
+        (
+            (*head, Span("remark", remarks)) if remarks else head,
+            (how, moment),
+            *values,
+            nice_ns(run.histogram.max if run.histogram is not None else None),
+            UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s",
+            f"{nice_ns(run.stalls.stolen_ns_per_second)}/s",
+        ),
+        ident,
+    )
+
+
+def _support(standing: Standing | None, mark: str) -> str:
+    if standing is None:
+        return ""
+    if mark == FEW_STALLS:
+        return f"{many(standing.stalls_beyond, 'distinct stall')} beyond it"
+    return f"{standing.samples_beyond:.3g} samples beyond it"
+
+
+def _remarks(run: ReportedRun) -> Iterator[str]:
+    """Yield the remarks that are needed to read a run's figures."""
+    if not run.complete:
+        yield "stopped early"
+    if run.applied:
+        yield f"applied: {', '.join(clean(one, 60) for one in run.applied[:12])}"
+    if run.disturbed:
+        who = (f"{clean(d.name, 40) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:4])
+        yield f"disturbed by {', '.join(who)}"
+    yield from (clean(note, 300) for note in run.notes if note)
