@@ -1,4 +1,4 @@
-"""Define one line of ``status`` as plain data (DESIGN §9: ``checks``)."""
+"""Define one line of ``status`` as plain data: its ``checks``."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Convert frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
 
-Unknown fields are ignored: DESIGN §9 allows additions. Types are checked strictly, so that a damaged file is found here
+Unknown fields are ignored, for fields may be added. Types are checked strictly, so that a damaged file is found here
 and not three screens later.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -60,14 +61,13 @@ Reader = Callable[[Any], Any]
 class _Unfit(Exception):
     """Report a value that does not fit. ``where``: the path to it, built from the inside as the error rises."""
 
-    def __init__(self, says: str) -> None:
+    def __init__(self, says: str, where: str = "") -> None:
         super().__init__(says)
         self.says = says
-        self.where = ""
+        self.where = where
 
-    def below(self, step: str) -> _Unfit:
+    def rises_from(self, step: str) -> None:
         self.where = step + self.where
-        return self
 
 
 # A session of 500 runs has millions of values: the reader of a type is built once, not for each value.
@@ -84,37 +84,30 @@ def _reader(hint: Any) -> Reader:
     if origin is Literal:
         return _choice(args)
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
-        return _sequence(_reader(args[0]))
+        return _list(itertools.repeat(_reader(args[0])))
     if origin is tuple:
-        return _items(tuple(map(_reader, args)))
+        return _list(tuple(map(_reader, args)), len(args))
     if origin is dict:
         return _mapping(_reader(args[1]))
     return _scalar(hint)
 
 
-def _sequence(one: Reader) -> Reader:
+def _list(readers: Iterable[Reader], length: int | None = None) -> Reader:
+    """Return the reader of a list, given one for each item. ``length``: the number of items, None for any."""
+
     def read(value: Any) -> Any:
         if not isinstance(value, list):
             raise _Unfit("expected a list")
+        if length not in (None, len(value)):
+            raise _Unfit(f"expected {length} items")
+        found: list[Any] = []
         try:
-            return tuple([one(v) for v in value])
-        except _Unfit:
-            raise _first_unfit((f"[{i}]", one, v) for i, v in enumerate(value)) from None
-
-    return read
-
-
-def _items(readers: tuple[Reader, ...]) -> Reader:
-    def read(value: Any) -> Any:
-        if not isinstance(value, list):
-            raise _Unfit("expected a list")
-        if len(readers) != len(value):
-            raise _Unfit(f"expected {len(readers)} items")
-        try:
-            return tuple([one(v) for one, v in zip(readers, value, strict=True)])
-        except _Unfit:
-            each = zip(readers, value, strict=True)
-            raise _first_unfit((f"[{i}]", one, v) for i, (one, v) in enumerate(each)) from None
+            for one, item in zip(readers, value, strict=False):
+                found.append(one(item))
+        except _Unfit as unfit:
+            unfit.rises_from(f"[{len(found)}]")
+            raise
+        return tuple(found)
 
     return read
 
@@ -123,49 +116,41 @@ def _mapping(one: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise _Unfit("expected an object")
-        try:
-            return {k: one(v) for k, v in value.items()}
-        except _Unfit:
-            raise _first_unfit((f".{k}", one, v) for k, v in value.items()) from None
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            try:
+                found[key] = one(item)
+            except _Unfit as unfit:
+                unfit.rises_from(f".{key}")
+                raise
+        return found
 
     return read
 
 
-def _first_unfit(each: Iterable[tuple[str, Reader, Any]]) -> _Unfit:
-    """Return the first value that does not fit, with the step to it. Only a failed read pays for finding the place."""
-    for step, one, value in each:
-        try:
-            one(value)
-        except _Unfit as unfit:
-            return unfit.below(step)
-    raise AssertionError("every value fits")
-
-
 def _dataclass(cls: type) -> Reader:
-    known: tuple[dict[str, Reader], tuple[str, ...]] | None = None
-
-    def fields() -> tuple[dict[str, Reader], tuple[str, ...]]:
-        hints, every = typing.get_type_hints(cls), dataclasses.fields(cls)
-        none = dataclasses.MISSING
-        required = tuple(f.name for f in every if f.default is none and f.default_factory is none)
-        return {f.name: _reader(hints[f.name]) for f in every}, required
+    readers: dict[str, Reader] = {}
+    required: set[str] = set()
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise _Unfit("expected an object")
-        nonlocal known
-        if known is None:
+        if not readers:
             # Only at the first value: a class may refer to itself.
-            known = fields()
-        readers, required = known
-        try:
-            given = {name: one(value[name]) for name, one in readers.items() if name in value}
-        except _Unfit:
-            raise _first_unfit((f".{n}", one, value[n]) for n, one in readers.items() if n in value) from None
-        if len(given) < len(readers):
-            for name in required:
-                if name not in given:
-                    raise _Unfit("missing").below(f".{name}")
+            hints, every = typing.get_type_hints(cls), dataclasses.fields(cls)
+            none = dataclasses.MISSING
+            required.update(f.name for f in every if f.default is none and f.default_factory is none)
+            readers.update({f.name: _reader(hints[f.name]) for f in every})
+        given: dict[str, Any] = {}
+        for name, one in readers.items():
+            if name in value:
+                try:
+                    given[name] = one(value[name])
+                except _Unfit as unfit:
+                    unfit.rises_from(f".{name}")
+                    raise
+            elif name in required:
+                raise _Unfit("missing", f".{name}")
         try:
             return cls(**given)
         except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 
 StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
-"""The loop of every chapter (DESIGN §1), in order. A chapter may leave steps out."""
+"""The loop of every chapter, in order. A chapter may leave steps out."""
 
 TREATED = "treated"
 """The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""

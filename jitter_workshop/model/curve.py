@@ -39,7 +39,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Hold the differences of two single runs. It describes and claims no cause (DESIGN §6)."""
+    """Hold the differences of two single runs. It describes and claims no cause."""
 
     run: str
     label: str

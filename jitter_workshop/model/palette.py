@@ -17,22 +17,22 @@ class Palette:
     """
 
     name: str
-    background: str
-    text: str
-    dim: str
-    faint: str
-    accent: str
-    good: str
-    bad: str
-    cool: str
-    code: str
-    surface: str
-    panel: str
-    grid: str
-    fine_grid: str
-    mark: str
-    curves: tuple[str, ...]
-    references: tuple[str, ...]
+    background: str = ""
+    text: str = ""
+    dim: str = ""
+    faint: str = ""
+    accent: str = ""
+    good: str = ""
+    bad: str = ""
+    cool: str = ""
+    code: str = ""
+    surface: str = ""
+    panel: str = ""
+    grid: str = ""
+    fine_grid: str = ""
+    mark: str = ""
+    curves: tuple[str, ...] = ("",)
+    references: tuple[str, ...] = ("",)
 
 
 PALETTES: dict[str, Palette] = {
@@ -95,25 +95,7 @@ PALETTES: dict[str, Palette] = {
     ),
 }
 
-MONO = Palette(
-    name="mono",
-    background="",
-    text="",
-    dim="",
-    faint="",
-    accent="",
-    good="",
-    bad="",
-    cool="",
-    code="",
-    surface="",
-    panel="",
-    grid="",
-    fine_grid="",
-    mark="",
-    curves=("",),
-    references=("",),
-)
+MONO = Palette("mono")
 """No colours at all, for NO_COLOR."""
 
 THEMES: tuple[str, ...] = tuple(PALETTES)

@@ -15,7 +15,7 @@ PLACEMENT = "placement"
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
-"""Seconds at the start of each run that are not recorded: the effects of a change need time to die away (DESIGN §6)."""
+"""Seconds at the start of each run that are not recorded: the effects of a change need time to die away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Define the result of a measurement. The fields are those of ``measure --json`` (DESIGN §9): renaming one breaks a
+"""Define the result of a measurement. The fields are those of ``measure --json``: renaming one breaks a
 contract.
 
 Times are integers in ns (means are floats), CPU sets integer arrays. An unknown value is None with the reason in

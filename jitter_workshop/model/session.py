@@ -1,4 +1,4 @@
-"""Define sessions and progress, as stored in ``session.json`` (DESIGN §8)."""
+"""Define sessions and progress, as stored in ``session.json``."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
-"""The stall lengths whose rates every run states (DESIGN §6)."""
+"""The stall lengths whose rates every run states."""
 
 
 LISTED_STALLS = 500

@@ -15,7 +15,7 @@ Order = Literal["AB", "BA"]
 VerdictWord = Literal["lower", "higher", "no_change", "cannot_tell"]
 
 ENOUGH_ROUNDS = 10
-"""No verdict from fewer (DESIGN §6)."""
+"""No verdict from fewer."""
 SIGNIFICANCE = 0.05
 """The share of judgements in which any of the lines together may claim a change that is not there."""
 CONFIDENCE = 0.95

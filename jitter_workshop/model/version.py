@@ -1,4 +1,4 @@
-"""Define the number that every JSON object of this program begins with (DESIGN §9)."""
+"""Define the number that every JSON object of this program begins with."""
 
 FORMAT_VERSION = 1
 """Under the same number, fields may be added, but not renamed or removed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.report.text import counters as words

@@ -12,10 +12,14 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.text import clean
+from jitter_workshop.session import ids
+
+T = TypeVar("T")
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".new-"
@@ -73,7 +77,7 @@ def replace(path: Path, content: bytes, mode: int) -> None:
     sync_folder(path.parent)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], None]]) -> None:
+def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], object]]) -> None:
     """Make a folder with all its files, or nothing. ``files``: path below the folder → content, or a function that
     writes it. Raise SessionError."""
     temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
@@ -114,11 +118,6 @@ def json_line(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
-def put(file: BinaryIO, value: Any) -> None:
-    """Write an object to an open file, as JSON."""
-    file.write(json_bytes(value))
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a file. Raise OSError where it cannot be read, ValueError where it is no JSON object."""
     with path.open("rb") as file:
@@ -155,6 +154,43 @@ def set_aside(path: Path) -> Path | None:
                 return None
             return target
     return None
+
+
+def put_aside(path: Path, may: bool) -> str:
+    """Rename a damaged file where that is allowed; return the outcome in words."""
+    target = set_aside(path) if may else None
+    return f"set aside as {clean(target.name)}" if target else "left where it is"
+
+
+def read_each(
+    folder: Path, kind: type[T], what: str, newest: int, check: Callable[[T, str], object], *, may_rename: bool
+) -> tuple[list[tuple[Path, T]], list[str]]:
+    """Read a folder with a JSON file for each item of a kind: return the items by file name, with their files, and
+    notices for the user. A damaged file is set aside under another name, and a file of a newer version is left alone;
+    the user is told of both. ``newest``: the latest version of
+    their form that is known here. ``check``: takes an item and its file's id, and raises ValueError for an impossible
+    item. ``may_rename``: a damaged file may be set aside."""
+    found, notices = list[tuple[Path, T]](), list[str]()
+    try:
+        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
+    except OSError:
+        return found, notices
+    for path in paths:
+        shown = clean(path.stem, 80)
+        try:
+            value = read_json(path)
+            version = value.get("format_version")
+            if isinstance(version, int) and version > newest:
+                notices.append(f"{what} {shown} was written by a newer version and is left out")
+                continue
+            one = from_plain(kind, value)
+            check(one, path.stem)
+            found.append((path, one))
+        except OSError as error:
+            notices.append(f"{what} {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
+        except ValueError as error:
+            notices.append(f"{what} {shown} is damaged ({clean(error, 120)}); {put_aside(path, may_rename)}")
+    return found, notices
 
 
 def remove_unfinished(folder: Path) -> None:

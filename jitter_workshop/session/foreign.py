@@ -9,15 +9,14 @@ it is read, and its unpacked size while it is unpacked.
 from __future__ import annotations
 
 import dataclasses
-import os
-import stat
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import foreign_cyclictest, foreign_hgrm, foreign_hlog, foreign_oslat
+from jitter_workshop.session import files, foreign_cyclictest, foreign_hgrm, foreign_hlog, foreign_oslat
 from jitter_workshop.session.foreign_text import UNITS
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -36,14 +35,10 @@ KNOWN = (
 )
 
 
-def read_file(path: Path, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """Return the runs in a file: one, or one for each tag of a log. ``unit``: the unit of its values, where the user
-    knows better than the file (ns | us | ms | s). ``label``: replaces the file's name. Raise SessionError."""
-    return parse(content(path), path.name, unit=unit, label=label)
-
-
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """Return the runs in the bytes of a file called ``name``; see :func:`read_file`. Raise SessionError."""
+    """Return the runs in the bytes of a file called ``name``: one, or one for each tag of a log. ``unit``: the unit of
+    its values, where the user knows better than the file (ns | us | ms | s). ``label``: replaces the file's name. Raise
+    SessionError."""
     if unit is not None and unit not in UNITS:
         raise SessionError(f"there is no unit {clean(unit, 20)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, 100) or "the file"
@@ -78,15 +73,11 @@ def content(path: Path) -> bytes:
     """Return the bytes of a file to import. Raise SessionError where it cannot be read or is too large."""
     shown = clean(path, 200)
     try:
-        # A pipe or a device must neither block nor be read forever.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SessionError(f"{shown} is no file", "give the file that the other tool wrote")
+        with files.open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SessionError(
-            f"cannot read {shown}: {(error.strerror or str(error)).lower()}", "check that path"
-        ) from error
+        advice = "give the file that the other tool wrote" if error.errno == errno.EINVAL else "check that path"
+        raise SessionError(f"cannot read {shown}: {(error.strerror or str(error)).lower()}", advice) from error
     except ValueError as error:
         raise SessionError(f"cannot read {shown}: that is no path", "give a file") from error
     if len(data) > MAX_BYTES:

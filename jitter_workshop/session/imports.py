@@ -13,7 +13,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, ids, import_folder
+from jitter_workshop.session import files, ids
 
 FOLDER = "imports"
 
@@ -34,8 +34,8 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
 
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
     """Return a session's curves, oldest first, and notices for the user about unreadable ones."""
-    found, notices = import_folder.read_all(
-        session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, set_aside=set_aside
+    found, notices = files.read_each(
+        session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, may_rename=set_aside
     )
     return tuple(sorted((r for _, r in found), key=lambda r: (r.imported_at, r.id))), tuple(notices)
 

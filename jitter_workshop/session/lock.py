@@ -6,29 +6,18 @@ import contextlib
 import fcntl
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 LOCK_NAME = "lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Hold the process that has the session open for writing; ``pid`` None where the lock file does not say."""
-
-    pid: int | None
-
-    def __str__(self) -> str:
-        return "another workshop" if self.pid is None else f"another workshop (pid {self.pid})"
-
-
 class SessionLock:
-    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: the process that has it instead of us, or
-    None."""
+    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: the process that has it instead of us, in
+    words; "" where none has."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
-        self.holder: Holder | None = None
+        self.holder = ""
         self._path = folder / LOCK_NAME
 
     def take(self) -> bool:
@@ -58,9 +47,8 @@ class SessionLock:
             self._handle = None
 
 
-def _holder(handle: int) -> Holder:
+def _holder(handle: int) -> str:
     try:
-        value = json.loads(os.pread(handle, 200, 0))
-        return Holder(int(value["pid"]))
+        return f"another workshop (pid {int(json.loads(os.pread(handle, 200, 0))['pid'])})"
     except (ValueError, KeyError, TypeError, OSError):
-        return Holder(None)
+        return "another workshop"

@@ -25,7 +25,6 @@ from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
 from jitter_workshop.session.lock import SessionLock
-from jitter_workshop.session.proofcheck import Judge
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class OpenSession:
         self._here: set[str] = set()
         self._imports: tuple[ImportedRun, ...] | None = None
         self._proving = ""
-        self._judge = Judge(self._run, self._folders)
+        self._judge = proofs.Judge(self._run, self._folders)
         if not read_only:
             files.remove_unfinished(folder / "runs")
             files.remove_unfinished(folder / imports.FOLDER)
@@ -122,7 +121,7 @@ class OpenSession:
         files.write_folder(
             runs / run.id,
             {
-                RUN_FILE: lambda f: files.put(f, to_plain(run)),
+                RUN_FILE: files.json_bytes(to_plain(run)),
                 BLOCKS_FILE: lambda f: hlog.write(f, _block_intervals(kept), base_s, comments),
                 MERGED_FILE: lambda f: hlog.write(f, whole, base_s, comments),
                 **({TRACE_FILE: lambda f: traces.write(f, trace)} if trace is not None else {}),
@@ -296,9 +295,7 @@ class OpenSession:
         return self._runs.get(ident)
 
     def _set_aside(self, path: Path, what: str) -> None:
-        target = None if self.read_only else files.set_aside(path)
-        where = f"set aside as {clean(target.name)}" if target else "left where it is"
-        self._notice(f"{what}; {where}")
+        self._notice(f"{what}; {files.put_aside(path, may=not self.read_only)}")
 
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
         """Return all intervals of a tag added up; None where there are none or the file is damaged."""

@@ -11,18 +11,58 @@ import contextlib
 import dataclasses
 import datetime
 import math
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.session import files, ids, import_folder
-from jitter_workshop.session.proofcheck import Judge, check_claims
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement
+from jitter_workshop.session import files, ids
 
 FOLDER = "proofs"
 CUT_OFF = "the process that made it was killed"
 """Why a proof ended whose last rounds were never written down."""
+_ALIKE = 1e-9
+"""The relative tolerance: logarithms differ in their last digit from one C library to the next."""
+
+
+class Judge:
+    """Judge stored proofs again from their runs, each once (20 ms). ``run``: returns a run of the session by id, or
+    None. ``here``: returns the ids of the runs that exist."""
+
+    def __init__(self, run: Callable[[str], Run | None], here: Callable[[], Collection[str]]) -> None:
+        self._run = run
+        self._here = here
+        self._known: dict[str, tuple[Proof, Judgement | None]] = {}
+
+    def __call__(self, proof: Proof) -> Judgement | None:
+        """Return the judgement of a proof's runs where it differs from the file's, else None; None also where not all
+        of its runs exist. Raise ValueError where they cannot be its rounds."""
+        stored, other = self._known.get(proof.id, (None, None))
+        if stored != proof:
+            other = self._judged(proof)
+            self._known[proof.id] = proof, other
+        return other
+
+    def _judged(self, proof: Proof) -> Judgement | None:
+        from jitter_workshop.stats.rounds import rounds_of
+        from jitter_workshop.stats.verdicts import judge
+
+        here = self._here()
+        if not proof.rounds or not all({one.without, one.with_it} <= set(here) for one in proof.rounds):
+            return None
+        found = [(one.order, self._run(one.without), self._run(one.with_it)) for one in proof.rounds]
+        pairs = [(order, a, b) for order, a, b in found if a is not None and b is not None]
+        if len(pairs) < len(found):
+            return None
+        if any(run.proof != proof.id for _, *both in pairs for run in both):
+            raise ValueError("a run of its rounds was not made for it")
+        said = judge(rounds_of(pairs), proof.workload)
+        return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 
 def keep(session: Path, proof: Proof) -> None:
@@ -48,14 +88,14 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
         if proof.id != own:
             judge(proof)
 
-    stored, notices = import_folder.read_all(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, set_aside=ours)
+    stored, notices = files.read_each(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, may_rename=ours)
     found = list[Proof]()
     for path, proof in stored:
         shown = clean(proof.id, 80)
         other = judge(proof) if proof.id != own else None
         if other is not None:
             proof = dataclasses.replace(proof, judgement=other)
-            where = import_folder.put_aside(path, ours)
+            where = files.put_aside(path, ours)
             if ours:
                 # On a full disk it is judged and reported again at the next read.
                 with contextlib.suppress(SessionError):
@@ -101,4 +141,24 @@ def _check(proof: Proof, ident: str) -> None:
         if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
             raise ValueError("a figure of its verdict is no number")
     if said is not None:
-        check_claims(said)
+        _check_claims(said)
+
+
+def _check_claims(said: Judgement) -> None:
+    """Raise ValueError where a judgement claims a change from too few rounds, or its headline is none of its rows."""
+    claims = (*(row.verdict for row in said.rows), said.headline.verdict)
+    if said.rounds < ENOUGH_ROUNDS and any(word != "cannot_tell" for word in claims):
+        raise ValueError(f"it claims something, and a verdict needs {ENOUGH_ROUNDS} rounds")
+    rows = {(row.measure, row.verdict) for row in said.rows} or {("", "cannot_tell")}
+    if (said.headline.measure, said.headline.verdict) not in rows:
+        raise ValueError("its headline is none of its rows")
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, int | float):
+        return math.isclose(a, b, rel_tol=_ALIKE)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return bool(a == b)

@@ -1,4 +1,4 @@
-"""List, make, open, choose and remove the sessions of a user (DESIGN §8)."""
+"""List, make, open, choose and remove the sessions of a user."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SessionStore:
             folder = self.folder / session.id
             if not folder.exists():
                 break
-        files.write_folder(folder, {SESSION_FILE: lambda f: files.put(f, to_plain(session))})
+        files.write_folder(folder, {SESSION_FILE: files.json_bytes(to_plain(session))})
         opened = self._open(session, ())
         if not recorded:
             self._set_current(session.id)

@@ -78,28 +78,21 @@ class _BlockHeader:
     unlisted: int = 0
 
 
+_SAME = ("index", "start_ns", "end_ns", "start_ticks", "end_ticks", "lost", "lost_elsewhere", "unlisted")
+"""Fields of a block that its header has under the same names."""
+
+
 def write(file: BinaryIO, trace: RunTrace) -> None:
     """Write a run's trace. Errors of the file are passed on."""
-    header = _Header(
-        trace.info,
-        trace.tids,
-        trace.strings,
-        tuple(
-            _BlockHeader(
-                b.index,
-                b.start_ns,
-                b.end_ns,
-                b.start_ticks,
-                b.end_ticks,
-                tuple((s.thread, s.cpu, s.start_ns, s.end_ns, s.messages) for s in b.stalls),
-                b.lost,
-                len(b.events),
-                b.lost_elsewhere,
-                b.unlisted,
-            )
-            for b in trace.blocks
-        ),
+    blocks = tuple(
+        _BlockHeader(
+            **{name: getattr(block, name) for name in _SAME},
+            stalls=tuple((s.thread, s.cpu, s.start_ns, s.end_ns, s.messages) for s in block.stalls),
+            event_bytes=len(block.events),
+        )
+        for block in trace.blocks
     )
+    header = _Header(trace.info, trace.tids, trace.strings, blocks)
     plain = json.dumps(to_plain(header), separators=(",", ":")).encode()
     file.write(_MAGIC)
     packer = zlib.compressobj(6)
@@ -126,23 +119,13 @@ def read(file: BinaryIO) -> RunTrace:
 
 
 def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
-    if header.index < 0:
+    if min(header.index, header.unlisted) < 0:
         raise ValueError("a block has no number")
     if header.event_bytes < 0 or header.event_bytes % RECORD_BYTES:
         raise ValueError("a block's events are cut off")
     stalls = tuple(Stall(header.index, *fields) for fields in header.stalls)
-    return TracedBlock(
-        header.index,
-        header.start_ns,
-        header.end_ns,
-        header.start_ticks,
-        header.end_ticks,
-        stalls,
-        header.lost,
-        source.take(header.event_bytes),
-        header.lost_elsewhere,
-        max(header.unlisted, 0),
-    )
+    same = {name: getattr(header, name) for name in _SAME}
+    return TracedBlock(**same, stalls=stalls, events=source.take(header.event_bytes))
 
 
 class _Unpacked:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.attribution.counter_report import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.presenter.counter_lines import stalls
 from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict

@@ -25,7 +25,7 @@ REPORT = "encoded-result-histogram-Accumulator_Message_Transit_Latency__ns_-2015
 
 
 def read(name: str, **options: str) -> ImportedRun:
-    (run,) = foreign.read_file(SAMPLES / name, **options)
+    (run,) = foreign.parse(foreign.content(SAMPLES / name), name, **options)
     return run
 
 
@@ -37,7 +37,7 @@ def at(run: ImportedRun, *percentiles: float) -> list[int | None]:
 
 def test_a_log_of_java() -> None:
     """The figures are Java's own, of all intervals without a tag added up."""
-    first, tagged = foreign.read_file(SAMPLES / "intervals-v2.hlog")
+    first, tagged = foreign.parse(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog")
     assert (first.label, tagged.label) == ("intervals-v2", "intervals-v2 reads")
     assert (first.count, at(first, 50, 99.9)) == (2_000, [109_631, 18_006_015])
     assert abs(first.max_ns - 36_012_031) < 1_000
@@ -49,7 +49,7 @@ def test_a_log_of_java() -> None:
 def test_the_format_before_it_says_the_same() -> None:
     """Version 1 packs its counters otherwise, and has no tags: both series are in one."""
     together: Counter[tuple[int, int]] = Counter()
-    for one in foreign.read_file(SAMPLES / "intervals-v2.hlog"):
+    for one in foreign.parse(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog"):
         together.update({(low, high): samples for low, high, samples in one.bins})
     assert {(low, high): n for low, high, n in read("intervals-v1.hlog").bins} == together
 
@@ -328,14 +328,14 @@ def test_thousands_of_bombs_share_one_budget(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SessionError, match="is no file"):
-        foreign.read_file(tmp_path / "pipe")
+    with pytest.raises(SessionError, match="not a regular file"):
+        foreign.content(tmp_path / "pipe")
     with pytest.raises(SessionError, match="no such file"):
-        foreign.read_file(tmp_path / "none")
-    with pytest.raises(SessionError, match="is a directory"):
-        foreign.read_file(tmp_path)
-    with pytest.raises(SessionError, match="is no file"):
-        foreign.read_file(Path("/dev/zero"))
+        foreign.content(tmp_path / "none")
+    with pytest.raises(SessionError, match="not a regular file"):
+        foreign.content(tmp_path)
+    with pytest.raises(SessionError, match="not a regular file"):
+        foreign.content(Path("/dev/zero"))
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:

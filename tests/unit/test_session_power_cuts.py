@@ -38,23 +38,18 @@ def test_a_replaced_file_is_the_old_one_or_the_new_one(session: Path) -> None:
 
 
 def test_a_folder_is_there_with_all_its_files_or_not_at_all(session: Path) -> None:
-    def fill(content: bytes) -> Callable[[BinaryIO], None]:
-        def put(file: BinaryIO) -> None:
-            file.write(content)
-
-        return put
-
-    wanted = {"state/session/run": None, "state/session/run/a": OLD, "state/session/run/b": NEW}
-    seen, after = states(session, lambda: files.write_folder(session / "run", {"a": fill(OLD), "b": fill(NEW)}))
+    wanted = {"state/session/run": None, "state/session/run/a": OLD, "state/session/run/in": None}
+    wanted |= {"state/session/run/in/b": NEW, "state/session/run/c": NEW}
+    content: dict[str, bytes | Callable[[BinaryIO], object]] = {
+        "a": OLD,
+        "in/b": NEW,
+        "c": lambda file: file.write(NEW),
+    }
+    seen, after = states(session, lambda: files.write_folder(session / "run", content))
     whole = [{p: d for p, d in cut.tree.items() if p.startswith("state/session/run")} for cut in seen]
     assert all(found in ({}, wanted) for found in whole)
     assert {} in whole
     assert all(wanted.items() <= tree.items() for tree in after)
-
-
-def test_a_new_file_has_its_content_when_it_is_made(session: Path) -> None:
-    _, after = states(session, lambda: (files.write_new(session / "a", NEW), files.sync_folder(session)))
-    assert {tree["state/session/a"] for tree in after} == {NEW}
 
 
 EVENT = HostEvent("2026-01-01T00:00:00.000000Z", "applied", "thp", "/sys/thp", "madvise", "never")

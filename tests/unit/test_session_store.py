@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.session import ChapterProgress, Prediction
-from jitter_workshop.session import files, ids
+from jitter_workshop.session import files, hlog, ids
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats import histogram as hg
 
@@ -244,7 +244,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(
     with store.create("s", "h") as opened:
         opened.add_run(*make_run(run_id="first"))
         if failing == "write":
-            monkeypatch.setattr(files, "json_bytes", full)
+            monkeypatch.setattr(hlog, "write", full)
         elif failing == "fsync":
             monkeypatch.setattr(files.os, "fsync", full)
         else:

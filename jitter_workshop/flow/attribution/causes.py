@@ -11,8 +11,7 @@ from jitter_workshop.evidence.candidates import candidates
 from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
 from jitter_workshop.flow.attribution.counter_report import counted_report
-from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.evidence import EvidenceReport, Span
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport, Span
 from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
 from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.session.opened import OpenSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jitter_workshop.model.counters import FORMAT_VERSION, CountedStall, CounterReport
+from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport
 from jitter_workshop.model.run import Counter, Counters, Run
 
 NO_TRACE = "without a trace it is not known"

@@ -18,8 +18,7 @@ from jitter_workshop.flow.attribution import causes, counter_report
 from jitter_workshop.flow.attribution.causes import Progress, unheard
 from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.session import files
 from jitter_workshop.session.opened import OpenSession

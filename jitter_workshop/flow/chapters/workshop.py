@@ -33,9 +33,8 @@ from jitter_workshop.flow.turns.classhost import kept_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.course import Chapter, Course
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run, apart_from_proofs

@@ -14,9 +14,8 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import Placement
 

@@ -8,7 +8,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.attribution.explaining import explained
 from jitter_workshop.flow.chapters.traced_runs import shown
 from jitter_workshop.flow.reporting.subject import Subject
-from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.report import Culprits
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean

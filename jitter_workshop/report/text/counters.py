@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jitter_workshop.model.counters import CountedStall, CounterReport
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import CountedStall, CounterReport
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import AT, Counter, made_late
 from jitter_workshop.model.text import called, clean

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.report.text import counters as counters_text
 from jitter_workshop.report.text import evidence as evidence_text
 from jitter_workshop.report.text.terminal import Style

@@ -18,8 +18,7 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
-from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import cause_lines as views
