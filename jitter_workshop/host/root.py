@@ -96,12 +96,27 @@ class HostRoot:
     def cpu_list(self, path: str) -> CpuSet | None:
         """Return the file's CPU list; None if it cannot be read or is not a list."""
         text = self.text(path)
-        if text is None:
-            return None
         try:
-            return CpuSet.parse_list(text)
+            return None if text is None else CpuSet.parse_list(text)
         except ValueError:
             return None
+
+    def cpu_mask(self, path: str) -> CpuSet | None:
+        """Return the file's CPU mask; None if it cannot be read or is not a mask."""
+        text = self.text(path)
+        try:
+            return None if text is None else CpuSet.parse_mask(text)
+        except ValueError:
+            return None
+
+    def word(self, path: str, limit: int = 40) -> str | None:
+        """Return the file's text on one clean line of at most ``limit`` characters; None if it is empty or cannot be
+        read."""
+        return printable(self.text(path) or "", limit) or None
+
+    def words(self, path: str) -> tuple[str, ...]:
+        """Return the first 32 words of the file, each of at most 40 clean characters; () if it cannot be read."""
+        return tuple(printable(word, 40) for word in (self.text(path) or "").split()[:32])
 
     def list_dir(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a folder, () if it is missing or cannot be read."""
@@ -221,10 +236,12 @@ def parse_integer(text: str | None) -> int | None:
     """Return a whole decimal number with an optional sign, of at most 20 digits; None for anything else."""
     if text is None:
         return None
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        return None
-    return int(text)
+    return int(text) if is_count(text[1:] if text[:1] in ("-", "+") else text) else None
+
+
+def is_count(word: str) -> bool:
+    """Return True for a whole decimal number without a sign, of at most 20 digits."""
+    return word.isascii() and word.isdigit() and len(word) <= 20
 
 
 def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) -> tuple[bytes | None, str]:

@@ -7,7 +7,7 @@ import re
 
 from jitter_workshop.host.cpu.clocksource import read_clocksource
 from jitter_workshop.host.cpu.cpufreq import read_governors
-from jitter_workshop.host.cpu.cpuidle import read_cpuidle
+from jitter_workshop.host.cpu.cpuidle import read_idle_driver
 from jitter_workshop.host.cpu.cpuinfo import read_cpu_identity
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat
@@ -37,7 +37,6 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     hypervisor = read_hypervisor(root, identity)
     kernel = read_kernel(root, identity)
     machine = topology if topology is not None else read_topology(root)
-    cpuidle = read_cpuidle(root)
     isolation = read_isolation(root)
     clock = read_clocksource(root, identity)
     thermal = read_thermal(root)
@@ -55,7 +54,7 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
         isolated=isolation.isolated.cpus,
         nohz_full=isolation.nohz_full.cpus if isolation.nohz_full is not None else (),
         governors=read_governors(root),
-        cpuidle_driver=cpuidle.driver,
+        cpuidle_driver=read_idle_driver(root),
         clocksource=clock.current,
         thermal_zones=len(thermal.zones),
         realtime_kernel=kernel.realtime,

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from jitter_workshop.host.boot.cmdline import CommandLine
     from jitter_workshop.host.boot.next_boot import OneBoot
     from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy
-    from jitter_workshop.host.cpu.isolation import BootIsolation, Isolation
+    from jitter_workshop.host.cpu.isolation import Isolation
     from jitter_workshop.host.services import Services
     from jitter_workshop.host.tasks.listing import Task
 
 
 _WHOEVER_IS_ONLINE = (
     *("identity", "hypervisor", "kernel", "kernel_config", "services", "processes"),
-    *("isolation", "boot_isolation", "one_boot", "own_entry", "boot_loader"),
+    *("isolation", "command_line", "one_boot", "own_entry", "boot_loader"),
 )
 """Readings that do not depend on which CPUs are online."""
 _X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
@@ -169,8 +169,7 @@ class Host:
         """Return the frequency policies that a hot CPU belongs to; () where the host has none."""
         from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
 
-        found = (read_policy(self.root, next(iter(cpus))) for cpus in policy_folders(self.root, self.hot).values())
-        return tuple(policy for policy in found if policy is not None)
+        return tuple(read_policy(self.root, folder) for folder in policy_folders(self.root, self.hot))
 
     @cached_property
     def services(self) -> Services:
@@ -199,16 +198,11 @@ class Host:
         return read_isolation(self.root)
 
     @cached_property
-    def boot_isolation(self) -> BootIsolation:
-        """Return the CPUs that the boot parameters ask the kernel to leave alone."""
-        from jitter_workshop.host.cpu.isolation import read_boot_isolation
-
-        return read_boot_isolation(self.root)
-
-    @property
     def command_line(self) -> CommandLine:
         """Return the running kernel's boot parameters."""
-        return self.boot_isolation.command_line
+        from jitter_workshop.host.boot.cmdline import read_command_line
+
+        return read_command_line(self.root)
 
     @cached_property
     def one_boot(self) -> OneBoot:

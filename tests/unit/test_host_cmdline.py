@@ -15,7 +15,7 @@ from jitter_workshop.host.boot.cmdline import (
     read_command_line,
     split_words,
 )
-from jitter_workshop.host.cpu.isolation import last_cpu, read_boot_isolation
+from jitter_workshop.host.cpu.isolation import last_cpu
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import CPU, write
@@ -65,31 +65,6 @@ def test_the_last_of_repeated_parameters_counts_and_hyphens_are_underscores() ->
 def test_isolcpus(value: str, flags: tuple[str, ...], unknown: tuple[str, ...], cpus: CpuSet | None) -> None:
     found = parse_isolcpus(value, last=7)
     assert (found.flags, found.unknown, found.cpus) == (flags, unknown, cpus)
-
-
-def test_what_a_host_was_booted_with(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            f"{CPU}/possible": "0-7\n",
-            "proc/cmdline": "isolcpus=managed_irq,domain,4-7 nohz_full=4-N rcu_nocbs=all rcu_nocb_poll irqaffinity=0-3"
-            " kthread_cpus=0-1 skew_tick=1 nosmt=force\n",
-        },
-    )
-    boot = read_boot_isolation(HostRoot(tmp_path))
-    assert boot.isolcpus is not None
-    assert boot.isolcpus.cpus == boot.nohz_full == CpuSet((4, 5, 6, 7))
-    assert boot.isolcpus.flags == ("managed_irq", "domain")
-    assert boot.rcu_nocbs == CpuSet.of(range(8))
-    assert (boot.irqaffinity, boot.kthread_cpus) == (CpuSet((0, 1, 2, 3)), CpuSet((0, 1)))
-    assert (boot.rcu_nocb_poll, boot.skew_tick, boot.nosmt) == (True, True, True)
-
-
-def test_rcu_nocbs_without_a_list_means_all(tmp_path: Path) -> None:
-    write(tmp_path, {f"{CPU}/possible": "0-3\n", "proc/cmdline": "quiet rcu_nocbs\n"})
-    boot = read_boot_isolation(HostRoot(tmp_path))
-    assert boot.rcu_nocbs == CpuSet((0, 1, 2, 3))
-    assert (boot.isolcpus, boot.nohz_full, boot.skew_tick) == (None, None, False)
 
 
 def test_a_hidden_command_line_has_a_reason(tmp_path: Path) -> None:

@@ -7,46 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.cpu import clocksource, cpufreq, cpuidle, isolation, resctrl, smt, topology
-from jitter_workshop.host.kernel import hypervisor, memory, rcu, release, scheduler, watchdogs, workqueues
-from jitter_workshop.host.power import machinecheck, uncore
+from jitter_workshop.host.cpu import clocksource, cpufreq, cpuidle, isolation, topology
+from jitter_workshop.host.kernel import hypervisor, release
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import cgroup, cpusets, listing
-from jitter_workshop.host.trace import tracing
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.registry import find, tunables
 from tests import hosttrees
 from tests.hosttrees import CPU
 
 READERS: dict[str, Callable[[HostRoot], object]] = {
     "cgroup": cgroup.read_cgroup,
     "clocksource": clocksource.read_clocksource,
-    "cpufreq": cpufreq.read_cpufreq,
     "governors": cpufreq.read_governors,
-    "driver": cpufreq.read_frequency_driver,
-    "policy": lambda root: cpufreq.read_policy(root, 0),
-    "cpuidle": cpuidle.read_cpuidle,
-    "haltpoll": cpuidle.read_haltpoll,
-    "idle_use": lambda root: cpuidle.read_idle_use(root, 0),
+    "policy": lambda root: cpufreq.read_policy(root, f"/{CPU}/cpufreq/policy0"),
+    "cpuidle": cpuidle.read_idle_driver,
+    "latency": lambda root: cpuidle.read_resume_latency(root, 0),
     "cpusets": cpusets.find_cpusets,
     "hypervisor": hypervisor.read_hypervisor,
     "isolation": isolation.read_isolation,
-    "boot": isolation.read_boot_isolation,
     "kernel": release.read_kernel,
     "config": lambda root: release.read_kernel_config(root, "6.12.9").value("HZ"),
-    "machinecheck": machinecheck.read_machine_check,
-    "memory": memory.read_memory,
-    "writeback": memory.read_writeback,
-    "rcu": rcu.read_rcu,
-    "resctrl": resctrl.read_resctrl,
-    "scheduler": scheduler.read_scheduler,
-    "smt": smt.read_smt,
     "tasks": lambda root: tuple(listing.each_thread(root)),
     "topology": topology.read_topology,
-    "clusters": lambda root: topology.read_clusters(root, CpuSet((0, 1))),
-    "tracing": tracing.read_tracing,
-    "uncore": uncore.read_uncore,
-    "watchdogs": watchdogs.read_watchdogs,
-    "workqueues": workqueues.read_workqueues,
+    "nodes": topology.read_memory_nodes,
+    **{f"check {tunable.id}": lambda root, one=tunable: one.assess(Host(root, CpuSet((0,)))) for tunable in tunables()},
 }
 
 MORE = (
@@ -93,11 +79,10 @@ def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
     assert {c.core_type for c in machine.cpus} == {None}
     assert tuple(listing.each_process(damaged)) == ()
     assert cpufreq.policy_folders(damaged, CpuSet((0,))) == {}
-    assert all(p.max_hz is None and not p.cpus for p in cpufreq.read_cpufreq(damaged))
+    assert cpufreq.read_policy(damaged, f"/{CPU}/cpufreq/policy0").max_hz is None
     assert not isolation.read_isolation(damaged).isolated
     assert cpusets.find_cpusets(damaged) is None
-    assert memory.read_memory(damaged).swaps is None
-    assert not smt.read_smt(damaged).can_change
+    assert find("swap").assess(Host(damaged, CpuSet((0,)))).state == "unavailable"
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -1,4 +1,4 @@
-"""Nodes, flaws, throttling, firmware settings, IOMMU, SMIs: as shown, damaged, and not there at all."""
+"""Nodes, flaws, throttling, devices: as shown, damaged, and not there at all."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.boot.bootloader import read_boot_loader
-from jitter_workshop.host.cpu.numa import MemoryNode, parse_distances, parse_node_meminfo, read_memory_nodes
+from jitter_workshop.host.cpu.topology import read_memory_nodes
 from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
 from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
-from jitter_workshop.host.irq.network import read_interfaces, read_network_settings
+from jitter_workshop.host.irq.network import read_interfaces
 from jitter_workshop.host.kernel.vulnerabilities import classify, read_vulnerabilities
-from jitter_workshop.host.power.platform import Iommu, PlatformPower, read_iommu, read_platform_power
-from jitter_workshop.host.power.smi import read_smi_support
 from jitter_workshop.host.power.throttle import Throttling, read_throttling
 from jitter_workshop.host.recorded import parse_recording
 from jitter_workshop.host.root import HostRoot
@@ -31,30 +29,17 @@ NODE = "sys/devices/system/node"
 def test_nodes(tmp_path: Path) -> None:
     files = {
         f"{NODE}/node0/cpulist": "0-1\n",
-        f"{NODE}/node0/meminfo": "Node 0 MemTotal:       1024 kB\nNode 0 MemFree:  16 kB\nNode 0 HugePages_Total: 2\n",
-        f"{NODE}/node0/distance": "10 21\n",
         f"{NODE}/node1/cpulist": "\n",
-        f"{NODE}/node1/meminfo": "damaged",
-        f"{NODE}/node1/distance": "21 -10\n",
+        f"{NODE}/node2/cpulist": "what\n",
         f"{NODE}/online": "0-1\n",
     }
-    assert read_memory_nodes(HostRoot(write(tmp_path, files))) == (
-        MemoryNode(0, CpuSet((0, 1)), 1_048_576, 16_384, (10, 21)),
-        MemoryNode(1, CpuSet(), None, None, ()),
-    )
+    assert read_memory_nodes(HostRoot(write(tmp_path, files))) == {0: CpuSet((0, 1)), 1: CpuSet(), 2: CpuSet()}
 
 
 @given(st.text())
 def test_any_text(text: str) -> None:
-    assert all(size >= 0 for size in parse_node_meminfo(text).values())
-    parse_distances(text)
     assert classify(text) in ("not affected", "mitigated", "vulnerable", "unknown")
     assert parse_recording(text) is None or text.strip().startswith("{")
-
-
-@given(st.lists(st.integers(1, 255), min_size=1, max_size=8))
-def test_distances(distances: list[int]) -> None:
-    assert parse_distances(" ".join(map(str, distances)) + "\n") == tuple(distances)
 
 
 @pytest.mark.parametrize(
@@ -102,36 +87,6 @@ def test_old_kernels_count_no_time(tmp_path: Path) -> None:
     assert found == Throttling(2, 0, None, 0)
 
 
-def test_platform_power(tmp_path: Path) -> None:
-    files = {
-        "sys/firmware/acpi/platform_profile": "balanced\n",
-        "sys/firmware/acpi/platform_profile_choices": "low-power balanced performance\n",
-        "sys/module/pcie_aspm/parameters/policy": "default performance [powersave] powersupersave \n",
-        "sys/class/power_supply/AC/type": "Mains\n",
-        "sys/class/power_supply/AC/online": "1\n",
-    }
-    power = read_platform_power(HostRoot(write(tmp_path, files)))
-    assert (power.profile, power.profiles) == ("balanced", ("low-power", "balanced", "performance"))
-    assert (power.aspm, len(power.aspm_policies), power.on_battery) == ("powersave", 4, False)
-    assert read_platform_power(HostRoot(tmp_path / "none")) == PlatformPower(None, (), None, (), None)
-
-
-def test_iommu(tmp_path: Path) -> None:
-    files = {f"sys/kernel/iommu_groups/{n}/type": "DMA-FQ\n" if n else "identity\n" for n in range(40)}
-    files["sys/class/iommu/dmar0/x"] = ""
-    assert read_iommu(HostRoot(write(tmp_path, files))) == Iommu(("dmar0",), 40, ("DMA-FQ", "identity"))
-    assert read_iommu(HostRoot(tmp_path / "none")) == Iommu((), 0, ())
-
-
-def test_whether_smis_can_be_counted(tmp_path: Path) -> None:
-    files = {"sys/bus/event_source/devices/msr/events/smi": "event=0x04\n", "sys/devices/cpu/freeze_on_smi": "0\n"}
-    found = read_smi_support(HostRoot(write(tmp_path, files)))
-    assert (found.event, found.frozen, found.reason) == ("event=0x04", False, "")
-    none = read_smi_support(HostRoot(tmp_path / "none"))
-    assert (none.event, none.frozen) == (None, None)
-    assert "no such file" in none.reason
-
-
 def test_interrupts_that_refuse_beforehand(tmp_path: Path) -> None:
     root = write(tmp_path, {"proc/irq/7/smp_affinity_list": "0\n", "proc/irq/8/smp_affinity_list": "0\n"})
     write(root, {"RECORDING.json": '{"format_version": 1, "read_only": ["/proc/irq/7/smp_affinity_list", 3]}'})
@@ -164,14 +119,9 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 def test_no_damage_raises(tmp_path: Path, damage: str) -> None:
     files = {
         f"{NODE}/node0/cpulist": "0\n",
-        f"{NODE}/node0/meminfo": "Node 0 MemTotal: 1 kB\n",
         f"{CPU}/vulnerabilities/mds": "Not affected\n",
         f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "1\n",
         f"{CPU}/cpu0/thermal_throttle/package_throttle_count": "1\n",
-        "sys/firmware/acpi/platform_profile": "balanced\n",
-        "sys/module/pcie_aspm/parameters/policy": "[default]\n",
-        "sys/kernel/iommu_groups/0/type": "DMA\n",
-        "sys/bus/event_source/devices/msr/events/smi": "event=0x04\n",
         "sys/class/net/eth0/device/uevent": "DRIVER=x\n",
         "sys/class/net/eth0/queues/rx-0/rps_cpus": "1\n",
         "proc/interrupts": "           CPU0\n  9:          1  chip   acpi\n",
@@ -190,11 +140,7 @@ def test_no_damage_raises(tmp_path: Path, damage: str) -> None:
         read_memory_nodes,
         read_vulnerabilities,
         read_throttling,
-        read_platform_power,
-        read_iommu,
-        read_smi_support,
         read_interfaces,
-        read_network_settings,
         read_irqs,
         read_services,
         read_irqbalance_settings,

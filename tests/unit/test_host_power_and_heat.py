@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cpu.cpufreq import read_cpufreq
+from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
 from jitter_workshop.host.power.supply import read_on_battery
 from jitter_workshop.host.power.thermal import Sensor, Thermal, parse_millicelsius, read_thermal, read_throttle_events
 from jitter_workshop.host.root import HostRoot
@@ -19,21 +19,17 @@ from tests.hosttrees import CPU
 
 
 def test_policies_of_a_server(host_tree: Callable[[str], Path]) -> None:
-    policies = read_cpufreq(HostRoot(host_tree("server64")))
-    assert [p.id for p in policies] == list(range(64))
-    one = policies[7]
-    assert (one.cpus, one.driver, one.governor) == (CpuSet((7,)), "intel_pstate", "powersave")
-    assert (one.min_hz, one.max_hz, one.current_hz) == (1_000_000_000, 3_700_000_000, 2_350_000_000)
+    root = HostRoot(host_tree("server64"))
+    assert len(policy_folders(root, CpuSet.of(range(64)))) == 64
+    one = read_policy(root, f"/{CPU}/cpufreq/policy7")
+    assert (one.driver, one.governor) == ("intel_pstate", "powersave")
+    assert (one.min_hz, one.max_hz) == (1_000_000_000, 3_700_000_000)
     assert one.available_governors == ("performance", "powersave")
-    assert (one.epp, len(one.available_epp), one.boost) == ("balance_performance", 4, True)
-
-
-def test_the_current_frequency_can_be_left_unread(host_tree: Callable[[str], Path]) -> None:
-    assert all(p.current_hz is None for p in read_cpufreq(HostRoot(host_tree("server64")), current=False))
+    assert (one.epp, len(one.available_epp), one.own_boost) == ("balance_performance", 4, None)
 
 
 def test_a_guest_has_no_policies(host_tree: Callable[[str], Path]) -> None:
-    assert read_cpufreq(HostRoot(host_tree("guest"))) == ()
+    assert policy_folders(HostRoot(host_tree("guest")), CpuSet((0, 1))) == {}
 
 
 def test_shared_policies_unknown_values_and_boost_of_its_own(tmp_path: Path) -> None:
@@ -42,23 +38,14 @@ def test_shared_policies_unknown_values_and_boost_of_its_own(tmp_path: Path) -> 
         4, cpus="4", driver="amd-pstate-epp", governor="powersave", low_khz=1, high_khz=2, boost="0"
     )
     made |= {
-        f"{CPU}/cpufreq/boost": "1\n",
-        f"{CPU}/cpufreq/policy0/scaling_cur_freq": "<unknown>\n",
         f"{CPU}/cpufreq/policy0/scaling_governor": "<unsupported>\n",
         f"{CPU}/cpufreq/policy9/affected_cpus": "damaged\n",
     }
-    first, second, broken = read_cpufreq(HostRoot(hosttrees.write(tmp_path, made)))
-    assert (first.cpus, first.current_hz, first.governor, first.boost) == (CpuSet((0, 1, 3)), None, None, True)
-    assert (second.epp, second.boost) == (None, False)
-    assert (broken.cpus, broken.driver, broken.max_hz) == (CpuSet(), None, None)
-
-
-def test_no_turbo_wins_over_silence(tmp_path: Path) -> None:
-    made = hosttrees.policy(0, cpus="0", driver="intel_pstate", governor="powersave", low_khz=1, high_khz=2)
     root = HostRoot(hosttrees.write(tmp_path, made))
-    assert read_cpufreq(root)[0].boost is None
-    hosttrees.write(tmp_path, {f"{CPU}/intel_pstate/no_turbo": "1\n"})
-    assert read_cpufreq(root)[0].boost is False
+    first, second, broken = (read_policy(root, f"/{CPU}/cpufreq/policy{number}") for number in (0, 4, 9))
+    assert (first.governor, first.own_boost) == (None, None)
+    assert (second.epp, second.own_boost) == (None, False)
+    assert (broken.driver, broken.max_hz) == (None, None)
 
 
 def test_heat_of_a_server_is_its_processors(host_tree: Callable[[str], Path]) -> None:

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops.record_host import read_all
 from jitter_workshop.host.recording import recorder
-from jitter_workshop.host.recording.all_readers import gather, readers
 from jitter_workshop.host.recording.recorder import RecordingReport, RecordingRoot, write_recording
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME, Scrubber
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import PF_KTHREAD
 from tests import hosttrees
+from tests.all_readers import gather, readers
 from tests.hosttrees import irq, network_card, task, write
 
 MAC = "52:54:00:12:34:56"
@@ -27,17 +28,16 @@ MAC = "52:54:00:12:34:56"
 
 def record(tree: Path, target: Path, scrubber: Scrubber | None = None) -> RecordingReport:
     root = RecordingRoot(tree)
-    gather(root)
+    read_all(root)
     return write_recording(root, target, {"note": "made"}, scrubber)
 
 
 def without_names(answers: dict[str, object]) -> dict[str, str]:
     """Answers as text, but for the host's name and the parameters that are not kept."""
-    skipped = ("boot.cmdline.read_command_line", "cpu.isolation.read_boot_isolation")
     return {
         name: str(answer).replace("'recorded-host'", "'NAME'").replace("BOOT_IMAGE=removed root=removed", "BOOT")
         for name, answer in answers.items()
-        if name not in skipped
+        if name != "boot.cmdline.read_command_line"
     }
 
 
@@ -116,9 +116,8 @@ def test_this_machine(tmp_path: Path) -> None:
     assert report.files > 50
     live, copy = gather(HostRoot()), gather(HostRoot(tmp_path / "copy"))
     for name in (
-        "irq.network.read_network_settings",
         "kernel.vulnerabilities.read_vulnerabilities",
-        "irq.irq_affinity.movable",
+        "irq.irq_affinity.read_movable",
     ):
         assert copy[name] == live[name]
     assert (
@@ -230,7 +229,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_host_that_changed_meanwhile(tmp_path: Path) -> None:
     root = RecordingRoot(private_tree(tmp_path))
-    gather(root)
+    read_all(root)
     root.files["/sys/was/a/file"] = b"1\n"
     root.files["/sys/was/a"] = b"2\n"
     root.files["/sys/class/" + "n" * 300] = b"3\n"
@@ -241,7 +240,7 @@ def test_a_host_that_changed_meanwhile(tmp_path: Path) -> None:
 
 def test_what_was_not_permitted_is_said_again(tmp_path: Path) -> None:
     root = RecordingRoot(private_tree(tmp_path))
-    gather(root)
+    read_all(root)
     root.refused["/sys/kernel/debug/sched/preempt"] = "not permitted"
     root.refused["/sys/kernel/other"] = "no such file"
     report = write_recording(root, tmp_path / "copy", {})

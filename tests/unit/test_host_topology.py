@@ -240,17 +240,6 @@ def test_the_first_of_a_group_may_be_offline(tmp_path: Path) -> None:
     assert machine.present == CpuSet((0, 1, 2, 3))
 
 
-def test_clusters_and_dies(tmp_path: Path) -> None:
-    files = hosttrees.cpu_lists("0-7") | {f"{CPU}/cpu{n}/topology/core_id": "0" for n in range(8)}
-    for n in range(8):
-        files[f"{CPU}/cpu{n}/topology/cluster_cpus_list"] = f"{n // 4 * 4}-{n // 4 * 4 + 3}\n"
-    root = Counting(write(tmp_path, files))
-    online = CpuSet.of(range(8))
-    assert subject.read_clusters(root, online) == (CpuSet((0, 1, 2, 3)), CpuSet((4, 5, 6, 7)))
-    assert root.opened == 2
-    assert subject.read_dies(root, online) == ()
-
-
 @pytest.mark.parametrize("damage", hosttrees.DAMAGES)
 def test_damaged_files_make_cpus_that_stand_alone(tmp_path: Path, damage: str) -> None:
     write(tmp_path, hosttrees.cpu_lists("0-1"))

@@ -128,6 +128,13 @@ def test_isolcpus_that_the_kernel_dropped(tmp_path: Path) -> None:
     assert "dropped" in told.reason
 
 
+def test_rcu_nocbs_without_a_list_means_all(tmp_path: Path) -> None:
+    assert (
+        find("rcu-nocbs").assess(host(tmp_path, {f"{hosttrees.CPU}/possible": "0-7\n"}, line="quiet rcu_nocbs")).state
+        == "ok"
+    )
+
+
 def test_nohz_full_does_what_rcu_nocbs_asks_for(tmp_path: Path) -> None:
     seen = host(tmp_path, {**DEBIAN, f"{hosttrees.CPU}/nohz_full": "5-7\n"}, line="nohz_full=5-7")
     assert find("rcu-nocbs").assess(seen).reason == "nohz_full implies it"

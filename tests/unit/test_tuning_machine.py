@@ -51,6 +51,37 @@ def test_a_limit_that_stopped_the_group_is_told_apart_from_one_that_did_not(host
     assert assess("cpu-max", host_tree("server64"), (40,)).value == "4 CPUs, stopped 3 times"
 
 
+def test_shares_of_the_cache(tmp_path: Path) -> None:
+    assert assess("resctrl", tmp_path).reason == "this kernel or processor has no resctrl"
+    (tmp_path / "sys/fs/resctrl").mkdir(parents=True)
+    assert assess("resctrl", tmp_path).reason == "not mounted"
+    files = {"schemata": "L3:0=7ff\n", "cpus_list": "0-7\n", "info/L3/cbm_mask": "7ff", "mon_data/x": ""}
+    files |= {"hot/schemata": "L3:0=700\n", "hot/cpus_list": "6-7\n"}
+    hosttrees.write(tmp_path, {f"sys/fs/resctrl/{name}": text for name, text in files.items()})
+    told = assess("resctrl", tmp_path, (7,))
+    assert (told.value, told.reason) == ("2 groups, L3", "hot CPUs are in the group hot")
+    assert "share the cache" in assess("resctrl", tmp_path, (5,)).reason
+
+
+@pytest.mark.parametrize(
+    ("types", "state", "value"),
+    [((), "ok", "none"), (("identity",), "ok", "identity"), (("identity", "DMA-FQ"), "info", "DMA-FQ, identity")],
+)
+def test_iommu(tmp_path: Path, types: tuple[str, ...], state: str, value: str) -> None:
+    hosttrees.write(tmp_path, {f"sys/kernel/iommu_groups/{n}/type": f"{kind}\n" for n, kind in enumerate(types)})
+    (tmp_path / "sys/kernel").mkdir(parents=True, exist_ok=True)
+    told = assess("iommu", tmp_path)
+    assert (told.state, told.value) == (state, value)
+
+
+def test_sockets_that_poll(tmp_path: Path) -> None:
+    assert assess("napi", tmp_path).state == "unavailable"
+    hosttrees.write(tmp_path, {"proc/sys/net/core/busy_poll": "0\n"})
+    assert assess("napi", tmp_path).value == "sockets sleep"
+    hosttrees.write(tmp_path, {"proc/sys/net/core/busy_read": "50\n"})
+    assert assess("napi", tmp_path).value == "sockets poll 50 µs"
+
+
 def test_battery_and_flavour(host_tree: Trees) -> None:
     assert assess("mains", host_tree("hybrid_laptop")).state == "improve"
     assert assess("mains", host_tree("server64")).state == "info"

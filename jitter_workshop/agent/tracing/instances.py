@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
-from jitter_workshop.host.trace.tracing import FOLDERS
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.tasks import same_task
 from jitter_workshop.tuning.writer import HostWriter
@@ -38,6 +37,8 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 _FIRST_CLOCK = "time:[4026531834]"
 """The first time namespace: its start times are those that other processes see (``PROC_TIME_INIT_INO``;
 time_namespaces(7))."""
+
+FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
 
 def tracefs(root: HostRoot) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jitter_workshop.host.kernel.release import read_tick_hz
-from jitter_workshop.host.kernel.scheduler import read_scheduler
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.host.tasks.limits import read_limits
@@ -220,8 +219,7 @@ def _memlock(view: View) -> Fact | None:
 
 
 def _realtime(view: View) -> Fact | None:
-    found = read_scheduler(view.root)
-    runtime, period = found.rt_runtime_us, found.rt_period_us
+    runtime, period = (view.root.integer(f"/proc/sys/kernel/sched_rt_{name}_us") for name in ("runtime", "period"))
     if runtime is None or not period:
         return None
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.host_ops.hostview import TOPICS, View, facts
 from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.irq.interrupts import read_softirqs
+from jitter_workshop.host.irq.irq_affinity import read_effective, read_irqs, read_movable
 from jitter_workshop.host.kernel.release import read_kernel
-from jitter_workshop.host.recording.all_readers import gather
 from jitter_workshop.host.recording.recorder import RecordingReport, RecordingRoot, write_recording
 from jitter_workshop.host.recording.recording_filter import Scrubber
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Topology
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.registry import tunables
@@ -25,8 +32,7 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
     Raises HostError where ``target`` cannot be used or nothing can be read; a recording that was begun is removed.
     """
     place = RecordingRoot(root)
-    gather(place)
-    _check_everything(place)
+    read_all(place)
     kernel = read_kernel(place)
     facts: dict[str, object] = {
         "tool_version": __version__,
@@ -39,13 +45,26 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
     return write_recording(place, target, facts, cleaner)
 
 
-def _check_everything(place: RecordingRoot) -> None:
+def read_all(place: HostRoot) -> None:
+    """Read what any verb reads of a host that is not measured."""
+    topology = read_topology(place)
+    facts(View(place, summarise(place, topology), topology), tuple(TOPICS))
+    _check_everything(place, topology)
+    _read_owned(place)
+    # What checks read of tasks and interrupts depends on the CPUs that a plan takes offline.
+    for task in each_thread(place):
+        read_allowed_cpus(place, task)
+    for irq in read_irqs(place):
+        read_effective(place, irq.number)
+        read_movable(place, irq.number)
+    read_softirqs(place)
+
+
+def _check_everything(place: HostRoot, topology: Topology) -> None:
     """Read what status and plan read, for any choice of hot CPUs. Many checks read the hot ones alone, and some read
     nothing where no housekeeping CPU is left: so all CPUs but one are hot first, and then that one."""
-    topology = read_topology(place)
-    online = topology.online
-    first = CpuSet(online.cpus[:1])
-    for hot in (online - first, first):
+    first = CpuSet(topology.online.cpus[:1])
+    for hot in (topology.online - first, first):
         if not hot:
             continue
         host = Host(place, hot, topology)
@@ -54,3 +73,31 @@ def _check_everything(place: RecordingRoot) -> None:
             if tunable.changes_host:
                 with contextlib.suppress(Unavailable, WorkshopError):
                     tunable.writes(host, None)
+
+
+def _read_owned(place: HostRoot) -> None:
+    """Read each file of the kernel that a tunable may write: ``plan ID=VALUE`` reads some that ``plan`` does not.
+
+    Groups are left out: the checks read those that matter here.
+    """
+    for tunable in tunables():
+        for pattern in tunable.owns:
+            if not pattern.startswith(("/proc/", "/sys/")) or pattern.startswith("/sys/fs/"):
+                continue
+            for path in _matching(place, pattern):
+                place.text(path)
+                if path.endswith("_ratio"):
+                    # A limit for dirty pages is in one of two files.
+                    place.text(f"{path.removesuffix('_ratio')}_bytes")
+
+
+def _matching(place: HostRoot, pattern: str) -> list[str]:
+    """Return the paths that match; a ``*`` stands for one part of a path."""
+    found = [""]
+    for part in pattern.split("/")[1:]:
+        if "*" in part:
+            listed = ((folder, name) for folder in found for name in place.list_dir(folder))
+            found = [f"{folder}/{name}" for folder, name in listed if fnmatchcase(name, part)]
+        else:
+            found = [f"{folder}/{part}" for folder in found]
+    return found

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.kernel.schedstat import CpuSchedstats, between, cpu_schedstats
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.trace.tracing import read_tracing
+from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Counters, CpuCounters
+
+_PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Counting:
             why_no_trace=why_no_trace,
             counted_ns=after.at_ns - before.at_ns,
             cpus=tuple(self._per_cpu(before, after)),
-            perf_event_paranoid=read_tracing(self._root).paranoid,
+            perf_event_paranoid=self._root.integer(_PARANOID),
         )
 
     def _look(self) -> _Look:
@@ -81,7 +82,8 @@ class Counting:
                 if after.stat.steal_available is False
                 else "this guest has shown no steal since boot: it may have no steal clock"
             )
-        tracing = read_tracing(self._root)
-        if tracing.paranoid is None:
-            found["counters.perf_event_paranoid"] = tracing.reasons["paranoid"]
+        paranoid = self._root.reading(_PARANOID)
+        if parse_integer(paranoid.text) is None:
+            reason = paranoid.reason or "does not hold a whole number"
+            found["counters.perf_event_paranoid"] = f"{_PARANOID}: {reason}"
         return found

@@ -3,9 +3,8 @@ measurement."""
 
 from __future__ import annotations
 
-from jitter_workshop.host.boot.cmdline import CommandLine, read_command_line
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass
 
 _FOLDER = "/sys/devices/system/clocksource/clocksource0"
@@ -15,16 +14,13 @@ _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 class Clocksource:
     """Hold the clock source; ``current`` keeps the time now (None where not shown).
 
-    The flags are None on processors without them. ``tsc_option``: the last ``tsc=`` boot parameter (``reliable``,
-    ``nowatchdog``, …), None where there is none.
+    The flags are None on processors without them.
     """
 
     current: str | None
     available: tuple[str, ...]
     constant_tsc: bool | None
     nonstop_tsc: bool | None
-    tsc_known_freq: bool | None = None
-    tsc_option: str | None = None
 
     @property
     def tsc_trusted(self) -> bool:
@@ -36,20 +32,12 @@ class Clocksource:
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 
-CURRENT = f"{_FOLDER}/current_clocksource"
-AVAILABLE = f"{_FOLDER}/available_clocksource"
-
-
-def read_clocksource(
-    root: HostRoot, identity: CpuIdentity | None = None, line: CommandLine | None = None
-) -> Clocksource:
-    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again, ``line`` the boot parameters."""
+def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
+    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     return Clocksource(
-        current=printable(root.text(CURRENT) or "", 40) or None,
-        available=tuple(printable(word, 40) for word in (root.text(AVAILABLE) or "").split()[:32]),
+        current=root.word(f"{_FOLDER}/current_clocksource"),
+        available=root.words(f"{_FOLDER}/available_clocksource"),
         constant_tsc=cpu.has("constant_tsc"),
         nonstop_tsc=cpu.has("nonstop_tsc"),
-        tsc_known_freq=cpu.has("tsc_known_freq"),
-        tsc_option=printable((line if line is not None else read_command_line(root)).value("tsc") or "", 40) or None,
     )

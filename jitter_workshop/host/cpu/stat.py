@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 8 << 20
@@ -35,7 +35,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only. ``all_cpus``: the kernel's own sum.
+    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only.
 
     ``steal_available``: every kernel prints a steal column, but where the hypervisor gives no steal clock it stays 0.
     So it is True where any steal was ever counted, False where the host is known not to be a guest, and None (unknown)
@@ -43,10 +43,7 @@ class CpuStat:
     """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
-    all_cpus: CpuTimes | None = None
     ticks_per_second: int = 100
-    context_switches: int | None = None
-    boot_time_s: int | None = None
     steal_available: bool | None = None
     reason: str = ""
 
@@ -54,19 +51,6 @@ class CpuStat:
     def tick_ns(self) -> int:
         """Return the resolution of every time here, 10 ms on nearly every kernel (USER_HZ)."""
         return 1_000_000_000 // self.ticks_per_second
-
-    def steal_ns(self, cpus: Iterable[int] | None = None) -> int | None:
-        """Return the steal of ``cpus`` (None = all online ones) since boot in ns, a multiple of ``tick_ns``.
-
-        Return None where there is no steal clock, or this is unknown, or one of the CPUs is not shown.
-        """
-        if self.steal_available is not True:
-            return None
-        chosen = self.per_cpu if cpus is None else cpus
-        times = [self.per_cpu.get(cpu) for cpu in chosen]
-        if any(t is None for t in times):
-            return None
-        return sum(t.steal for t in times if t is not None) * self.tick_ns
 
     @property
     def steal_percent(self) -> float | None:
@@ -102,40 +86,17 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
     """Parse /proc/stat; damaged lines are left out, nothing raises."""
     per_cpu: dict[int, CpuTimes] = {}
-    all_cpus: CpuTimes | None = None
-    singles: dict[str, int] = {}
     for line in text.split("\n"):
-        words = line.split(None, _FIELDS + 1)
-        if len(words) < 2 or not _is_count(words[1]):
+        name, *words = line.split(None, _FIELDS + 1) or ("",)
+        number = name.removeprefix("cpu")
+        if number == name or not is_count(number) or len(number) > 6:
             continue
-        if words[0] in ("ctxt", "btime"):
-            singles[words[0]] = int(words[1])
-        elif words[0].startswith("cpu"):
-            times = _times(words[1 : _FIELDS + 1])
-            number = words[0][3:]
-            if times is None:
-                continue
-            if not number:
-                all_cpus = times
-            elif _is_count(number) and len(number) <= 6:
-                per_cpu[int(number)] = times
+        if len(words) >= 4 and all(map(is_count, words[:_FIELDS])):
+            per_cpu[int(number)] = CpuTimes(*map(int, words[:_FIELDS]))
     stolen = any(t.steal for t in per_cpu.values())
     return CpuStat(
         per_cpu=per_cpu,
-        all_cpus=all_cpus,
         ticks_per_second=max(ticks_per_second, 1),
-        context_switches=singles.get("ctxt"),
-        boot_time_s=singles.get("btime"),
         steal_available=True if stolen else (False if guest is False else None),
         reason="" if per_cpu else "/proc/stat: names no CPU",
     )
-
-
-def _times(words: list[str]) -> CpuTimes | None:
-    if len(words) < 4 or not all(_is_count(w) for w in words):
-        return None
-    return CpuTimes(*map(int, words))
-
-
-def _is_count(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= 20

@@ -15,6 +15,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 
 CPU_DIR = "/sys/devices/system/cpu"
+NODE_DIR = "/sys/devices/system/node"
 UNKNOWN = -1
 
 _EFFICIENCY_SHARE = 0.75
@@ -34,7 +35,7 @@ def read_topology(root: HostRoot) -> Topology:
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
     is_online, is_allowed = frozenset(online), frozenset(allowed_cpus(root, online))
-    nodes = _nodes(root)
+    nodes = {cpu: node for node, cpus in reversed(read_memory_nodes(root).items()) for cpu in cpus}
     siblings = _shared(root, online, ("core_cpus_list", "thread_siblings_list"))
     cores = _ids(root, online, "core_id", siblings)
     packages = _ids(root, online, "physical_package_id", siblings, ("package_cpus_list", "core_siblings_list"))
@@ -62,17 +63,12 @@ def read_topology(root: HostRoot) -> Topology:
     )
 
 
-def read_clusters(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
-    """Return the groups of cores that share a level between core and package (an L2 cache, a tag).
+def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:
+    """Return the CPUs of each online memory node in number order, none for a node that is memory only.
 
-    They are in the order of their first CPU; () where the kernel shows none.
+    Empty where the kernel was built without NUMA. Source: Documentation/ABI/stable/sysfs-devices-node.
     """
-    return _groups(root, online, ("cluster_cpus_list",))
-
-
-def read_dies(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
-    """Return the dies of all packages, in the order of their first CPU; () where the kernel shows none."""
-    return _groups(root, online, ("die_cpus_list",))
+    return {n: root.cpu_list(f"{folder}/cpulist") or CpuSet() for n, folder in root.numbered(NODE_DIR, "node")}
 
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
@@ -107,10 +103,6 @@ def parse_size(text: str | None) -> int | None:
 def topology_path(cpu: int, name: str) -> str:
     """Return the path of a file in one CPU's ``topology`` folder."""
     return f"{CPU_DIR}/cpu{cpu}/topology/{name}"
-
-
-def _groups(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> tuple[CpuSet, ...]:
-    return tuple(dict.fromkeys(_shared(root, online, names).values()))
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
@@ -170,14 +162,6 @@ def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, Cpu
             return {}
         for member in siblings.get(number, (number,)):
             found.setdefault(member, parse_integer(reading.text))
-    return found
-
-
-def _nodes(root: HostRoot) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for node, folder in root.numbered("/sys/devices/system/node", "node"):
-        for cpu in root.cpu_list(f"{folder}/cpulist") or ():
-            found.setdefault(cpu, node)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from jitter_workshop.host.root import HostRoot, TextReading, printable
+from jitter_workshop.host.root import HostRoot, TextReading, is_count, printable
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter
 
@@ -106,7 +106,7 @@ def parse_counters(text: str) -> CounterTable:
         if len(counts) == len(cpus) and _are_counts(counts) and key.upper() not in ("ERR", "MIS"):
             described = fields[len(cpus)] if len(fields) > len(cpus) else ""
             rows[key] = Counter(_name(key, described), dict(zip(cpus, map(int, counts), strict=True)))
-        elif len(fields) == 1 and _is_count(fields[0]) and key.upper() in ("ERR", "MIS"):
+        elif len(fields) == 1 and is_count(fields[0]) and key.upper() in ("ERR", "MIS"):
             totals[key] = int(fields[0])
     return CounterTable(rows, totals)
 
@@ -116,7 +116,7 @@ def _header_cpus(header: str) -> tuple[str, ...]:
     cpus: list[str] = []
     for word in header.split():
         number = word.removeprefix("CPU")
-        if not word.startswith("CPU") or not _is_count(number) or len(number) > 6:
+        if not word.startswith("CPU") or not is_count(number) or len(number) > 6:
             return ()
         cpus.append(str(int(number)))
     return tuple(cpus) if len(set(cpus)) == len(cpus) else ()
@@ -135,7 +135,7 @@ def parse_irq_names(text: str) -> dict[int, str]:
     for line in body.split("\n"):
         key, colon, rest = line.partition(":")
         key = key.strip()
-        if not colon or not _is_count(key) or len(key) > 9:
+        if not colon or not is_count(key) or len(key) > 9:
             continue
         # A count takes a blank and ten columns (it has 32 bits), so the counts end here unless a row is malformed.
         width = 11 * columns
@@ -151,10 +151,6 @@ def parse_irq_names(text: str) -> dict[int, str]:
 def _are_counts(words: list[str]) -> bool:
     joined = "".join(words)
     return joined.isascii() and joined.isdigit() and max(map(len, words)) <= 20
-
-
-def _is_count(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= 20
 
 
 def _name(key: str, described: str) -> str:

@@ -11,7 +11,7 @@ puts into the DMI strings of an arm64 board. Without any of these it is unknown,
 from __future__ import annotations
 
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass
 
 _DMI = "/sys/class/dmi/id"
@@ -48,13 +48,11 @@ class Hypervisor:
     """Hold the hypervisor.
 
     ``guest`` None: unknown. ``name``: None on bare metal, ``unknown hypervisor`` in a guest that does not show it.
-    ``product``: the DMI product or the machine's maker where shown. ``source``: the evidence. ``doubt``: the part that
-    is unknown, "" for none.
+    ``source``: the evidence. ``doubt``: the part that is unknown, "" for none.
     """
 
     guest: bool | None
     name: str | None
-    product: str | None
     source: str
     doubt: str = ""
 
@@ -62,21 +60,20 @@ class Hypervisor:
 def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
     """Read the evidence; ``identity`` saves reading /proc/cpuinfo again."""
     cpu = identity if identity is not None else read_cpu_identity(root)
-    vendor = printable(root.text(f"{_DMI}/sys_vendor") or "", 60)
-    product = printable(root.text(f"{_DMI}/product_name") or "", 60) or _acpi_maker(root)
+    vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
-    named, source = _name(root, vendor, product or "")
+    named, source = _name(root, vendor, product)
     if flag is False and source != "/sys/hypervisor/type":
-        return Hypervisor(False, None, product, "no hypervisor flag in /proc/cpuinfo")
+        return Hypervisor(False, None, "no hypervisor flag in /proc/cpuinfo")
     if flag or named:
         doubt = _doubt(cpu) if named == QEMU else ""
         source = source or "hypervisor flag in /proc/cpuinfo"
-        return Hypervisor(True, named or "unknown hypervisor", product, source, doubt)
+        return Hypervisor(True, named or "unknown hypervisor", source, doubt)
     if vendor:
-        return Hypervisor(False, None, product, f"{_DMI}/sys_vendor")
+        return Hypervisor(False, None, f"{_DMI}/sys_vendor")
     if root.text("/proc/device-tree/model"):
-        return Hypervisor(False, None, product, "/proc/device-tree/model")
-    return Hypervisor(None, None, product, "neither processor flags nor DMI nor a device tree are shown")
+        return Hypervisor(False, None, "/proc/device-tree/model")
+    return Hypervisor(None, None, "neither processor flags nor DMI nor a device tree are shown")
 
 
 def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
@@ -118,8 +115,3 @@ def _doubt(cpu: CpuIdentity) -> str:
     if cpu.model is not None and "TCG" in cpu.model:
         return "QEMU emulates its CPUs: times measured here mean nothing"
     return "emulated by QEMU, or a guest of QEMU and KVM: the two cannot be told apart here"
-
-
-def _acpi_maker(root: HostRoot) -> str | None:
-    """Return the maker in the ACPI tables: Firecracker has no DMI but signs them (only root can read them)."""
-    return "Firecracker" if "FIRECK" in (root.head("/sys/firmware/acpi/tables/FACP", 64) or "")[:24] else None

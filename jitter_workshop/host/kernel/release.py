@@ -1,4 +1,4 @@
-"""Read the kernel's release, boot time, parameters and configuration (proc(5), /proc/sys/kernel)."""
+"""Read the kernel's release, boot id and configuration (proc(5), /proc/sys/kernel)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class Kernel:
     """Hold the running kernel's identity.
 
     ``version``: the build line of ``uname -v``. ``realtime``: built with PREEMPT_RT, None where unknown.
-    ``command_line``: None where it is hidden.
     """
 
     hostname: str
@@ -30,7 +29,6 @@ class Kernel:
     architecture: str
     realtime: bool | None
     boot_id: str | None
-    command_line: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +55,18 @@ class KernelConfig:
         """Return True if the kernel is known to have been built without an option."""
         return self.text is not None and self.value(option) is None
 
-    def built_in(self, option: str) -> bool | None:
-        """Return True if the option is ``y``; None where no configuration can be read."""
-        return None if self.text is None else self.value(option) == "y"
-
 
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
     """Read the running kernel's (or the recorded one's) identity; ``identity`` saves reading /proc/cpuinfo again."""
-    version = printable(root.text("/proc/sys/kernel/version") or "", 200)
+    version = root.word("/proc/sys/kernel/version", 200) or ""
     boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
-    command_line = root.text("/proc/cmdline")
     return Kernel(
-        hostname=printable(root.text("/proc/sys/kernel/hostname") or "", 64) or "unnamed host",
-        release=printable(root.text("/proc/sys/kernel/osrelease") or "", 80) or "unknown kernel",
+        hostname=root.word("/proc/sys/kernel/hostname", 64) or "unnamed host",
+        release=root.word("/proc/sys/kernel/osrelease", 80) or "unknown kernel",
         version=version,
         architecture=_architecture(root, identity),
         realtime=_realtime(root, version),
         boot_id=boot_id if _BOOT_ID.fullmatch(boot_id) else None,
-        command_line=None if command_line is None else printable(command_line, 4_096),
     )
 
 
@@ -148,7 +140,7 @@ def _realtime(root: HostRoot, version: str) -> bool | None:
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
     """Return /proc/sys/kernel/arch (from 6.1), else this process's machine, else a guess from /proc/cpuinfo."""
-    told = printable(root.text("/proc/sys/kernel/arch") or "", 20)
+    told = root.word("/proc/sys/kernel/arch", 20)
     if told:
         return told
     if not root.recorded:

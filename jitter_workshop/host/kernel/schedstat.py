@@ -8,7 +8,7 @@ CONFIG_SCHED_INFO) are read by the thread (``jw_thread_usage``).
 
 from __future__ import annotations
 
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 8 << 20
@@ -49,7 +49,7 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
     """Parse the last three of the nine numbers after ``cpuN``; all other lines, such as domains, are left out."""
     lines = text.split("\n")
     first = lines[0].split()
-    if len(first) != 2 or first[0] != "version" or not _is_count(first[1]):
+    if len(first) != 2 or first[0] != "version" or not is_count(first[1]):
         return CpuSchedstats(reason="/proc/schedstat: names no version")
     if int(first[1]) < _OLDEST:
         return CpuSchedstats(reason=f"/proc/schedstat: version {first[1]} is older than {_OLDEST}")
@@ -57,9 +57,9 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
     for line in lines[1:]:
         name, *words = line.split()[: _CPU_FIELDS + 2] or ("",)
         number = name.removeprefix("cpu")
-        if number == name or not _is_count(number) or len(number) > 6:
+        if number == name or not is_count(number) or len(number) > 6:
             continue
-        if len(words) == _CPU_FIELDS and all(map(_is_count, words)):
+        if len(words) == _CPU_FIELDS and all(map(is_count, words)):
             per_cpu[int(number)] = Schedstat(*map(int, words[-3:]))
     return CpuSchedstats(per_cpu, "" if per_cpu else "/proc/schedstat: names no CPU")
 
@@ -73,7 +73,3 @@ def between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | N
         max(later.waited_ns - earlier.waited_ns, 0),
         max(later.timeslices - earlier.timeslices, 0),
     )
-
-
-def _is_count(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.host.root import HostRoot, is_count, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
@@ -22,18 +22,15 @@ class Cgroup:
     """Hold the CPU part of this process's cgroup. ``version``: of the hierarchy that holds the cpu controller.
 
     ``quota_us`` / ``period_us``: the tightest bandwidth limit of all levels, both None where there is none.
-    ``nr_periods``, ``nr_throttled``, ``throttled_us``: since the groups began, summed over the levels; None where not
-    shown. ``cpuset``: CPUs that the group may use, None where no cpuset controller shows them. ``stat_paths``: the
-    files that ``read_throttled`` reads again. ``reason``: why nothing could be read.
+    ``nr_throttled``: since the groups began, summed over the levels; None where not shown. ``cpuset``: CPUs that the
+    group may use, None where no cpuset controller shows them. ``stat_paths``: the files that ``read_throttled`` reads
+    again. ``reason``: why nothing could be read.
     """
 
     version: int | None
-    path: str = ""
     quota_us: int | None = None
     period_us: int | None = None
-    nr_periods: int | None = None
     nr_throttled: int | None = None
-    throttled_us: int | None = None
     cpuset: CpuSet | None = None
     stat_paths: tuple[str, ...] = ()
     reason: str = ""
@@ -76,26 +73,24 @@ def read_cgroup(root: HostRoot) -> Cgroup:
     cpuset = _cpuset(root, _levels("cpuset", memberships, mounts))
     if cpu is None:
         return Cgroup(None, cpuset=cpuset, reason="no cgroup hierarchy with a cpu controller is mounted")
-    version, path, levels = cpu
+    version, levels = cpu
     limit = min((found for level in levels if (found := _limit(root, version, level))), default=None, key=_ratio)
-    stat_paths = tuple(f"{level}/cpu.stat" for level in levels if "nr_throttled" in _stat(root, f"{level}/cpu.stat"))
-    stats = [_stat(root, stat_path) for stat_path in stat_paths]
+    counts = {f"{level}/cpu.stat": _throttled(root, f"{level}/cpu.stat") for level in levels}
+    shown = {path: count for path, count in counts.items() if count is not None}
     return Cgroup(
         version=version,
-        path=path,
         quota_us=limit[0] if limit else None,
         period_us=limit[1] if limit else None,
-        nr_periods=_total(stats, "nr_periods"),
-        nr_throttled=_total(stats, "nr_throttled"),
-        throttled_us=_total(stats, "throttled_usec"),
+        nr_throttled=sum(shown.values()) if shown else None,
         cpuset=cpuset,
-        stat_paths=stat_paths,
+        stat_paths=tuple(shown),
     )
 
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
     """Return ``nr_throttled`` again, cheaply (one small file a level); None where it is not shown."""
-    return _total([_stat(root, path) for path in cgroup.stat_paths], "nr_throttled")
+    counts = [count for path in cgroup.stat_paths if (count := _throttled(root, path)) is not None]
+    return sum(counts) if counts else None
 
 
 def parse_memberships(text: str) -> tuple[Membership, ...]:
@@ -132,33 +127,21 @@ def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
     return _positive(parse_integer(words[0]), parse_integer(words[1]) if len(words) == 2 else 100_000)
 
 
-def parse_flat(text: str | None) -> dict[str, int]:
-    """Parse a flat-keyed file such as ``cpu.stat``; version 1's ``throttled_time`` (ns) becomes ``throttled_usec``."""
-    found: dict[str, int] = {}
-    for line in (text or "").split("\n"):
-        words = line.split()
-        if len(words) == 2 and (number := parse_integer(words[1])) is not None and number >= 0:
-            found[words[0]] = number
-    if "throttled_time" in found:
-        found.setdefault("throttled_usec", found.pop("throttled_time") // 1_000)
-    return found
-
-
 def _levels(
     controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
-) -> tuple[int, str, tuple[str, ...]] | None:
-    """Return version, path and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
+) -> tuple[int, tuple[str, ...]] | None:
+    """Return version and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
     for member in memberships:
         if controller not in member.controllers:
             continue
         for mount in mounts:
             if mount.version == 1 and controller in mount.controllers:
-                return 1, member.path, _way_up(mount, member.path)
+                return 1, _way_up(mount, member.path)
     unified = next((m for m in memberships if not m.controllers), None)
     mount2 = next((m for m in mounts if m.version == 2), None)
     if unified is None or mount2 is None or any(controller in m.controllers for m in memberships):
         return None
-    return 2, unified.path, _way_up(mount2, unified.path)
+    return 2, _way_up(mount2, unified.path)
 
 
 def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
@@ -192,21 +175,21 @@ def _ratio(limit: tuple[int, int]) -> float:
     return limit[0] / limit[1]
 
 
-def _stat(root: HostRoot, path: str) -> dict[str, int]:
-    return parse_flat(root.text(path))
+def _throttled(root: HostRoot, path: str) -> int | None:
+    """Return ``nr_throttled`` of a ``cpu.stat`` file."""
+    for line in (root.text(path) or "").split("\n"):
+        key, _, count = line.partition(" ")
+        if key == "nr_throttled" and is_count(count.strip()):
+            return int(count)
+    return None
 
 
-def _total(stats: list[dict[str, int]], key: str) -> int | None:
-    found = [s[key] for s in stats if key in s]
-    return sum(found) if found else None
-
-
-def _cpuset(root: HostRoot, levels: tuple[int, str, tuple[str, ...]] | None) -> CpuSet | None:
+def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSet | None:
     """Return the nearest group's effective CPUs; the version 2 files exist only where the controller is enabled."""
     if levels is None:
         return None
     names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")
-    for level in levels[2]:
+    for level in levels[1]:
         for name in names:
             cpus = root.cpu_list(f"{level}/{name}")
             if cpus is not None and len(cpus):

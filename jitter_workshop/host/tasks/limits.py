@@ -15,11 +15,10 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold soft limits, and the hard ones up to which a process may raise them.
+    """Hold soft limits.
 
-    None = unlimited, or unknown where ``reason`` says why. ``rttime_us``: CPU time that a real-time thread may take
-    without sleeping. ``may_lock`` and ``may_schedule``: the capabilities that lift the first two (CAP_IPC_LOCK,
-    CAP_SYS_NICE; root in a container often lacks them).
+    None = unlimited, or unknown where ``reason`` says why. ``may_lock`` and ``may_schedule``: the capabilities that
+    lift them (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often lacks them).
     """
 
     memlock_bytes: int | None
@@ -27,25 +26,17 @@ class Limits:
     may_lock: bool
     may_schedule: bool
     reason: str = ""
-    memlock_hard_bytes: int | None = None
-    rtprio_hard: int | None = None
-    rttime_us: int | None = None
 
 
 def read_limits(root: HostRoot) -> Limits:
     """Read this process's limits; in a recorded tree they are unknown, because another process made the recording."""
     if root.recorded:
         return Limits(None, None, False, False, "a recorded host: the limits of its users were not recorded")
-    memlock, memlock_hard = _limit(resource.RLIMIT_MEMLOCK)
-    rtprio, rtprio_hard = _limit(resource.RLIMIT_RTPRIO)
     return Limits(
-        memlock_bytes=memlock,
-        rtprio=rtprio,
+        memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
+        rtprio=_limit(resource.RLIMIT_RTPRIO),
         may_lock=_capable(root, _CAP_IPC_LOCK),
         may_schedule=_capable(root, _CAP_SYS_NICE),
-        memlock_hard_bytes=memlock_hard,
-        rtprio_hard=rtprio_hard,
-        rttime_us=_limit(resource.RLIMIT_RTTIME)[0],
     )
 
 
@@ -59,6 +50,6 @@ def _capable(root: HostRoot, number: int) -> bool:
     return False
 
 
-def _limit(which: int) -> tuple[int | None, int | None]:
-    soft, hard = (None if value == resource.RLIM_INFINITY else value for value in resource.getrlimit(which))
-    return soft, hard
+def _limit(which: int) -> int | None:
+    soft = resource.getrlimit(which)[0]
+    return None if soft == resource.RLIM_INFINITY else soft

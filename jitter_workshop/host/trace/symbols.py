@@ -71,7 +71,7 @@ class Symbols:
 def kernel_symbols(root: HostRoot) -> Symbols:
     """Return the kernel's table as this process may see it.
 
-    It is not called read_…, because a recording of a host has no kernel addresses (``all_readers``).
+    It is not called read_…, because a recording of a host has no kernel addresses (``tests.all_readers``).
     """
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)

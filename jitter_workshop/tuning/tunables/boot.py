@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jitter_workshop.host.boot.cmdline import CommandLine
+from jitter_workshop.host.boot.cmdline import CommandLine, parse_isolcpus
 from jitter_workshop.host.cpu.isolation import NOHZ_FULL, last_cpu
-from jitter_workshop.host.cpu.smt import read_smt
+from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.kernel.release import preemption
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
@@ -32,7 +32,8 @@ class IsolCpus(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         left = host.hot - host.isolation.isolated
-        asked = host.boot_isolation.isolcpus
+        value = host.command_line.value("isolcpus")
+        asked = None if value is None else parse_isolcpus(value, last_cpu(host.root))
         if host.hot and not left:
             if asked is not None and "managed_irq" not in asked.flags:
                 said = "; without managed_irq, interrupts that drivers place for good may still arrive there"
@@ -63,7 +64,7 @@ class NohzFull(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         now = host.isolation.nohz_full or CpuSet()
-        asked = host.boot_isolation.nohz_full
+        asked = host.command_line.cpus("nohz_full", last_cpu(host.root))
         if host.hot and not host.hot - now:
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and not host.hot - asked:
@@ -88,13 +89,19 @@ class RcuNocbs(BootParameter):
         return f"rcu_nocbs={self.hot_list(host)}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        asked = host.boot_isolation
         tickless = host.isolation.nohz_full or CpuSet()
-        away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else (asked.rcu_nocbs or CpuSet()) | tickless
+        away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else self._listed(host) | tickless
         if host.hot and not host.hot - away:
             by_tickless = not host.hot - tickless
             return True, "nohz_full implies it" if by_tickless else "callbacks of the hot CPUs run on other CPUs"
         return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
+
+    def _listed(self, host: Host) -> CpuSet:
+        """Return the CPUs that ``rcu_nocbs`` names; all possible ones where it has no value."""
+        line, last = host.command_line, last_cpu(host.root)
+        if line.has("rcu_nocbs") and line.value("rcu_nocbs") is None and last is not None:
+            return CpuSet.of(range(last + 1))
+        return line.cpus("rcu_nocbs", last) or CpuSet()
 
 
 class IrqAffinityAtBoot(BootParameter):
@@ -184,9 +191,9 @@ class NoSmt(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         good, said = super().in_effect(host)
-        return (
-            (True, "no core runs two threads") if not good and read_smt(host.root).active is not True else (good, said)
-        )
+        if not good and not host.root.integer(f"{CPU_DIR}/smt/active"):
+            return True, "no core runs two threads"
+        return good, said
 
 
 class IdlePoll(BootParameter):

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.cpu.cpufreq import (
-    DRIVER_PATHS,
-    FrequencyPolicy,
-    epb_path,
-    read_epb,
-    read_frequency_driver,
-)
+from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, epb_path, read_epb
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
 from jitter_workshop.model.assessment import Assessment
@@ -20,6 +14,12 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 
 _POLICY = "/sys/devices/system/cpu/cpufreq/policy*"
+_UNCORE = f"{CPU_DIR}/intel_uncore_frequency"
+_MIN_PERCENT = f"{CPU_DIR}/intel_pstate/min_perf_pct"
+BOOST = f"{CPU_DIR}/cpufreq/boost"
+NO_TURBO = f"{CPU_DIR}/intel_pstate/no_turbo"
+"""The switches of boost for all CPUs: the general one, and intel_pstate's own, which says the opposite."""
+
 _TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
 
 _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
@@ -161,7 +161,7 @@ class MinFrequency(Settings):
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
-    owns = (f"{_POLICY}/scaling_min_freq", DRIVER_PATHS["min_perf_percent"])
+    owns = (f"{_POLICY}/scaling_min_freq", _MIN_PERCENT)
     default = "max"
     values = "max, a frequency in kHz, or all (with intel_pstate: max on every CPU)"
     culprits = _TUNERS
@@ -179,11 +179,11 @@ class MinFrequency(Settings):
                 khz = whole_number(self, wanted, (p.hardware_min_hz or 0) // 1000, khz)
             found.append(Setting(f"{p.folder}/scaling_min_freq", str(p.min_hz // 1000), str(khz), "frequency-limit"))
         if wanted == "all":
-            driver = read_frequency_driver(host.root)
-            if driver.min_perf_percent is None:
+            percent = host.root.integer(_MIN_PERCENT)
+            if percent is None or percent < 0:
                 raise Unavailable("only intel_pstate has a lowest frequency for all CPUs at once")
-            best = str(driver.max_perf_percent or 100)
-            found.append(Setting(DRIVER_PATHS["min_perf_percent"], str(driver.min_perf_percent), best, "number"))
+            best = str(host.root.integer(f"{CPU_DIR}/intel_pstate/max_perf_pct") or 100)
+            found.append(Setting(_MIN_PERCENT, str(percent), best, "number"))
         return found
 
     def judge(self, host: Host) -> Assessment:
@@ -206,7 +206,7 @@ class Boost(Tunable):
     )
     danger = "off: slower by the gain of boost; on: the clock depends on the other cores' load and on heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
-    owns = (DRIVER_PATHS["no_turbo"], DRIVER_PATHS["boost"], f"{_POLICY}/boost")
+    owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
     values = "on or off"
     culprits = _TUNERS
 
@@ -240,38 +240,31 @@ class UncoreFrequency(Settings):
     )
     danger = "more power, which is then missing for boost"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
-    owns = (f"{CPU_DIR}/intel_uncore_frequency/*/min_freq_khz",)
+    owns = (f"{_UNCORE}/*/min_freq_khz",)
     good = "the hot CPUs' mesh keeps its highest clock"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        from jitter_workshop.host.power.uncore import read_uncore
-
         only_on_x86(host)
-        domains = read_uncore(host.root)
+        domains = [name for name in host.root.list_dir(_UNCORE) if name.startswith(("package_", "uncore"))]
         if not domains and host.guest:
             raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host has it", only_host=True)
         if not domains:
             raise Unavailable("no driver here shows the mesh's clock: intel_uncore_frequency does on Intel servers")
         packages = {host.root.integer(f"{CPU_DIR}/cpu{cpu}/topology/physical_package_id") for cpu in host.hot}
         found: list[Setting] = []
-        for domain in domains:
+        for name in domains:
+            folder = f"{_UNCORE}/{name}"
             # The names are package_00_die_00; newer kernels use uncore00 and give the package in a file.
-            parts = domain.name.split("_")
+            parts = name.split("_")
             package = parse_integer(parts[1]) if parts[0] == "package" and len(parts) > 1 else None
             if package is None:
-                package = host.root.integer(f"{domain.folder}/package_id")
+                package = host.root.integer(f"{folder}/package_id")
             if package is not None and package not in packages:
                 continue
-            low, high = domain.min_hz, domain.max_hz
-            readable = low is not None and high is not None
+            low, high = (host.root.integer(f"{folder}/{end}_freq_khz") or 0 for end in ("min", "max"))
+            current = str(low) if low > 0 and high > 0 else None
             found.append(
-                Setting(
-                    f"{domain.folder}/min_freq_khz",
-                    str((low or 0) // 1000) if readable else None,
-                    str((high or 0) // 1000),
-                    "number",
-                    "its limits cannot be read",
-                )
+                Setting(f"{folder}/min_freq_khz", current, str(max(high, 0)), "number", "its limits cannot be read")
             )
         return found
 
@@ -307,14 +300,14 @@ def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
     The hot CPUs' own switches come before the one for all CPUs, but they work only while that one is on.
     """
     policies = hot_policies(host)
-    driver = read_frequency_driver(host.root)
-    if driver.no_turbo is not None:
-        return [(DRIVER_PATHS["no_turbo"], not driver.no_turbo, True)]
+    no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)
+    if no_turbo is not None:
+        return [(NO_TURBO, no_turbo == 0, True)]
     own = [(f"{p.folder}/boost", p.own_boost, False) for p in policies if p.own_boost is not None]
-    if own and driver.boost is not False:
+    if own and boost != 0:
         return own
-    if driver.boost is not None:
-        return [(DRIVER_PATHS["boost"], driver.boost, False)]
+    if boost is not None:
+        return [(BOOST, boost != 0, False)]
     raise Unavailable(f"the driver {policies[0].driver or 'here'} has no boost switch; firmware set-up may have one")
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.host.cpu.cpuidle import (
-    HALTPOLL_PATHS,
     IDLE_DIR,
     parse_disable,
-    read_haltpoll,
     read_resume_latency,
     resume_latency_path,
     state_folders,
@@ -166,7 +164,7 @@ class HaltPoll(Tunable):
     )
     danger = "the guest looks busier to its host, which may charge or schedule it for that; it holds for all its CPUs"
     document = "Documentation/virt/guest-halt-polling.rst"
-    owns = (HALTPOLL_PATHS["guest_halt_poll_ns"],)
+    owns = ("/sys/module/haltpoll/parameters/guest_halt_poll_ns",)
     values = "the longest time to poll, in ns (200000 is the kernel's own default)"
 
     def judge(self, host: Host) -> Assessment:
@@ -188,8 +186,8 @@ class HaltPoll(Tunable):
         if governor != "haltpoll":
             whose = f"the idle governor here is {governor}" if governor else "no idle governor is shown here"
             raise Unavailable(f"only guests with the idle governor haltpoll have it; {whose}", info=not host.guest)
-        current = read_haltpoll(host.root).guest_halt_poll_ns
-        if current is None:
+        current = host.root.integer(self.owns[0])
+        if current is None or current < 0:
             raise Unavailable("the governor haltpoll shows no parameters")
         return current
 

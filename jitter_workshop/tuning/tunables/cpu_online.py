@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.isolation import read_isolation
-from jitter_workshop.host.cpu.smt import CONTROL, read_smt
 from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
@@ -15,6 +15,8 @@ from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_th
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.hotplug_side_effects import OWNS as DISPLACED
 from jitter_workshop.tuning.tunables.hotplug_side_effects import displaced
+
+SMT_CONTROL = f"{CPU_DIR}/smt/control"
 
 
 class Smt(Tunable):
@@ -27,7 +29,7 @@ class Smt(Tunable):
     danger = "the other CPUs do the siblings' work as well; 'off' takes one thread of every core"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
-    owns = (f"{CPU_DIR}/cpu*/online", CONTROL, *DISPLACED)
+    owns = (f"{CPU_DIR}/cpu*/online", SMT_CONTROL, *DISPLACED)
     default = "siblings"
     values = "siblings (of the hot CPUs) or off (for every core)"
 
@@ -81,11 +83,14 @@ class Smt(Tunable):
         return _second_threads(host) if value == "off" else _spare_siblings(host)
 
     def _off(self, host: Host) -> list[Write]:
-        smt = read_smt(host.root)
-        if smt.control == "off":
+        reading = host.root.reading(SMT_CONTROL)
+        control = printable(reading.text or "", 20)
+        if control == "off":
             return []
-        if not smt.can_change:
-            raise Unavailable(f"SMT cannot be switched here: {smt.reason or f'the kernel says {smt.control}'}")
+        # A number of threads a core (from 6.6) can be changed as well; forceoff and notsupported cannot.
+        if control != "on" and not control.isdigit():
+            why = f"the kernel says {control}" if control else f"{SMT_CONTROL}: {reading.reason or 'is empty'}"
+            raise Unavailable(f"SMT cannot be switched here: {why}")
         leaving = _second_threads(host)
         offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
         if offline:
@@ -97,7 +102,7 @@ class Smt(Tunable):
         stay = host.housekeeping - leaving
         if not stay:
             raise Unavailable("without the second threads no CPU would be left for everything else")
-        return [*displaced(host, leaving, stay), Write(CONTROL, smt.control or "", "off")]
+        return [*displaced(host, leaving, stay), Write(SMT_CONTROL, control, "off")]
 
 
 class Hotplug(Tunable):

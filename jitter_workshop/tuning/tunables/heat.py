@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from jitter_workshop.host.power.smi import read_smi_support
 from jitter_workshop.host.power.thermal import read_temperatures
 from jitter_workshop.host.power.throttle import read_throttling
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
+
+_SMI_EVENT = "/sys/bus/event_source/devices/msr/events/smi"
+"""perf's description of the processor's counter of system management interrupts (MSR 0x34, MSR_SMI_COUNT)."""
 
 
 class Temperature(Observed):
@@ -83,8 +85,8 @@ class Smi(Observed):
 
     def judge(self, host: Host) -> Assessment:
         only_on_x86(host)
-        support = read_smi_support(host.root)
-        if support.event is not None:
+        event = host.root.reading(_SMI_EVENT)
+        if event.text:
             reason = (
                 "count them around a run with 'perf stat -a -e msr/smi/ sleep 10': all of them come from the firmware; "
                 "its set-up (power management, USB legacy, error reporting) can reduce them"
@@ -93,4 +95,5 @@ class Smi(Observed):
         if host.guest:
             reason = "a guest cannot see the firmware's interrupts; in the guest they are time without an event"
             return self.answer("unavailable", None, reason, only_host=True)
-        return self.answer("unavailable", None, support.reason)
+        reason = f"this processor and kernel count no SMIs ({_SMI_EVENT}: {event.reason or 'empty'})"
+        return self.answer("unavailable", None, reason)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.cpu.resctrl import FOLDER as RESCTRL
-from jitter_workshop.host.cpu.resctrl import read_resctrl
 from jitter_workshop.host.cpu.stat import read_stat
-from jitter_workshop.host.power.platform import ASPM_POLICY, PROFILE, read_iommu, read_platform_power
 from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import read_value
+
+PROFILE = "/sys/firmware/acpi/platform_profile"
+ASPM_POLICY = "/sys/module/pcie_aspm/parameters/policy"
+_RESCTRL = "/sys/fs/resctrl"
+_IOMMU_GROUPS = "/sys/kernel/iommu_groups"
 
 
 class KernelFlavour(Observed):
@@ -55,7 +59,7 @@ class PlatformProfile(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         current = read_value(host.root, PROFILE, "value", "the firmware offers no profiles")
-        return [Setting(PROFILE, current, self.choose(value, read_platform_power(host.root).profiles))]
+        return [Setting(PROFILE, current, self.choose(value, host.root.words(f"{PROFILE}_choices")))]
 
 
 class Mains(Observed):
@@ -92,7 +96,7 @@ class PcieAspm(Settings):
         current = read_value(
             host.root, ASPM_POLICY, "choice", "the kernel does not manage the power of PCIe links (CONFIG_PCIEASPM)"
         )
-        wanted = self.choose(value, read_platform_power(host.root).aspm_policies)
+        wanted = self.choose(value, [word.strip("[]") for word in host.root.words(ASPM_POLICY)])
         if value is None and host.guest:
             raise Unavailable("the hypervisor's host controls a guest's links", only_host=True)
         return [Setting(ASPM_POLICY, current, wanted, "choice")]
@@ -107,16 +111,18 @@ class IommuState(Observed):
     )
     danger = "without an IOMMU a device can reach all memory"
     document = "Documentation/admin-guide/kernel-parameters.txt"
-    paths = ("/sys/class/iommu", "/sys/kernel/iommu_groups")
+    paths = ("/sys/class/iommu", _IOMMU_GROUPS)
 
     def judge(self, host: Host) -> Assessment:
-        found = read_iommu(host.root)
-        if not found.groups and not host.root.is_dir("/sys/kernel"):
+        groups = host.root.numbered(_IOMMU_GROUPS, "")
+        if not groups and not host.root.is_dir("/sys/kernel"):
             return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing")
-        if not found.groups:
+        if not groups:
             return self.answer("ok", "none", "no device's addresses are translated")
-        kinds = ", ".join(found.types) or "not shown"
-        if found.types == ("identity",):
+        # ABI/testing/sysfs-kernel-iommu_groups: identity is passed through, DMA and DMA-FQ are translated.
+        types = sorted({kind for _, folder in groups[:32] if (kind := host.root.word(f"{folder}/type", 20))})
+        kinds = ", ".join(types) or "not shown"
+        if types == ["identity"]:
             return self.answer("ok", kinds, "the host's devices are passed through")
         reason = "transfers of some devices are translated: this costs little and protects memory"
         return self.answer("info", kinds, reason)
@@ -132,17 +138,20 @@ class CacheShares(Observed):
     document = "Documentation/filesystems/resctrl.rst"
 
     def judge(self, host: Host) -> Assessment:
-        found = read_resctrl(host.root)
-        if not found.mounted:
-            return self.answer("info", None, found.reason, paths=(RESCTRL,))
-        own = [g for g in found.groups if g.name and g.cpus is not None and set(g.cpus) & set(host.hot)]
-        shares = ", ".join(found.resources[:6]) or "nothing to share out"
+        root = host.root
+        if root.text(f"{_RESCTRL}/schemata") is None:
+            why = "not mounted" if root.is_dir(_RESCTRL) else "this kernel or processor has no resctrl"
+            return self.answer("info", None, why, paths=(_RESCTRL,))
+        groups = [name for name in root.folders(_RESCTRL) if name not in ("info", "mon_data", "mon_groups")]
+        own = [n for n in groups if (root.cpu_list(f"{_RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
+        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:6]) or "nothing to share out"
         reason = (
-            f"hot CPUs are in the group {', '.join(g.name for g in own[:3])}"
+            f"hot CPUs are in the group {', '.join(printable(name, 64) for name in own[:3])}"
             if own
             else "the hot CPUs share the cache with all others"
         )
-        return self.answer("info", f"{len(found.groups)} groups, {shares}", reason, paths=(f"{RESCTRL}/schemata",))
+        # The default group, the folder itself, is one more.
+        return self.answer("info", f"{len(groups) + 1} groups, {shares}", reason, paths=(f"{_RESCTRL}/schemata",))
 
 
 class HypervisorState(Tunable):

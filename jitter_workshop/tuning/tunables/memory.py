@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.cpu.numa import NODE_DIR, read_memory_nodes
-from jitter_workshop.host.kernel.memory import parse_swaps
-from jitter_workshop.host.root import printable
+from jitter_workshop.host.cpu.topology import NODE_DIR, read_memory_nodes
+from jitter_workshop.host.root import is_count, printable
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
@@ -211,7 +210,7 @@ class Swap(OneFile):
     )
 
     def judge(self, host: Host) -> Assessment:
-        areas = parse_swaps(host.root.text("/proc/swaps"))
+        areas = _swap_areas(host)
         if areas is None:
             raise Unavailable("/proc/swaps cannot be read", paths=("/proc/swaps",))
         if not areas:
@@ -219,8 +218,7 @@ class Swap(OneFile):
         return super().judge(host)
 
     def best(self, host: Host, current: str) -> str:
-        areas = parse_swaps(host.root.text("/proc/swaps"))
-        return current if number_of(current) <= 10 or not areas else "10"
+        return current if number_of(current) <= 10 or not _swap_areas(host) else "10"
 
 
 class Compaction(OneFile):
@@ -284,13 +282,13 @@ class MemoryNodes(Observed):
         nodes = read_memory_nodes(host.root)
         if not nodes:
             return self.answer("info", None, "the kernel shows no memory nodes: all memory is equally near")
-        mine = [n for n in nodes if set(n.cpus) & set(host.hot)]
+        mine = [node for node, cpus in nodes.items() if cpus & host.hot]
         value = f"{len(mine)} of {len(nodes)}"
-        paths = [f"{NODE_DIR}/node{n.id}/cpulist" for n in mine[:4]]
+        paths = [f"{NODE_DIR}/node{node}/cpulist" for node in mine[:4]]
         if len(nodes) == 1:
             return self.answer("ok", value, "there is one node: all memory is equally near", paths=paths)
         if len(mine) > 1:
-            names = ", ".join(str(n.id) for n in mine[:8])
+            names = ", ".join(map(str, mine[:8]))
             return self.answer(
                 "improve",
                 value,
@@ -300,3 +298,12 @@ class MemoryNodes(Observed):
                 fix="choose hot CPUs of one node with --cpus",
             )
         return self.answer("ok", value, "the hot CPUs lie on one node: memory they touch first is near", paths=paths)
+
+
+def _swap_areas(host: Host) -> int | None:
+    """Return the number of swap areas; None where /proc/swaps is not a table."""
+    heading, *rows = (host.root.text("/proc/swaps") or "").split("\n")
+    if not heading.startswith("Filename"):
+        return None
+    # A row is name, type, size, used (KiB) and priority; blanks in names are octal there.
+    return sum(len(words := row.split()) == 5 and is_count(words[2]) and is_count(words[3]) for row in rows)

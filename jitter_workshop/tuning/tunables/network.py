@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.irq.network import Interface, read_interfaces, read_network_settings
+from jitter_workshop.host.cpu.topology import read_memory_nodes
+from jitter_workshop.host.irq.network import Interface, read_interfaces
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
@@ -30,16 +31,15 @@ class PacketSteering(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
-        cards = read_interfaces(host.root, virtual=False)
+        cards = read_interfaces(host.root)
         if not cards:
             raise Unavailable(_NO_CARD)
         found = []
         for card in cards:
-            for queue in card.queues:
-                if queue.cpus is None or not queue.cpus & host.kept_clear:
-                    continue
-                text = host.root.text(queue.path) or ""
-                found.append(Setting(queue.path, text, mask_like(host.instead_of(queue.cpus), text), "cpu-mask"))
+            for path, cpus in card.queues.items():
+                if cpus & host.kept_clear:
+                    text = host.root.text(path) or ""
+                    found.append(Setting(path, text, mask_like(host.instead_of(cpus), text), "cpu-mask"))
         return found
 
     def differs(self, setting: Setting) -> str:
@@ -59,11 +59,11 @@ class BusyPolling(Observed):
     paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
 
     def judge(self, host: Host) -> Assessment:
-        settings = read_network_settings(host.root)
         cards = read_interfaces(host.root, queues=False)
-        if settings.busy_poll_us is None and settings.busy_read_us is None and not cards:
+        limits = [limit for path in self.paths if (limit := host.root.integer(path)) is not None]
+        if not limits and not cards:
             raise Unavailable("this kernel shows no busy polling (CONFIG_NET_RX_BUSY_POLL)")
-        polled = max(settings.busy_poll_us or 0, settings.busy_read_us or 0)
+        polled = max((0, *limits))
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
         words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before sleep"
@@ -114,8 +114,7 @@ def _node(card: Interface) -> str:
 
 def _nodes_of(root: HostRoot, cpus: CpuSet) -> set[int]:
     """Return the memory nodes that these CPUs belong to."""
-    folder = "/sys/devices/system/node"
-    return {n for n, path in root.numbered(folder, "node") if (root.cpu_list(f"{path}/cpulist") or CpuSet()) & cpus}
+    return {node for node, on_node in read_memory_nodes(root).items() if on_node & cpus}
 
 
 def _words(nodes: set[int]) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.host.boot.cmdline import read_command_line
 from jitter_workshop.host.cpu.topology import CPU_DIR
-from jitter_workshop.host.kernel.security import PATHS as SECURITY
-from jitter_workshop.host.kernel.security import read_security
 from jitter_workshop.host.kernel.vulnerabilities import read_vulnerabilities
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.assessment import Assessment
@@ -115,7 +112,7 @@ class AddressRandomisation(Observed):
         "compare rounds of fresh processes, not single ones."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
-    paths = (SECURITY["aslr"],)
+    paths = ("/proc/sys/kernel/randomize_va_space",)
 
     def judge(self, host: Host) -> Assessment:
         state = host.root.integer(self.paths[0])
@@ -133,10 +130,8 @@ class Audit(Observed):
     paths = ("/proc/cmdline",)
 
     def judge(self, host: Host) -> Assessment:
-        line = read_command_line(host.root)
-        state = read_security(host.root, line).audit
         running = host.services.find("auditd") is not None
-        if state is False:
+        if host.command_line.value("audit") in ("0", "off"):
             return self.answer("ok", "off", "switched off at boot")
         if running:
             return self.answer("info", "auditd runs", "auditctl -l shows its rules")
@@ -151,12 +146,11 @@ class SplitLock(Observed):
         "the program that does it, by 10 ms each time."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
-    paths = (SECURITY["split_lock_mitigate"],)
+    paths = ("/proc/sys/kernel/split_lock_mitigate",)
 
     def judge(self, host: Host) -> Assessment:
         only_on_x86(host)
-        found = read_security(host.root, read_command_line(host.root))
-        if found.split_lock_mitigate is None:
+        value = {"0": "off", "1": "on"}.get(host.root.text(self.paths[0]) or "")
+        if value is None:
             return self.answer("unavailable", None, "this kernel or processor does not detect them")
-        value = "on" if found.split_lock_mitigate else "off"
         return self.answer("info", value, "good for the hot CPUs as long as no program here does this")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.kernel.workqueues import FOLDER, read_workqueue_masks, workqueue_names
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.interrupts import mask_like
+
+FOLDER = "/sys/devices/virtual/workqueue"
 
 
 class WorkqueueMask(Settings):
@@ -27,13 +28,16 @@ class WorkqueueMask(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
-        masks = read_workqueue_masks(host.root)
-        everyone = masks.requested if masks.requested is not None else masks.cpumask
+        # From 6.7 the mask that was asked for is shown as well, before isolated partitions are subtracted.
+        wish = f"{FOLDER}/cpumask_requested"
+        everyone = host.root.cpu_mask(wish)
+        if everyone is None:
+            wish = f"{FOLDER}/cpumask"
+            everyone = host.root.cpu_mask(wish)
         if everyone is None:
             raise Unavailable("this kernel shows no masks of workqueues (CONFIG_SYSFS and an unbound workqueue)")
-        wish = f"{FOLDER}/cpumask_requested" if masks.requested is not None else f"{FOLDER}/cpumask"
         found = [_setting(host, f"{FOLDER}/cpumask", everyone, host.root.text(wish) or "", "workqueue-mask")]
-        for name in workqueue_names(host.root):
+        for name in host.root.list_dir(FOLDER):
             path = f"{FOLDER}/{name}/cpumask"
             text = host.root.text(path)
             if text is None:

@@ -1,7 +1,7 @@
-"""Call every reader of this package once: ``record-host`` has to read all that they need.
+"""Call every reader of ``host`` once: a recording has to give the same answers as its host.
 
-A reader is a function ``read_…`` that takes the root alone, or the root and one of ``cpu``, ``release`` and ``line``
-(the boot parameters). A new one is found by its name.
+A reader is a function ``read_…`` that takes the root alone, or the root and ``cpu`` or ``release``. A new one is
+found by its name.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 import jitter_workshop.host as package
-from jitter_workshop.host.boot.cmdline import read_command_line
+from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
 from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.irq.irq_affinity import read_effective, read_irqs, read_movable
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
+from jitter_workshop.model.cpuset import CpuSet
 
-_SUPPLIED = ((), ("cpu",), ("release",), ("line",))
+_SUPPLIED = ((), ("cpu",), ("release",))
 
 
 def readers() -> Iterator[tuple[str, Callable[..., object], tuple[str, ...]]]:
@@ -41,7 +43,7 @@ def readers() -> Iterator[tuple[str, Callable[..., object], tuple[str, ...]]]:
 def gather(root: HostRoot) -> dict[str, object]:
     """Return each reader's result by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
     cpus = read_topology(root).cpus
-    supplies: dict[str, object] = {"release": read_kernel(root).release, "line": read_command_line(root)}
+    supplies: dict[str, object] = {"release": read_kernel(root).release}
     found: dict[str, object] = {"summary.summarise": summarise(root)}
     for name, function, needed in readers():
         if needed == ("cpu",):
@@ -49,18 +51,9 @@ def gather(root: HostRoot) -> dict[str, object]:
         else:
             found[name] = function(root, *(supplies[what] for what in needed))
     found["tasks.listing.read_allowed_cpus"] = {t.tid: read_allowed_cpus(root, t) for t in each_thread(root)}
-    found.update(_with_options(root))
+    policies = policy_folders(root, CpuSet.of(cpu.id for cpu in cpus))
+    found["cpu.cpufreq.read_policy"] = {folder: read_policy(root, folder) for folder in policies}
+    irqs = [irq.number for irq in read_irqs(root)]
+    for of_an_irq in (read_effective, read_movable):
+        found[f"irq.irq_affinity.{of_an_irq.__name__}"] = {number: of_an_irq(root, number) for number in irqs}
     return found
-
-
-def _with_options(root: HostRoot) -> dict[str, object]:
-    """Return the readings that need an option."""
-    from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
-    from jitter_workshop.host.irq.network import read_interfaces
-
-    irqs = read_irqs(root, effective=True, counts=True)
-    return {
-        "irq.irq_affinity.effective": irqs,
-        "irq.irq_affinity.movable": {irq.number: read_movable(root, irq.number) for irq in irqs},
-        "irq.network.virtual": read_interfaces(root, virtual=True),
-    }
