@@ -1,6 +1,6 @@
 """Import files of other tools as labelled runs to overlay: detect a file's format, and read it.
 
-There is one module per format (``foreign_hlog``, ``foreign_hgrm``, ``foreign_cyclictest``, ``foreign_oslat``). Each has
+There is a module for each family of formats (``foreign_hlog``, ``foreign_hgrm``, ``foreign_rt_tests``). Each has
 ``detect(data)`` and ``parse(data, name, unit)``, pure functions. For any file they return runs or raise SessionError
 naming the file (and the line where there is one), within bounded time and memory. The size of a file is limited before
 it is read, and its unpacked size while it is unpacked.
@@ -16,7 +16,7 @@ from pathlib import Path
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, foreign_cyclictest, foreign_hgrm, foreign_hlog, foreign_oslat
+from jitter_workshop.session import files, foreign_hgrm, foreign_hlog, foreign_rt_tests
 from jitter_workshop.session.foreign_text import UNITS
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -24,7 +24,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 LABEL_LIMIT = 60
 
-FORMATS = (foreign_hlog, foreign_oslat, foreign_cyclictest, foreign_hgrm)
+FORMATS = (foreign_hlog, foreign_rt_tests, foreign_hgrm)
 """In order of certainty: formats with more certain marks come first."""
 
 _ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")

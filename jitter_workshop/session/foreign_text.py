@@ -169,6 +169,10 @@ def run_of(
         broken(name, "its maximum is below its last bucket")
     low = found[0][0] if min_ns is None else min(max(min_ns, found[0][0]), found[0][1])
     version = clean(tool_version, 20) if tool_version else None
+    if beyond:
+        which = "lies" if beyond == 1 else "lie"
+        past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"
+        notes = (*notes, past)
     return ImportedRun(
         format_version=FORMAT_VERSION,
         id="",
@@ -189,9 +193,3 @@ def run_of(
         host=clean(host, 60) if isinstance(host, str) else "",
         notes=notes,
     )
-
-
-def beyond_note(beyond: int, count: int) -> str:
-    """Describe the samples beyond a histogram."""
-    which = "lies" if beyond == 1 else "lie"
-    return f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"

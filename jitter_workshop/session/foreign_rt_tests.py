@@ -1,0 +1,357 @@
+"""Read the histograms of rt-tests: cyclictest (``-h``, ``-H``, ``--histfile``) and oslat, as text and as ``--json``.
+
+cyclictest measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (they are cut
+to whole µs, or whole ns with ``-N``). Samples beyond the histogram are counted in the text's footer, and in the JSON
+only as the difference between cycles and buckets. The text does not state its unit.
+
+oslat measures the gaps of a busy loop that reads the clock, as our ``spin`` does. A bucket named N holds gaps up to N
+µs and above the bucket before it; the last one also holds everything beyond. Names with decimals (``-W``) come with a
+minimum and maximum in ns in the JSON, in µs in the text.
+
+Threads are added up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.foreign_text import (
+    MAX_BINS,
+    MAX_COLUMNS,
+    UNITS,
+    broken,
+    decimal,
+    is_json,
+    lines,
+    load_json,
+    moment,
+    number,
+    run_of,
+    whole,
+)
+
+N = TypeVar("N", int, Fraction)
+
+_US = 1_000
+_JSON = re.compile(rb'"cmdline:?"\s*:\s*"(?:[^"\\\s]{0,200}/)?(cyclictest|oslat)[ "\\]')
+_TEXT_OF_CYCLICTEST = re.compile(rb"^(?:# Histogram[ \t\r]*$|# (?:Min|Max) Latencies:|T: *[0-9]+ \()", re.MULTILINE)
+_TEXT_OF_OSLAT = re.compile(rb"^ *[0-9]{1,12}(?:\.[0-9]{1,6})? \(us\):\t", re.MULTILINE)
+_FOOTER = re.compile(r"# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):(.*)", re.DOTALL)
+_NEEDED = ("Total", "Min Latencies", "Max Latencies", "Histogram Overflows")
+_DIGITS = frozenset("0123456789")
+_LONGER = "measure with cyclictest -h 1000 (and more where latencies are longer)"
+_VERSION = re.compile(r"oslat V ([0-9][0-9A-Za-z.]{0,10})")
+_SUMMARY = ("Core", "Minimum", "Maximum", "Duration")
+_OVERFLOWS = "(including overflows)"
+
+
+def detect(data: bytes) -> bool:
+    """Detect either tool by the command line in its JSON, by comments or rows in its text."""
+    return _tool(data) is not None
+
+
+def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
+    """Return one run, all threads added up. ``unit`` may only be "us" or None for oslat, whose buckets state theirs.
+    Raise SessionError."""
+    if _tool(data) == "cyclictest":
+        return (_cyclictest_json(data, name, unit) if is_json(data) else _cyclictest_text(data, name, unit),)
+    if unit not in (None, "us"):
+        broken(name, "oslat's buckets are in µs", advice="leave out --unit")
+    return (_oslat_json(data, name) if is_json(data) else _oslat_text(data, name),)
+
+
+def _tool(data: bytes) -> str | None:
+    if is_json(data):
+        found = _JSON.search(data[:65536])
+        return found[1].decode() if found else None
+    if _TEXT_OF_OSLAT.search(data):
+        return "oslat"
+    return "cyclictest" if _TEXT_OF_CYCLICTEST.search(data) else None
+
+
+# The JSON of both -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Threads:
+    """Hold the threads of a JSON file. ``buckets``: name → samples of all threads. ``figures``: key → the figure of
+    each thread that has it."""
+
+    number: int
+    buckets: Counter[str]
+    figures: dict[str, list[int]]
+
+
+def _threads(value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str) -> _Threads:
+    threads = value.get("thread")
+    if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
+        broken(name, f"it has no threads of {tool}")
+    found = _Threads(len(threads), Counter(), {key: [] for key in (*required, "cpu")})
+    for key, thread in threads.items():
+        where = f"thread {clean(key, 8)}"
+        if not isinstance(thread, dict) or not isinstance(thread.get("histogram"), dict):
+            broken(name, f"{where} has no histogram", advice=advice)
+        for word, figures in found.figures.items():
+            figure = number(thread.get(word))
+            if figure is not None:
+                figures.append(figure)
+            elif word in required:
+                broken(name, f"{where} does not say its {word}")
+        for bucket, samples in thread["histogram"].items():
+            many = number(samples)
+            if many is None or decimal(bucket) is None:
+                broken(name, f"{where} has an invalid bucket")
+            found.buckets[bucket] += many
+    return found
+
+
+def _header(value: dict[str, Any]) -> dict[str, Any]:
+    """Return version, start and host of a JSON file."""
+    system = value.get("sysinfo")
+    return {
+        "tool_version": _text_of(value, "rt_test_version"),
+        "started_at": moment(_text_of(value, "start_time")),
+        "host": system.get("nodename", "") if isinstance(system, dict) else "",
+    }
+
+
+def _text_of(value: dict[str, Any], key: str) -> str:
+    """Return a text; rt-tests up to 2.x write some keys with a colon in them."""
+    found = value.get(key, value.get(f"{key}:", ""))
+    return found if isinstance(found, str) else ""
+
+
+# cyclictest -----------------------------------------------------------------------------------------------------------
+
+
+def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
+    value = load_json(data, name)
+    threads = _threads(value, name, "cyclictest", ("cycles", "min", "max"), _LONGER)
+    buckets: Counter[int] = Counter()
+    for text, samples in threads.buckets.items():
+        at = whole(text)
+        if at is None:
+            broken(name, "it has an invalid bucket")
+        buckets[at] += samples
+    counted, cycles = buckets.total(), sum(threads.figures["cycles"])
+    if counted > cycles:
+        broken(name, f"its buckets hold {counted:,} samples of {cycles:,}")
+    lows, highs = threads.figures["min"], threads.figures["max"]
+    notes = _added_up(threads.number, threads.figures["cpu"])
+    return _cyclictest(
+        name, buckets, unit or _unit_of(value), cycles - counted, (min(lows), max(highs)), notes, **_header(value)
+    )
+
+
+def _unit_of(value: dict[str, Any]) -> str | None:
+    """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files only have the
+    command line. None where neither tells."""
+    resolution = value.get("resolution_in_ns")
+    if resolution in (0, 1) and not isinstance(resolution, bool):
+        return "ns" if resolution else "us"
+    words = _text_of(value, "cmdline")[:4096]
+    try:
+        given = shlex.split(words)[1:]
+    except ValueError:
+        return None
+    short = any(re.fullmatch(r"-[A-Za-z]*N", word) for word in given)
+    return ("ns" if short or "--nsecs" in given else "us") if given else None
+
+
+@dataclass(slots=True)
+class _Table:
+    rows: list[tuple[int, list[int]]] = field(default_factory=list)
+    footer: dict[str, list[int]] = field(default_factory=dict)
+    columns: int | None = None
+
+
+def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
+    table = _table(data, name)
+    if not table.rows:
+        broken(name, "it has no histogram", advice=_LONGER)
+    if missing := [key for key in _NEEDED if key not in table.footer]:
+        broken(name, f"it is cut off: the line '# {missing[0]}:' is missing")
+    threads = _columns(table, name)
+    buckets = {at: sum(row[:threads]) for at, row in table.rows}
+    counted = sum(buckets.values())
+    total, lows, highs, beyond = (table.footer[key][:threads] for key in _NEEDED)
+    if sum(total) != counted:
+        broken(name, f"its rows hold {counted:,} samples, and its footer says {sum(total):,}")
+    return _cyclictest(name, buckets, unit, sum(beyond), (min(lows), max(highs)), _added_up(threads, ()))
+
+
+def _table(data: bytes, name: str) -> _Table:
+    table, last = _Table(), -1
+    for line, text in lines(data, name):
+        if text.startswith("#"):
+            if found := _FOOTER.match(text):
+                if found[1] in table.footer:
+                    broken(name, "a second histogram begins here", line=line, advice="import one at a time")
+                table.footer[found[1]] = _numbers(found[2], name, line, whole)
+            continue
+        if not text or text[0] not in _DIGITS or not text.partition(" ")[2].strip("0 \t"):
+            # Most rows are zeros and carry no information.
+            continue
+        at, *row = _numbers(text, name, line, whole)
+        if not row or len(row) != (table.columns or len(row)) or table.footer:
+            broken(name, "this row has other columns than the rows before it", line=line)
+        if at <= last:
+            broken(name, "the buckets do not ascend", line=line)
+        last, table.columns = at, len(row)
+        table.rows.append((at, row))
+        if len(table.rows) > MAX_BINS or len(table.rows) * len(row) > 4 * MAX_BINS:
+            broken(name, "it has more buckets in use than can be read", line=line, advice="measure in µs")
+    return table
+
+
+def _columns(table: _Table, name: str) -> int:
+    """Return how many columns are threads: ``-H`` adds their sum as a last one, which the footer's minima do not
+    have."""
+    threads = len(table.footer["Min Latencies"])
+    if threads not in (table.columns, (table.columns or 0) - 1) or not threads:
+        broken(name, "its footer does not have the columns of its rows")
+    if any(not threads <= len(table.footer[key]) <= threads + 1 for key in _NEEDED):
+        broken(name, "the lines of its footer have different columns")
+    return threads
+
+
+def _cyclictest(
+    name: str,
+    buckets: Mapping[int, int],
+    unit: str | None,
+    beyond: int,
+    edges: tuple[int, int],
+    added: Sequence[str],
+    **header: Any,
+) -> ImportedRun:
+    """Return the run. ``unit``: None where it is not known. ``edges``: its minimum and maximum in that unit."""
+    if not sum(buckets.values()):
+        broken(name, "it has no histogram", advice=_LONGER)
+    scale = UNITS[unit or "us"]
+    assumed = [] if unit else ["the file does not state its unit: us was assumed (with cyclictest -N: --unit ns)"]
+    return run_of(
+        name,
+        {(at * scale, at * scale + scale - 1): samples for at, samples in buckets.items()},
+        tool="cyclictest",
+        measures="timer wake-up latency",
+        unit=unit or "us",
+        unit_stated=unit is not None,
+        beyond=beyond,
+        min_ns=edges[0] * scale,
+        max_ns=edges[1] * scale + scale - 1,
+        notes=(*assumed, *added),
+        **header,
+    )
+
+
+# oslat ----------------------------------------------------------------------------------------------------------------
+
+
+def _oslat_json(data: bytes, name: str) -> ImportedRun:
+    value = load_json(data, name)
+    threads = _threads(value, name, "oslat", ("min", "max"), "write it again with the tool that made it")
+    durations = [one.get("duration") for one in value["thread"].values()]
+    known = [float(one) for one in durations if isinstance(one, float | int) and 0 <= one < 1e9]
+    scale = 1 if any("." in text for text in threads.buckets) else _US
+    buckets: Counter[Fraction] = Counter()
+    for text, samples in threads.buckets.items():
+        buckets[Fraction(text)] += samples
+    edges = (min(threads.figures["min"]) * scale, max(threads.figures["max"]) * scale)
+    cpus = threads.figures["cpu"] or range(threads.number)
+    return _oslat(name, buckets, edges, cpus, duration_s=max(known, default=None), **_header(value))
+
+
+def _oslat_text(data: bytes, name: str) -> ImportedRun:
+    buckets: dict[Fraction, int] = {}
+    columns, version, last, highest = 0, "", False, Fraction(-1)
+    summary: dict[str, list[Fraction]] = {}
+    for line, text in lines(data, name):
+        if found := _VERSION.match(text):
+            version = found[1]
+            continue
+        # No regular expression matches whole lines: a crafted line could keep it busy for hours.
+        key, colon, rest = text.partition(":")
+        key, rest = key.strip(), rest.strip()
+        if colon and key.endswith(" (us)"):
+            upto, row = decimal(key[:-5]), _numbers(rest.removesuffix(_OVERFLOWS), name, line, decimal)
+            if upto is None or last or len(row) != (columns or len(row)) or not 0 < len(row) <= MAX_COLUMNS:
+                broken(name, "this row does not fit those before it", line=line)
+            if upto <= highest:
+                broken(name, "the buckets do not ascend", line=line)
+            highest = upto
+            columns, last = len(row), rest.endswith(_OVERFLOWS)
+            buckets[upto] = int(sum(row))
+            if len(buckets) > MAX_COLUMNS:
+                broken(name, "it has more buckets than oslat makes", line=line)
+        elif key in _SUMMARY:
+            if key in summary:
+                broken(name, "a second table begins here", line=line, advice="import one at a time")
+            summary[key] = _numbers(rest.removesuffix("(us)").removesuffix("(sec)"), name, line, decimal)
+    if not last or not summary.get("Maximum") or not summary.get("Minimum"):
+        broken(name, "the table is cut off", advice="let oslat end by itself")
+    edges = (round(min(summary["Minimum"]) * _US), round(max(summary["Maximum"]) * _US))
+    cpus = tuple(map(int, summary.get("Core", ()))) or range(columns)
+    duration_s = float(max(summary["Duration"])) if summary.get("Duration") else None
+    return _oslat(name, buckets, edges, cpus, duration_s=duration_s, tool_version=version)
+
+
+def _oslat(
+    name: str, buckets: Mapping[Fraction, int], edges: tuple[int, int], cpus: Sequence[int], **header: Any
+) -> ImportedRun:
+    """Return the run. ``edges``: its minimum and maximum in ns."""
+    names = sorted(buckets)
+    if len(names) > MAX_BINS:
+        broken(name, "it has more buckets than oslat makes")
+    low_ns, high_ns = edges
+    uppers = [round(n * _US) for n in names]
+    width = min((b - a for a, b in itertools.pairwise(uppers)), default=_US)
+    if width < 1:
+        broken(name, "its buckets are finer than a nanosecond")
+    bins: dict[tuple[int, int], int] = {}
+    beyond = 0
+    for label, upper in zip(names, uppers, strict=True):
+        if upper == uppers[-1] and high_ns > upper:
+            # The last bucket also counts the samples beyond it.
+            beyond = buckets[label]
+        else:
+            # With a bias (-B) the first bucket also holds all shorter gaps.
+            lower = min(max(upper - width, 0) + 1, upper)
+            bins[min(lower, low_ns) if upper == uppers[0] else lower, upper] = buckets[label]
+    return run_of(
+        name,
+        bins,
+        tool="oslat",
+        measures="gap of a busy loop",
+        unit="us",
+        unit_stated=True,
+        beyond=beyond,
+        min_ns=low_ns,
+        max_ns=high_ns,
+        notes=_added_up(len(cpus), cpus),
+        **header,
+    )
+
+
+# Both -----------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(text: str, name: str, line: int, read: Callable[[str], N | None]) -> list[N]:
+    parts = text.split(None, MAX_COLUMNS + 2)
+    values = [value for part in parts[: MAX_COLUMNS + 2] if (value := read(part)) is not None]
+    if len(values) != len(parts):
+        broken(name, "there is something other than numbers in this row", line=line)
+    return values
+
+
+def _added_up(threads: int, cpus: Sequence[int]) -> tuple[str, ...]:
+    on = f" of the CPUs {', '.join(map(str, sorted(cpus)[:16]))}" if cpus else ""
+    return (f"{threads} threads{on} added up",) if threads > 1 else ()
