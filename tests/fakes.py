@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.workshop import Workshop

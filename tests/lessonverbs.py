@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.cli import main
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 
 REPOSITORY = Path(__file__).parents[1]

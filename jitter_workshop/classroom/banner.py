@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner
-from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.session import files
 
 FILE = "banner.json"
 _MAX_BYTES = 4096
@@ -17,18 +17,11 @@ _MAX_BYTES = 4096
 
 def publish(folder: Path, banner: Banner | None) -> None:
     """Write the banner where all can read it; None removes it. Raises HostError."""
-    place, new = folder / FILE, folder / f".{FILE}.{os.getpid()}"
     try:
         if banner is None:
-            place.unlink(missing_ok=True)
-            return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-        with os.fdopen(os.open(new, flags, 0o644), "w", encoding="utf-8") as out:
-            os.fchmod(out.fileno(), 0o644)
-            json.dump(to_plain(banner), out)
-        new.replace(place)
+            (folder / FILE).unlink(missing_ok=True)
+        else:
+            files.replace(folder / FILE, files.json_line(to_plain(banner)), 0o644)
     except OSError as error:
         raise HostError(f"the banner cannot be shown: {error.strerror}") from error
 
@@ -43,5 +36,5 @@ def read(folder: Path, owners: frozenset[int]) -> Banner | None:
                 return None
             data = file.read(_MAX_BYTES + 1)
         return from_plain(Banner, json.loads(data)) if len(data) <= _MAX_BYTES else None
-    except (OSError, ValueError, CodecError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None

@@ -1,24 +1,65 @@
 """Read the files of a course, which may come from an unknown author: regular files below one folder, small, and plain
-text."""
+text. Mistakes in them are collected, each with its file and line, so that a check lists them all."""
 
 from __future__ import annotations
 
-import os
-import stat
+import difflib
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from jitter_workshop.course.problems import Problems
+from jitter_workshop.errors import LessonError
+from jitter_workshop.session.files import open_regular
 
 MAX_BYTES = 64 * 1024
 """No lesson file is longer; pages are short by design."""
+MAX_PROBLEMS = 200
 
 _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and a sign that draw nothing: Hangul fillers, Braille without dots."""
 _MOST_MARKS = 4
 """The most accents on one letter; scripts that stack them need no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Hold one mistake. ``file`` is relative to the course's folder, ``line`` counts from 1."""
+
+    file: str
+    line: int
+    message: str
+
+    def sentence(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+@dataclass(slots=True)
+class Problems:
+    """Hold the mistakes found so far, at most ``MAX_PROBLEMS``."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, file: str, line: int, message: str) -> None:
+        if len(self.found) < MAX_PROBLEMS:
+            self.found.append(Problem(file, max(1, line), message))
+
+    def error(self) -> LessonError:
+        """Return the first mistake as an error that says how many more there are."""
+        first = self.found[0]
+        more = len(self.found) - 1
+        advice = f"{more} more: `jitter-workshop lessons check` lists them all" if more else ""
+        return LessonError(first.sentence(), advice)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for a near miss, else the list of known words."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +74,15 @@ def read_source(base: Path, relative: str, problems: Problems) -> SourceText | N
     """Return the text of ``base/relative``; None, with the mistake noted, when it is not a small, plain text file in
     ``base``.
 
-    It opens without blocking and checks the opened file, so that a FIFO or device in a foreign course is refused and
-    not waited for.
+    A FIFO or device in a foreign course is refused and not waited for.
     """
     path = base / relative
     try:
         if not path.resolve(strict=True).is_relative_to(base.resolve(strict=True)):
             problems.add(relative, 1, "this file lies outside the course's folder")
             return None
-        raw = _read_regular(path)
+        with open_regular(path) as file:
+            raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         problems.add(relative, 1, "this file is missing")
         return None
@@ -49,28 +90,10 @@ def read_source(base: Path, relative: str, problems: Problems) -> SourceText | N
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         problems.add(relative, 1, f"cannot be read: {reason}")
         return None
-    if raw is None:
-        problems.add(relative, 1, "not a regular file")
-        return None
     if len(raw) > MAX_BYTES:
         problems.add(relative, 1, f"larger than {MAX_BYTES // 1024} KiB")
         return None
     return _decode(relative, raw, problems)
-
-
-def _read_regular(path: Path) -> bytes | None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        chunks = []
-        left = MAX_BYTES + 1
-        while left > 0 and (chunk := os.read(descriptor, left)):
-            chunks.append(chunk)
-            left -= len(chunk)
-        return b"".join(chunks)
-    finally:
-        os.close(descriptor)
 
 
 def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from jitter_workshop.course.files import read_source
+from jitter_workshop.course.files import Problems, nearest, read_source
 from jitter_workshop.course.pages import check_text, read_pages
-from jitter_workshop.course.problems import Problems, nearest
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.model.course import (
     EVIDENCE,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
-from jitter_workshop.course.files import read_source
+from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.lesson import check_version, read_id, read_lesson
-from jitter_workshop.course.locate import builtin_course
-from jitter_workshop.course.places import Places
-from jitter_workshop.course.problems import Problem, Problems
-from jitter_workshop.course.table import Table, parse_table
+from jitter_workshop.course.table import Places, Table, parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import Chapter, Course
 
 MAX_CHAPTERS = 100
+BUILTIN_ID = "jitter"
+"""The id of the built-in course, and of editions of it in other folders."""
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -39,12 +39,16 @@ def load_course(folder: Path | None = None) -> Course:
     return reading.course
 
 
-def check_course(folder: Path | None = None) -> tuple[Problem, ...]:
-    """Return every mistake in a course, in the order in which they were found; () when it is well formed.
-
-    Raise LessonError only when there is no such folder.
-    """
-    return tuple(read_course(folder).problems.found)
+def builtin_course() -> Path:
+    """Return the folder of the built-in course: in the installed package, or beside it in a checkout that was not
+    installed. Raise LessonError when the installation lacks it."""
+    try:
+        folder = Path(str(resources.files("jitter_workshop.lessons")))
+    except ModuleNotFoundError:
+        folder = Path(__file__).resolve().parents[2] / "lessons"
+    if not (folder / "course.toml").is_file():
+        raise LessonError("the built-in lessons are missing from this installation", "install jitter-workshop again")
+    return folder
 
 
 def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:

@@ -8,20 +8,23 @@ import os
 import re
 import secrets
 import shutil
+import stat
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.course.lesson import ID_PATTERN
-from jitter_workshop.course.listing import with_chapter
-from jitter_workshop.course.loader import MAX_CHAPTERS, read_course
-from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.course.loader import BUILTIN_ID, MAX_CHAPTERS, read_course
 from jitter_workshop.course.skeleton import course_file, lesson_files
 from jitter_workshop.errors import LessonError, UsageError
 from jitter_workshop.model.text import clean
+from jitter_workshop.session import files
 
 COURSE_FILE = "course.toml"
 _NUMBERED = re.compile(r"([0-9]{1,3})-")
+_KEY = re.compile(r"^chapters[ \t]*=[ \t]*\[", re.MULTILINE)
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,9 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
     folder = f"{number:02}-{ident}"
-    files = lesson_files(ident)
+    content = lesson_files(ident)
     with _explained("write", course / folder):
-        _write_folder(course / folder, files)
+        _write_folder(course / folder, content)
     top = course / COURSE_FILE
     new_course = not os.path.lexists(top)
     with _explained("write", top):
@@ -61,7 +64,7 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
             listed = True
         else:
             listed = _listed(top, folder)
-    return NewLesson(str(course), folder, tuple(sorted(files)), listed, new_course)
+    return NewLesson(str(course), folder, tuple(sorted(content)), listed, new_course)
 
 
 def _number(ident: str, course: Path) -> int:
@@ -85,13 +88,13 @@ def _course_id(course: Path) -> str:
     return name if ID_PATTERN.fullmatch(name) and name != BUILTIN_ID else "my-course"
 
 
-def _write_folder(folder: Path, files: dict[str, str]) -> None:
+def _write_folder(folder: Path, content: dict[str, str]) -> None:
     """Write all files or none. The name is free; a folder that appears meanwhile is an error only if it is not
     empty."""
     temporary = folder.with_name(f".new-{folder.name}-{secrets.token_hex(4)}")
     temporary.mkdir()
     try:
-        for name, text in files.items():
+        for name, text in content.items():
             _write_new(temporary / name, text.encode())
         temporary.rename(folder)
     except BaseException:
@@ -110,15 +113,53 @@ def _listed(top: Path, folder: str) -> bool:
         return False
     if changed is None:
         return False
-    temporary = top.with_name(f".new-{top.name}-{secrets.token_hex(4)}")
-    try:
-        _write_new(temporary, changed.encode())
-        shutil.copymode(top, temporary)
-        temporary.replace(top)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    files.replace(top, changed.encode(), stat.S_IMODE(top.stat().st_mode))
     return True
+
+
+def with_chapter(text: str, folder: str) -> str | None:
+    """Return the ``text`` of a course.toml whose ``chapters`` end with ``folder``, a plain name; None where that is not
+    safe. Nothing else in it changes, comments included."""
+    try:
+        before = tomllib.loads(text)
+        chapters = before.get("chapters")
+        begin = _KEY.search(text)
+        if begin is None or not isinstance(chapters, list) or folder in chapters:
+            return None
+        changed = _inserted(text, begin.end(), folder)
+        if changed is None or tomllib.loads(changed) != {**before, "chapters": [*chapters, folder]}:
+            return None
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+    return changed
+
+
+def _inserted(text: str, start: int, folder: str) -> str | None:
+    """Return ``text`` with the name behind the last one of the list that begins at ``start``."""
+    last = start
+    for token in _TOKEN.finditer(text, start):
+        if token.group() == "]":
+            return _at(text, start, last, token.start(), f'"{folder}"')
+        if not token.group().startswith("#"):
+            last = token.end()
+    return None
+
+
+def _at(text: str, start: int, last: int, close: int, name: str) -> str:
+    """Insert the name. ``last``: the end of the last name, ``start`` where there is none; ``close``: the bracket."""
+    if last == start:
+        return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
+    end = text.find("\n", last)
+    if not last <= end < close:
+        return text[:last] + f", {name}" + text[last:]
+    # Each name has its own line: a comment behind the last name stays on that line.
+    end -= text[end - 1] == "\r"
+    line = text[text.rfind("\n", 0, last) + 1 : last]
+    indent = line[: len(line) - len(line.lstrip())] or "    "
+    newline = "\r\n" if text[end] == "\r" else "\n"
+    comma = text[last:end].lstrip().startswith(",")
+    kept = text[last:end] if comma else f",{text[last:end]}"
+    return text[:last] + kept + newline + indent + name + ("," if comma else "") + text[end:]
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jitter_workshop.course.files import SourceText
-from jitter_workshop.course.problems import Problems, nearest
+from jitter_workshop.course.files import Problems, SourceText, nearest
 from jitter_workshop.model.course import STEPS
 from jitter_workshop.model.fences import Kind, split_code
 

@@ -1,17 +1,32 @@
-"""Read a TOML table strictly: wrong types, missing and unknown keys become mistakes with their file and line."""
+"""Read a TOML table strictly: wrong types, missing and unknown keys become mistakes with their file and line.
+
+tomllib keeps no positions, so the lines of keys are found in the text.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from jitter_workshop.course.files import SourceText, columns, first_control, heaped_marks
-from jitter_workshop.course.problems import Problems, nearest
-from jitter_workshop.course.toml_lines import KeyPath, key_lines, line_of, line_of_word
+from jitter_workshop.course.files import (
+    Problems,
+    SourceText,
+    columns,
+    first_control,
+    heaped_marks,
+    nearest,
+    read_source,
+)
 
+KeyPath = tuple[str | int, ...]
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z0-9_.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=")
+_STRING = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*')
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -39,69 +54,40 @@ class Table:
         self.problems.add(self.source.file, line, message)
 
     def text(self, key: str, *, required: bool = True, limit: int = 200, default: str = "") -> str:
-        value = self._take(key, required)
-        if value is None:
-            return default
-        if not isinstance(value, str):
-            self.wrong(key, f"{key} must be text in quotes")
-            return default
-        return self._checked(key, value, limit) or default
+        value = self._take(key, required, lambda v: isinstance(v, str), "text in quotes")
+        return default if value is None else self._checked(key, value, limit) or default
 
     def texts(self, key: str, *, limit: int = 600, most: int = 20) -> tuple[str, ...]:
-        value = self._take(key, required=False)
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value) or len(value) > most:
-            self.wrong(key, f"{key} must be a list of at most {most} texts")
-            return ()
-        return tuple(self._checked(key, v, limit) for v in value)
+        value = self._take(key, False, lambda v: _is_list(v, str, most), f"a list of at most {most} texts")
+        return tuple(self._checked(key, v, limit) for v in value or ())
 
     def integer(self, key: str, low: int, high: int, *, required: bool = True) -> int | None:
-        value = self._take(key, required)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            self.wrong(key, f"{key} must be a whole number from {low} to {high}")
-            return None
+        words = f"a whole number from {low} to {high}"
+        value: int | None = self._take(key, required, lambda v: type(v) is int and low <= v <= high, words)
         return value
 
     def number(self, key: str, low: float, high: float) -> float | None:
-        value = self._take(key, required=False)
-        if value is None:
-            return None
         # TOML can write NaN, which fails the comparison.
-        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
-            self.wrong(key, f"{key} must be a number from {low:g} to {high:g}")
-            return None
-        return float(value)
+        words = f"a number from {low:g} to {high:g}"
+        value = self._take(key, False, lambda v: type(v) in (int, float) and low <= v <= high, words)
+        return None if value is None else float(value)
 
     def boolean(self, key: str) -> bool | None:
-        value = self._take(key, required=False)
-        if value is not None and not isinstance(value, bool):
-            self.wrong(key, f"{key} must be true or false")
-            return None
+        value: bool | None = self._take(key, False, lambda v: isinstance(v, bool), "true or false")
         return value
 
     def choice(self, key: str, known: Iterable[str], *, required: bool = True) -> str | None:
         value = self._take(key, required)
-        if value is None:
-            return None
         names = list(known)
-        if not isinstance(value, str) or value not in names:
-            self.wrong(key, f"unknown {key} {_shown(value)}{nearest(str(value)[:40], names)}")
-            return None
-        return value
+        if value is None or (isinstance(value, str) and value in names):
+            return value
+        self.wrong(key, f"unknown {key} {_shown(value)}{nearest(str(value)[:40], names)}")
+        return None
 
     def choices(self, key: str, known: Iterable[str], *, required: bool = True) -> tuple[str, ...]:
-        value = self._take(key, required)
-        if value is None:
-            return ()
         names = list(known)
-        if not isinstance(value, list):
-            self.wrong(key, f"{key} must be a list")
-            return ()
         good: list[str] = []
-        for item in value:
+        for item in self._take(key, required, lambda v: isinstance(v, list), "a list") or ():
             if not isinstance(item, str) or item not in names:
                 self.wrong(key, f"unknown name {_shown(item)} in {key}{nearest(str(item)[:40], names)}")
             elif item in good:
@@ -111,22 +97,12 @@ class Table:
         return tuple(good)
 
     def table(self, key: str) -> Table | None:
-        value = self._take(key, required=False)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            self.wrong(key, f"{key} must be a table, [{key}]")
-            return None
-        return self._inner(value, (*self.path, key))
+        value = self._take(key, False, lambda v: isinstance(v, dict), f"a table, [{key}]")
+        return None if value is None else self._inner(value, (*self.path, key))
 
     def tables(self, key: str, most: int = 20) -> tuple[Table, ...]:
-        value = self._take(key, required=False)
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(v, dict) for v in value) or len(value) > most:
-            self.wrong(key, f"{key} must be at most {most} tables, each [[{key}]]")
-            return ()
-        return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value))
+        value = self._take(key, False, lambda v: _is_list(v, dict, most), f"at most {most} tables, each [[{key}]]")
+        return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value or ()))
 
     def finish(self) -> None:
         """Report every key that no reader asked for."""
@@ -138,11 +114,15 @@ class Table:
     def _inner(self, data: dict[str, Any], path: KeyPath) -> Table:
         return Table(self.source, self.lines, self.problems, data, path)
 
-    def _take(self, key: str, required: bool) -> Any:
+    def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
+        """Return a key's value; None where it is missing, or does not fit (noted as ``KEY must be WORDS``)."""
         self.taken.add(key)
         if key not in self.data:
             if required:
                 self.wrong(None, f"{key} is missing")
+            return None
+        if not fits(self.data[key]):
+            self.wrong(key, f"{key} must be {words}")
             return None
         return self.data[key]
 
@@ -180,5 +160,101 @@ def parse_table(source: SourceText, problems: Problems) -> Table | None:
     return Table(source, key_lines(source.text), problems, data)
 
 
+def _is_list(value: object, kind: type, most: int) -> bool:
+    return isinstance(value, list) and len(value) <= most and all(isinstance(one, kind) for one in value)
+
+
 def _shown(value: object) -> str:
     return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+
+
+# The lines of keys ----------------------------------------------------------------------------------------------------
+
+
+class Places:
+    """Hold the lines of ``base/folder/lesson.toml``. ``file``: its name as problems state it."""
+
+    def __init__(self, base: Path, folder: str) -> None:
+        self.file = f"{folder}/lesson.toml"
+        source = read_source(base, self.file, Problems())
+        self._text = source.text if source else ""
+        self._lines = key_lines(self._text)
+
+    def line(self, *path: str | int, word: str = "") -> int:
+        """Return the line of a key, from 1, or of the quoted ``word`` in its value where that has its own line."""
+        return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
+
+    It never raises; a key that is not found here is reported on its table's line (see :func:`line_of`).
+    """
+    lines: dict[KeyPath, int] = {(): 1}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    open_quote = ""
+    depth = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        at_statement = not open_quote and depth == 0
+        if at_statement and (header := _HEADER.match(line)):
+            table = _enter(header.group(1) == "[[", _parts(header.group(2)), counts)
+            lines.setdefault(table, number)
+            continue
+        if at_statement and (key := _KEY.match(line)):
+            lines.setdefault((*table, *_parts(key.group(1))), number)
+        open_quote, depth = _after(line, open_quote, depth)
+    return lines
+
+
+def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
+    """Return the line of ``path`` or of the nearest table around it."""
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path, 1)
+
+
+def line_of_word(text: str, lines: dict[KeyPath, int], path: KeyPath, word: str) -> int:
+    """Return the line of the quoted ``word`` in the value of ``path``, where it has its own; else that of ``path``."""
+    start = line_of(lines, path)
+    every = text.split("\n")
+    end = min((line for line in lines.values() if line > start), default=len(every) + 1)
+    quoted = (f'"{word}"', f"'{word}'")
+    return next((n for n in range(start, end) if any(q in every[n - 1] for q in quoted)), start)
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
+    """Return the path of a table header, with the index of each array of tables on the way."""
+    path: KeyPath = ()
+    for position, part in enumerate(parts):
+        path = (*path, part)
+        last = position == len(parts) - 1
+        if last and is_array:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path
+
+
+def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
+    """Return the quotes of a multi-line string and the depth of brackets that are still open behind this line."""
+    rest = line
+    if open_quote:
+        _, closed, rest = line.partition(open_quote)
+        if not closed:
+            return open_quote, depth
+    while True:
+        token = _STRING.search(rest)
+        plain = rest if token is None else rest[: token.start()]
+        depth = max(0, depth + sum(plain.count(c) for c in "[{") - sum(plain.count(c) for c in "]}"))
+        if token is None or token.group().startswith("#"):
+            return "", depth
+        rest = rest[token.end() :]
+        if token.group() in ('"""', "'''"):
+            _, closed, rest = rest.partition(token.group())
+            if not closed:
+                return token.group(), depth

@@ -62,11 +62,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes, mode: int) -> None:
-    """Replace a file anywhere in the same way, with the rights ``mode`` as far as the process can set them. Raise
-    OSError."""
+    """Replace a file anywhere in the same way, with the rights ``mode`` whatever the umask is. Raise OSError."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{secrets.token_hex(4)}")
     try:
         with _create(temporary, mode) as file:
+            os.fchmod(file.fileno(), mode)
             file.write(content)
             _sync(file)
         temporary.replace(path)

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.course.loader import load_course
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.tour import take
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.host_status import look

@@ -15,7 +15,7 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.apply import as_root

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import Chapter, StepName
 from tests import hosttrees, livehost, madecourse, recorded

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import StepName

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 from jitter_workshop.agent.client import NeedsPassword
-from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import ApplyResult, Change

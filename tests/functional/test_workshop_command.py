@@ -21,7 +21,7 @@ import pytest
 
 from jitter_workshop import paths
 from jitter_workshop.bench.lock import TURN_VARIABLE
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.loader import builtin_course
 from tests import hosttrees
 
 REPOSITORY = Path(__file__).resolve().parents[2]

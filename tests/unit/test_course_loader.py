@@ -12,11 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.course.files import MAX_BYTES, SourceText
-from jitter_workshop.course.loader import check_course, load_course
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.files import MAX_BYTES, Problems, SourceText
+from jitter_workshop.course.loader import builtin_course, load_course, read_course
 from jitter_workshop.course.pages import read_pages
-from jitter_workshop.course.problems import Problems
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import STEPS
@@ -84,7 +82,7 @@ def course(folder: Path, lesson: str = LESSON, pages: str = PAGES, top: str = CO
 
 
 def sentences(folder: Path) -> list[str]:
-    return [problem.sentence() for problem in check_course(folder)]
+    return [problem.sentence() for problem in read_course(folder).problems.found]
 
 
 def test_a_small_course_loads(tmp_path: Path) -> None:
@@ -97,7 +95,7 @@ def test_a_small_course_loads(tmp_path: Path) -> None:
 
 
 def test_the_built_in_course_has_no_mistakes_and_short_pages() -> None:
-    assert check_course() == ()
+    assert read_course().problems.found == []
     loaded = load_course()
     assert [c.id for c in loaded.chapters][:4] == ["baseline", "governor", "migration", "pinning"]
     assert len(loaded.chapters) == 17
@@ -253,7 +251,7 @@ def test_files_that_are_not_files(tmp_path: Path) -> None:
     page = tmp_path / "one" / "lesson.md"
     page.unlink()
     os.mkfifo(page)
-    assert any("one/lesson.md:1: not a regular file" in s for s in sentences(tmp_path))
+    assert any("one/lesson.md:1: cannot be read: not a regular file" in s for s in sentences(tmp_path))
     page.unlink()
     outside = tmp_path.parent / f"{tmp_path.name}-outside.md"
     outside.write_text(PAGES)
@@ -283,13 +281,13 @@ def test_a_damaged_lesson_gives_a_course_or_a_lesson_error(tmp_path: Path, seed:
     folder = tmp_path / "course"
     if not folder.exists():
         first_chapters(folder, 4)
-        assert not check_course(folder)
+        assert not read_course(folder).problems.found
     paths = sorted(p for p in folder.rglob("*") if p.suffix in (".toml", ".md"))
     path = paths[which % len(paths)]
     original = path.read_bytes()
     try:
         path.write_bytes(damaged(original, random.Random(seed)))
-        problems = check_course(folder)
+        problems = read_course(folder).problems.found
         if problems:
             assert all(p.file.endswith((".toml", ".md")) and p.line >= 1 for p in problems)
             with pytest.raises(LessonError):

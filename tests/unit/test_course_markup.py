@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.files import SourceText, columns, heaped_marks
+from jitter_workshop.course.files import Problems, SourceText, columns, heaped_marks
 from jitter_workshop.course.pages import check_text, read_pages
-from jitter_workshop.course.problems import Problems
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.model.fences import split_code
 from jitter_workshop.plain.views import prose as plain_prose

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.checks import marks
-from jitter_workshop.course.loader import check_course, load_course, read_course
-from jitter_workshop.course.places import Places
-from jitter_workshop.course.proof import finished_run, flaws
+from jitter_workshop.course.checks import finished_run, flaws, marks
+from jitter_workshop.course.loader import load_course, read_course
+from jitter_workshop.course.table import Places
 from jitter_workshop.flow.host_ops.findings import treating
 from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, StepName
 from jitter_workshop.model.spec import DUTIES
@@ -210,7 +209,7 @@ def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
 def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, at: str, what: str) -> None:
     assert LESSON.count(old) == 1
     lesson = LESSON.replace(old, new)
-    found = [problem.sentence() for problem in check_course(written(tmp_path, lesson))]
+    found = [problem.sentence() for problem in read_course(written(tmp_path, lesson)).problems.found]
     line = next(n for n, text in enumerate(lesson.split("\n"), start=1) if at in text)
     assert any(s.startswith(f"one/lesson.toml:{line}: ") and what in s for s in found), (line, found)
 
@@ -260,7 +259,7 @@ def test_links_lead_to_the_web_or_into_the_folder(tmp_path: Path, target: str, w
     (tmp_path / "away.txt").write_text("f\n")
     (folder / "away.txt").symlink_to(tmp_path / "away.txt")
     (folder / "lesson.md").write_text(PAGES.replace("Text.", f"See [it]({target}).", 1))
-    found = [p.sentence() for p in check_course(tmp_path / "course")]
+    found = [p.sentence() for p in read_course(tmp_path / "course").problems.found]
     if what:
         assert len(found) == 1
         assert found[0].startswith("one/lesson.md:5: a link must begin with https://")

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.toml_lines import key_lines, line_of
+from jitter_workshop.course.table import key_lines, line_of
 
 TEXT = '''\
 # a comment with [brackets] and "quotes

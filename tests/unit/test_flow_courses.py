@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.checks import marks
-from jitter_workshop.course.loader import load_course
-from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.course.loader import BUILTIN_ID, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
 from jitter_workshop.flow.chapters.lessons import chapters

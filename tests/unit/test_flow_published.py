@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.course.loader import load_course
-from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.files import Problems
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.newlesson import new_lesson
-from jitter_workshop.course.problems import Problems
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs

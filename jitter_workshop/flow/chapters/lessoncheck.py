@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from jitter_workshop.course import proof
+from jitter_workshop.course import checks
+from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.loader import Reading, read_course
-from jitter_workshop.course.places import Places
-from jitter_workshop.course.problems import MAX_PROBLEMS, Problem, Problems
+from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
@@ -67,7 +67,7 @@ class _Chapter:
         self._places = Places(base, folder)
 
     def problems(self) -> Iterator[Problem]:
-        for flaw in proof.flaws(self._chapter):
+        for flaw in checks.flaws(self._chapter):
             yield self._problem(flaw.message, *flaw.where)
         yield from self._not_measured()
         wrong = list(self._no_values())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
-from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.classes.classview import ClassView, open_view
 from jitter_workshop.flow.classes.posting import Poster

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.course.locate import BUILTIN_ID
-from jitter_workshop.course.problems import Problems
+from jitter_workshop.course.files import Problems
+from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.flow.measuring.recorded_runs import RecordedRun, misfit, read_recorded
 from jitter_workshop.model.course import Chapter, StepName

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.course.files import read_source
-from jitter_workshop.course.problems import Problems
+from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import PERCENTILES
 
