@@ -1,20 +1,10 @@
 /* All that Python sees. Read twice: by the C compiler (through core.h) and by cffi, so: declarations only, no directives.
  *
- * The life of a workload (ring, wakeup, ack, spin) is the same for each, and the functions differ in their names alone:
- *   new     Copy the config; its pointers must stay valid for the life of the object. Return an object that
- *           the caller frees, or NULL with *error = -EINVAL (a config that makes no sense) or -ENOMEM.
- *   start   Start the threads and wait until each is placed. Call it once. Return 0, or -errno of the first thread that
- *           was refused, with its number in *failed_thread; the threads have ended then.
- *   tid     Return a thread's number, for /proc and for the kernel's trace; valid from start to stop.
- *   block   Make one block; sleep meanwhile. One caller at a time. Return 0 with *result filled, or -ECANCELED once
- *           stopped; *result is then as it was.
- *   arrays  (stamps, cpus, due, woken, table, gaps, ...) Return memory of the object: of the last block, to be read
- *           between blocks, valid until free.
- *   lock_arrays  Lock what the threads touch, where locking all of the process is not allowed. Return 0 or -errno.
- *   stop    End the threads and wait for them; a block that is under way returns. Callable from any thread, also while
- *           another one is in block; a second call does nothing.
- *   free    Stop, and free the object; no other thread may use it any more. NULL is allowed.
- * Functions without an object are pure, or read a clock; they are callable from any thread.
+ * Unless a function says otherwise:
+ *   - A pointer that is passed in belongs to the caller and is used only during the call.
+ *   - A function without an object (jw_workload, jw_noise) is pure, or reads a clock; any thread may call it.
+ *   - An int that is a status is 0, or -errno.
+ * The machine is little-endian and 64-bit; core.h refuses any other.
  */
 
 /* ---- clock.c: ticks, what a reading costs, what a tick is worth ------------------------------------------------- */
@@ -34,26 +24,30 @@ typedef struct {
     uint64_t width_ticks;
 } jw_bracket;
 
-/* Return 1 where this clock can be read here, else 0. */
+/* Return 1 where this clock can be read here, else 0. Whether the kernel trusts it is the caller's question. */
 int jw_clock_usable(int source);
-/* Fill `clock`. Return 0, or -EINVAL for a rate of 0 or one that does not fit `mult`. */
+/* Fill `clock`. Return 0, or -EINVAL for a clock that cannot be read here and a rate outside 1 MHz .. 100 GHz. */
 int jw_clock_init(jw_clock *clock, int source, uint64_t rate_hz);
-/* Return the clock now, in ticks; `ordered`: not before what stands before it, with the CPU where it was read. */
+/* Return the clock now, in ticks. It may be read before earlier loads have ended. Never fails. */
 uint64_t jw_clock_read(int source);
+/* Return the clock now, in ticks, read after all earlier loads; *cpu is the CPU where it was read. Never fails. */
 uint64_t jw_clock_read_ordered(int source, unsigned *cpu);
-/* Convert between ticks and ns, rounding down. */
+/* Return `ticks` in ns, rounded down. */
 uint64_t jw_clock_ns(const jw_clock *clock, uint64_t ticks);
+/* Return `ns` in ticks, rounded to the nearest. */
 uint64_t jw_clock_ticks(const jw_clock *clock, uint64_t ns);
-/* Read both clocks at one moment, known to `width_ticks`. Return 0 or -errno. */
+/* Read this clock and a POSIX one at one moment, +- width_ticks / 2: the tightest of many tries. Return 0, -EINVAL for an
+ * unknown POSIX clock, or -EIO where no try succeeded. */
 int jw_clock_bracket(int source, int posix_clock, jw_bracket *out);
-/* Return the median cost of one reading, in ticks; then the commonest step between two, 0 without memory for it. */
+/* Return the median cost of one reading, in ticks; `ordered`: of the kind that names the CPU. Takes some ms. */
 double jw_clock_cost_ticks(int source, int ordered);
+/* Return the commonest step between two readings, in ticks; smaller differences are none. 0: no memory to find it. */
 uint64_t jw_clock_step_ticks(int source);
 
 /* ---- recorder.c: counts in the geometry of HdrHistogram, owned by the caller -------------------------------------- */
 
 typedef struct {
-    uint64_t *counts;
+    uint64_t *counts; /* the caller's, counts_len of them, valid as long as the histogram is used */
     int64_t counts_len;
     int64_t sub_bucket_half_count;
     int64_t sub_bucket_mask;
@@ -68,15 +62,19 @@ typedef struct {
     int64_t negative; /* not recorded, only counted */
 } jw_histogram;
 
-/* Count into `counts`, which the caller owns. Not for several threads at once. */
+/* A histogram is for one thread at a time. None of these fails; a total beyond INT64_MAX stays there. */
+
+/* Forget the sums; the caller clears `counts`. */
 void jw_histogram_reset(jw_histogram *histogram);
+/* Record each of `n` values. */
 void jw_record_many(jw_histogram *histogram, const int64_t *values, size_t n);
+/* Record one value `times` times; nothing for times <= 0. */
 void jw_record_times(jw_histogram *histogram, int64_t value, int64_t times);
+/* Record first, first - step, ...: `times` values, as far as they are >= 0; nothing for step <= 0. */
 void jw_record_progression(jw_histogram *histogram, int64_t first, int64_t step, int64_t times);
 
 /* ---- digest.c: what a block's stamps say, after the block --------------------------------------------------------- */
 
-/* Stamp arrays hold n + 1 entries: entry 0 is the last unrecorded message, the reference for the first interval. */
 typedef struct {
     int64_t start_ns; /* since the base that the caller gave */
     int64_t end_ns;
@@ -84,24 +82,35 @@ typedef struct {
     uint32_t messages;
 } jw_stall;
 
-/* Read the arrays of a block, write to what the caller gives; sizes are in entries, results that count are at most
- * `room`. They may run beside each other on different arrays. */
+/* Stamp arrays hold n + 1 entries: entry 0 is the last unrecorded message, the reference for the first interval. These
+ * functions read the arrays and write only to what the caller gives, so they may run beside each other on other outputs.
+ * Those that return a number of stalls write at most `room` of them, in order of time. */
+
+/* Record the n intervals between stamps. */
 void jw_digest_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into);
+/* Record the n times from publish to receive. */
 void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
                        jw_histogram *into);
+/* Return the lower median of the n publish intervals in ns; -1 for n = 0 and without memory. */
 int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n);
+/* Record the times from when each message was due, for a producer that waits `expected_ns` after each publish. */
 void jw_digest_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
                              int64_t expected_ns, jw_histogram *into);
+/* The same, for message i due at start + i * interval. */
 void jw_digest_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
                                  int64_t interval_ns, jw_histogram *into);
+/* Find the stalls of a consumer: transits of at least `threshold_ns`, joined where they touch. Return their number. */
 size_t jw_digest_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
                                  const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
                                  jw_stall *out, size_t room);
+/* Find the stalls of a producer: intervals `threshold_ns` longer than expected. Return their number. */
 size_t jw_digest_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
                                  size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
                                  size_t room);
+/* Count the distinct stalls of two threads, each list in order of time, and sum their lengths, for each threshold. */
 void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
                       size_t thresholds, int64_t *counts, int64_t *stolen_ns);
+/* Add the n messages to `messages_by_cpu`, which has 65,536 entries. */
 void jw_digest_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu);
 
 /* ---- pingpong.c: the cache line between two CPUs, and the core's true frequency ------------------------------------ */
@@ -111,38 +120,35 @@ typedef struct {
     int64_t bound_ticks;  /* the truth lies within +- this */
 } jw_offset;
 
-/* Measure between two CPUs with two threads of their own. Return 0, or -errno where one could not be placed. */
+/* Both start two threads, one on each CPU (-1: the scheduler is free), wait up to some 200 ms and end them. They return
+ * 0, -errno where a thread could not be started or placed, or -EIO where there was no answer in time. */
+
+/* Measure how far the clocks of two CPUs are apart, by `rounds` questions. */
 int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out);
+/* Measure the median one-way transfer of a cache line. */
 int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *one_way_ns);
-/* Return the clock rate of the core that this thread is on, in Hz, by a chain of additions; some 100 us. */
+/* Return the clock rate of the core that this thread is on, in Hz, by a chain of additions; 0 where this processor has
+ * none that is known. Takes some 100 us. */
 uint64_t jw_core_hz(const jw_clock *clock);
 
-/* ---- ring.c, hot.c: producer -> accumulator, journaller ------------------------------------------------------------ */
+/* ---- workload.c: one life for all workloads ------------------------------------------------------------------------- */
 
-enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2, JW_THREADS = 3 };
-enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
-enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
+enum { JW_MOST_THREADS = 3, JW_MOST_SAMPLES = 4 };
 
+/* What all workloads are told. */
 typedef struct {
     jw_clock clock;
-    uint64_t slots;        /* a power of two */
-    uint64_t most_messages; /* a block's; sizes the stamp arrays */
-    int32_t cpu[3];        /* -1: the scheduler is free */
-    int32_t journaller;    /* 0 or 1 */
+    int32_t cpu[3];        /* by thread; -1: the scheduler is free */
     int32_t fifo_priority; /* 0: SCHED_OTHER */
-    int32_t pacing;
-    uint64_t interval_ns;
-    const void *records; /* record_count * 64 bytes, a power of two of them */
-    uint64_t record_count;
-    void *journal; /* journal_count * 32 bytes, a power of two of them; may be null without a journaller */
-    uint64_t journal_count;
-} jw_ring_config;
+    uint64_t most;         /* a block's messages, wake-ups, segments or logged gaps; sizes the arrays */
+    uint64_t interval_ns;  /* from one message, wake-up or segment to the next; spin has none */
+} jw_workload_config;
 
 typedef struct {
-    uint64_t messages;       /* 0: no limit but the arrays' size */
+    uint64_t count;          /* 0: no limit but `most`; of readings for spin */
     uint64_t duration_ticks; /* 0: no limit */
-    uint64_t unrecorded;     /* messages sent just before, at least 2 */
-    int32_t ping_pong;       /* measure the line transfer first */
+    uint64_t unrecorded;     /* ring: messages sent just before, at least 2 */
+    int32_t ping_pong;       /* ring: measure the line transfer first */
 } jw_block_request;
 
 typedef struct {
@@ -156,91 +162,105 @@ typedef struct {
 } jw_usage;
 
 typedef struct {
-    uint64_t count;          /* recorded messages; the arrays hold count + 1 entries */
     uint64_t first_sequence; /* of entry 0, the reference */
     uint64_t blocked;        /* recorded publishes that found the ring full */
-    uint64_t core_hz;
-    double ping_pong_ns; /* < 0: not measured */
+    double ping_pong_ns;     /* < 0: not measured */
     uint64_t payload_sum[3]; /* what each thread read of entries 1..count: xor of their eight words */
-    jw_usage usage[3];
+} jw_ring_result;
+
+typedef struct {
+    uint64_t start; /* ticks of the first reading and of the last */
+    uint64_t end;
+    uint64_t gaps; /* logged */
+    uint64_t negative;
+    uint64_t asleep_ticks; /* its own pauses, late wake-ups included; no gaps */
+    uint64_t sleeps;
+} jw_spin_result;
+
+typedef struct {
+    uint64_t missed;  /* periods that were over before the thread could sleep: no wake-ups */
+    int64_t slack_ns; /* the timer slack that the thread has; < 0: unknown */
+} jw_wakeup_result;
+
+typedef struct {
+    uint64_t answered; /* portions that were taken and answered, at most one a segment; the receiver's entries */
+    uint64_t blocked;  /* segments that found no room at once */
+} jw_ack_result;
+
+typedef struct {
+    uint64_t count; /* recorded messages, wake-ups or segments: arrays hold count + 1 entries; readings of spin */
+    uint64_t core_hz;
+    jw_usage usage[3]; /* by thread */
+    union {
+        jw_ring_result ring;
+        jw_spin_result spin;
+        jw_wakeup_result wakeup;
+        jw_ack_result ack;
+    };
 } jw_block_result;
 
-typedef struct jw_ring jw_ring;
+/* A workload belongs to the caller from its `new` to jw_workload_free. */
+typedef struct jw_workload jw_workload;
 
-jw_ring *jw_ring_new(const jw_ring_config *config, int *error);
-int jw_ring_start(jw_ring *ring, int *failed_thread);
-int jw_ring_tid(const jw_ring *ring, int thread);
-int jw_ring_block(jw_ring *ring, const jw_block_request *request, jw_block_result *result);
-const uint64_t *jw_ring_stamps(const jw_ring *ring, int thread);
-const uint16_t *jw_ring_cpus(const jw_ring *ring, int thread);
-int jw_ring_lock_arrays(const jw_ring *ring);
-void jw_ring_stop(jw_ring *ring);
-void jw_ring_free(jw_ring *ring);
+/* Start the threads and wait until each is placed; call it once. From then on they do what they do in a block, without
+ * recording it. Return 0, or -errno of the first thread that was refused, with its number in *failed_thread; all threads
+ * have ended then. */
+int jw_workload_start(jw_workload *workload, int *failed_thread);
+/* Return a thread's number, for /proc and for the kernel's trace; valid from start to stop. */
+int jw_workload_tid(const jw_workload *workload, int thread);
+/* Make one block; sleep meanwhile. One caller at a time. Return 0 with *result filled; -ECANCELED once stopped, or never
+ * started; -errno of what the threads need where that failed (a connection, a sleep). Then *result is as it was. */
+int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw_block_result *result);
+/* Return the stamps (in ticks) or the CPUs of one series of samples; NULL for a series that the workload does not have.
+ * The memory is the workload's, valid until free, and holds the last block; read it only between blocks. */
+const uint64_t *jw_workload_stamps(const jw_workload *workload, int series);
+const uint16_t *jw_workload_cpus(const jw_workload *workload, int series);
+/* Lock the workload's memory, where locking all of the process is not allowed. Return 0 or -errno; parts may be locked
+ * then. */
+int jw_workload_lock(const jw_workload *workload);
+/* End the threads and wait for them; a block that is under way returns. Callable from any thread, also while another one
+ * is in block; a second call does nothing. */
+void jw_workload_stop(jw_workload *workload);
+/* Stop the workload and free it; no other thread may use it any more. NULL is allowed. */
+void jw_workload_free(jw_workload *workload);
+
+/* Each `new` copies config and options, and returns a workload that the caller frees; or NULL with *error = -EINVAL (a
+ * config that makes no sense), -ENOMEM, or another -errno of what the workload needs. */
+
+/* ---- ring.c: producer -> accumulator, journaller ------------------------------------------------------------------- */
+
+/* Threads, and series of samples: one each. */
+enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2 };
+enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
+enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
+
+typedef struct {
+    uint64_t slots;     /* a power of two */
+    int32_t journaller; /* 0 or 1 */
+    int32_t pacing;
+    const void *records; /* record_count * 64 bytes, a power of two of them; valid until free */
+    uint64_t record_count;
+    void *journal; /* journal_count * 32 bytes, a power of two of them, valid until free; null without a journaller */
+    uint64_t journal_count;
+} jw_ring_options;
+
+jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error);
 /* Return what reading the records of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 
 /* ---- wakeup.c: one thread sleeps until a time, again and again ------------------------------------------------------- */
 
-typedef struct {
-    jw_clock clock;
-    uint64_t most_wakeups; /* a block's; sizes the arrays */
-    uint64_t interval_ns;
-    int32_t cpu;
-    int32_t fifo_priority;
-} jw_wakeup_config;
+/* Series of samples: the times that were set (without CPUs), and the readings after waking up. */
+enum { JW_DUE = 0, JW_WOKEN = 1 };
 
-typedef struct {
-    uint64_t count;   /* recorded wake-ups; the arrays hold count + 1 entries, the first is the reference */
-    uint64_t missed;  /* periods that were over before the thread could sleep: no wake-ups */
-    int64_t slack_ns; /* the timer slack that the thread has; < 0: unknown */
-    uint64_t core_hz;
-    jw_usage usage;
-} jw_wakeup_result;
+jw_workload *jw_wakeup_new(const jw_workload_config *config, int *error);
 
-typedef struct jw_wakeup jw_wakeup;
+/* ---- ack.c: a TCP receiver on the loopback device, and its sender ---------------------------------------------------- */
 
-jw_wakeup *jw_wakeup_new(const jw_wakeup_config *config, int *error);
-int jw_wakeup_start(jw_wakeup *wakeup);
-int jw_wakeup_tid(const jw_wakeup *wakeup);
-int jw_wakeup_block(jw_wakeup *wakeup, uint64_t duration_ticks, jw_wakeup_result *result);
-const uint64_t *jw_wakeup_due(const jw_wakeup *wakeup);
-const uint64_t *jw_wakeup_woken(const jw_wakeup *wakeup);
-const uint16_t *jw_wakeup_cpus(const jw_wakeup *wakeup);
-int jw_wakeup_lock_arrays(const jw_wakeup *wakeup);
-void jw_wakeup_stop(jw_wakeup *wakeup);
-void jw_wakeup_free(jw_wakeup *wakeup);
+/* Threads, and series of samples: one each. */
+enum { JW_ACK_SENDER = 0, JW_ACK_RECEIVER = 1 };
 
-/* ---- ack.c, answer.c: a TCP receiver on the loopback device, and its sender -------------------------------------------- */
-
-enum { JW_ACK_SENDER = 0, JW_ACK_RECEIVER = 1, JW_ACK_THREADS = 2 };
-
-typedef struct {
-    jw_clock clock;
-    uint64_t most_segments; /* a block's; sizes the arrays */
-    uint64_t interval_ns;   /* between segments, on schedule */
-    int32_t cpu[2];
-    int32_t fifo_priority;
-} jw_ack_config;
-
-typedef struct {
-    uint64_t sent;     /* segments; the sender's arrays hold so many entries and the reference */
-    uint64_t answered; /* portions that were taken and answered, at most one a segment; the receiver's arrays likewise */
-    uint64_t blocked;  /* segments that found no room at once */
-    uint64_t core_hz;
-    jw_usage usage[2];
-} jw_ack_result;
-
-typedef struct jw_ack jw_ack;
-
-jw_ack *jw_ack_new(const jw_ack_config *config, int *error);
-int jw_ack_start(jw_ack *ack, int *failed_thread);
-int jw_ack_tid(const jw_ack *ack, int thread);
-int jw_ack_block(jw_ack *ack, uint64_t duration_ticks, jw_ack_result *result);
-const uint64_t *jw_ack_stamps(const jw_ack *ack, int thread);
-const uint16_t *jw_ack_cpus(const jw_ack *ack, int thread);
-int jw_ack_lock_arrays(const jw_ack *ack);
-void jw_ack_stop(jw_ack *ack);
-void jw_ack_free(jw_ack *ack);
+jw_workload *jw_ack_new(const jw_workload_config *config, int *error);
 
 /* ---- spin.c: one thread reads the clock in a tight loop ------------------------------------------------------------- */
 
@@ -252,45 +272,26 @@ typedef struct {
 } jw_gap;
 
 typedef struct {
-    jw_clock clock;
-    uint64_t small_ticks; /* gaps below are counted in a table, the others logged one by one */
-    uint64_t most_gaps;   /* the log's length; a block ends when it is full */
-    int32_t cpu;
-    int32_t fifo_priority;
+    uint64_t small_ticks;  /* gaps below are counted in a table, the others logged one by one, `most` of them */
     uint64_t busy_ticks;   /* the thread samples so long, then pauses for the rest of the period; 0: always busy */
     uint64_t period_ticks;
     int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
-} jw_spin_config;
+} jw_spin_options;
 
-typedef struct {
-    uint64_t start; /* ticks of the first reading and of the last */
-    uint64_t end;
-    uint64_t readings; /* gaps, small and logged */
-    uint64_t gaps;     /* logged */
-    uint64_t negative;
-    uint64_t asleep_ticks; /* its own pauses, late wake-ups included; no gaps */
-    uint64_t sleeps;
-    uint64_t core_hz;
-    jw_usage usage;
-} jw_spin_result;
+jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options *options, int *error);
+/* Return the last block's table of small gaps (small_ticks entries), its log of the others, and its readings by CPU
+ * (65,536 entries). Only for a workload of jw_spin_new; the memory is as that of jw_workload_stamps. */
+const uint64_t *jw_spin_table(const jw_workload *spin);
+const jw_gap *jw_spin_gaps(const jw_workload *spin);
+const uint64_t *jw_spin_readings_by_cpu(const jw_workload *spin);
 
-typedef struct jw_spin jw_spin;
-
-jw_spin *jw_spin_new(const jw_spin_config *config, int *error);
-int jw_spin_start(jw_spin *spin);
-int jw_spin_tid(const jw_spin *spin);
-int jw_spin_block(jw_spin *spin, uint64_t readings, uint64_t duration_ticks, jw_spin_result *result);
-const uint64_t *jw_spin_table(const jw_spin *spin);
-const jw_gap *jw_spin_gaps(const jw_spin *spin);
-const uint64_t *jw_spin_readings_by_cpu(const jw_spin *spin);
-int jw_spin_lock_arrays(const jw_spin *spin);
-void jw_spin_stop(jw_spin *spin);
-void jw_spin_free(jw_spin *spin);
-
+/* Add the n gaps to `counts` by their length: those of at least bounds_ns[i] and below the next bound, which rise. */
 void jw_digest_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
                        uint64_t *counts);
+/* Record the gaps of a table and of a log. */
 void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
                     jw_histogram *into);
+/* Find the gaps of at least `threshold_ns`, joined where they touch. Return their number; at most `room` are written. */
 size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
                             jw_stall *out, size_t room);
 
@@ -340,28 +341,36 @@ typedef struct {
 
 typedef struct jw_noise jw_noise;
 
-/* Start making noise. Return an object that the caller frees, or NULL with *error = -EINVAL, -ENOMEM, -ENOTSUP (the host
- * cannot make it), -EACCES, -EPERM or -EROFS. The config is copied; what it points to is read only here. */
+/* Start making noise; the noise goes on until stop, free or the deadline. Return an object that the caller frees, or NULL
+ * with *error = -EINVAL (a config that makes no sense, or a CPU that the threads may not use), -ENOMEM, -ENOTSUP (the
+ * host cannot make it), -EACCES, -EPERM or -EROFS. The config is copied; what it points to is read only here. */
 jw_noise *jw_noise_start(const jw_noise_config *config, int *error);
-/* Aim at these threads from now on; callable from any thread. */
+/* Aim at these threads from now on: at most 8 of them. Callable from any thread. */
 void jw_noise_aim(jw_noise *noise, const int32_t *tids, size_t n);
+/* Return the length of a burst where it was measured once, before the noise began; 0: the log has each burst's own. */
 uint64_t jw_noise_length_ticks(const jw_noise *noise);
+/* End the threads and wait for them, two periods at most. One caller at a time; a second call does nothing. */
 void jw_noise_stop(jw_noise *noise);
 /* After stop: copy at most `room` bursts, in the order of their starts. Return how many there are; 0 before stop. */
 size_t jw_noise_bursts(const jw_noise *noise, jw_burst *out, size_t room);
+/* After stop: return the number of bursts that found the log full; 0 before stop. */
 uint64_t jw_noise_unlogged(const jw_noise *noise);
+/* Stop the noise and free it; no other thread may use it any more. NULL is allowed. */
 void jw_noise_free(jw_noise *noise);
 
 /* ---- bench.c: what the project's own benchmarks time ----------------------------------------------------------------- */
 
-/* Return the cost of one operation in ns, for `make bench`. */
+/* Return the cost of one clock reading in ns; `ordered`: of the kind that names the CPU. */
 double jw_bench_clock_ns(const jw_clock *clock, int ordered, uint64_t readings);
+/* Return the cost of recording one of `n` values in ns, over `rounds` of them all. */
 double jw_bench_record_ns(const jw_clock *clock, jw_histogram *into, const int64_t *values, size_t n, uint64_t rounds);
+/* Return the cost of one turn of the sampler's loop in ns. One caller at a time in a thread: it has thread-local memory. */
 double jw_bench_spin_loop_ns(const jw_clock *clock, uint64_t readings);
 
-/* ---- process.c: the child as a whole ---------------------------------------------------------------------------------- */
+/* ---- memory.c, threads.c: the child as a whole ------------------------------------------------------------------------ */
 
-/* Ask the kernel to kill this process when its parent dies. Return 0 or -errno. */
+/* Ask the kernel to kill this process (PR_SET_PDEATHSIG, prctl(2)) when the thread that forked it ends. Return 0 or
+ * -errno. */
 int jw_die_with_parent(void);
-/* Lock the memory of this process, also what it will map (`future`). Return 0 or -errno. */
+/* Lock the memory of this process, also what it will map (`future`). Return 0, or -errno and nothing is locked. */
 int jw_lock_memory(int future);

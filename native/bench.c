@@ -16,17 +16,10 @@ JW_INLINE double readings_ns(const jw_clock *clock, int source, bool ordered, ui
 
 /* A clock reading; `ordered`: the consumer's kind. */
 double jw_bench_clock_ns(const jw_clock *clock, int ordered, uint64_t readings) {
-    switch (clock->source) {
-    case JW_CLOCK_TSC:
-        return ordered ? readings_ns(clock, JW_CLOCK_TSC, true, readings)
-                       : readings_ns(clock, JW_CLOCK_TSC, false, readings);
-    case JW_CLOCK_CNTVCT:
-        return ordered ? readings_ns(clock, JW_CLOCK_CNTVCT, true, readings)
-                       : readings_ns(clock, JW_CLOCK_CNTVCT, false, readings);
-    default:
-        return ordered ? readings_ns(clock, JW_CLOCK_MONOTONIC, true, readings)
-                       : readings_ns(clock, JW_CLOCK_MONOTONIC, false, readings);
-    }
+    double ns = 0;
+    JW_PER_CLOCK(clock->source, source,
+                 ns = ordered ? readings_ns(clock, source, true, readings) : readings_ns(clock, source, false, readings))
+    return ns;
 }
 
 /* Recording one value, over `n` given values, `rounds` times. */
@@ -56,12 +49,7 @@ JW_INLINE double samples_ns(const jw_clock *clock, int source, uint64_t readings
 
 /* One turn of the sampler's loop. */
 double jw_bench_spin_loop_ns(const jw_clock *clock, uint64_t readings) {
-    switch (clock->source) {
-    case JW_CLOCK_TSC:
-        return samples_ns(clock, JW_CLOCK_TSC, readings);
-    case JW_CLOCK_CNTVCT:
-        return samples_ns(clock, JW_CLOCK_CNTVCT, readings);
-    default:
-        return samples_ns(clock, JW_CLOCK_MONOTONIC, readings);
-    }
+    double ns = 0;
+    JW_PER_CLOCK(clock->source, source, ns = samples_ns(clock, source, readings))
+    return ns;
 }

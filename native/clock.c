@@ -77,11 +77,6 @@ int jw_clock_bracket(int source, int posix_clock, jw_bracket *out) {
     return out->width_ticks == UINT64_MAX ? -EIO : 0;
 }
 
-static int by_size(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 JW_INLINE uint64_t batch(int source, bool ordered) {
     unsigned cpu;
     uint64_t start = jw_now(source), last = start;
@@ -95,18 +90,9 @@ JW_INLINE uint64_t batch(int source, bool ordered) {
 double jw_clock_cost_ticks(int source, int ordered) {
     uint64_t took[BATCHES];
     for (int i = 0; i < BATCHES; i++) {
-        switch (source) {
-        case JW_CLOCK_TSC:
-            took[i] = ordered ? batch(JW_CLOCK_TSC, true) : batch(JW_CLOCK_TSC, false);
-            break;
-        case JW_CLOCK_CNTVCT:
-            took[i] = ordered ? batch(JW_CLOCK_CNTVCT, true) : batch(JW_CLOCK_CNTVCT, false);
-            break;
-        default:
-            took[i] = ordered ? batch(JW_CLOCK_MONOTONIC, true) : batch(JW_CLOCK_MONOTONIC, false);
-        }
+        JW_PER_CLOCK(source, clock, took[i] = ordered ? batch(clock, true) : batch(clock, false))
     }
-    qsort(took, BATCHES, sizeof took[0], by_size);
+    qsort(took, BATCHES, sizeof took[0], jw_by_value);
     return (double)took[BATCHES / 2] / READINGS;
 }
 
@@ -124,7 +110,7 @@ uint64_t jw_clock_step_ticks(int source) {
         }
         last = next;
     }
-    qsort(steps, STEPS, sizeof *steps, by_size);
+    qsort(steps, STEPS, sizeof *steps, jw_by_value);
     uint64_t best = steps[0];
     size_t best_run = 0, run = 0;
     for (size_t i = 0; i < STEPS; i++) {

@@ -20,6 +20,26 @@ JW_INLINE uint64_t jw_posix_ns(clockid_t which) {
     return (uint64_t)now.tv_sec * JW_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* Run `statement` with `name` as a constant of the clock's source: whatever is inlined into it is compiled once per clock,
+ * so no branch of a loop asks which clock it is. */
+#define JW_PER_CLOCK(source, name, statement)                                                                          \
+    switch (source) {                                                                                                  \
+    case JW_CLOCK_TSC: {                                                                                               \
+        enum { name = JW_CLOCK_TSC };                                                                                  \
+        statement;                                                                                                     \
+        break;                                                                                                         \
+    }                                                                                                                  \
+    case JW_CLOCK_CNTVCT: {                                                                                            \
+        enum { name = JW_CLOCK_CNTVCT };                                                                               \
+        statement;                                                                                                     \
+        break;                                                                                                         \
+    }                                                                                                                  \
+    default: {                                                                                                         \
+        enum { name = JW_CLOCK_MONOTONIC };                                                                            \
+        statement;                                                                                                     \
+    }                                                                                                                  \
+    }
+
 /* A bare reading: what the producer stamps and the sampler loops over. It may run ahead of earlier loads. */
 JW_INLINE uint64_t jw_now(int source) {
 #if defined(__x86_64__)

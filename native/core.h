@@ -18,6 +18,11 @@
 #error "the native core needs a 64-bit target"
 #endif
 
+/* The journal's big-endian figures are made by swapping, and Python reads the arrays as they are. */
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the native core needs a little-endian target"
+#endif
+
 /* x86 and most arm64 cores have 64-byte lines; pairs are fetched together, so what must not be shared keeps 128 apart. */
 #define JW_LINE 64
 #define JW_APART 128
@@ -46,6 +51,12 @@ JW_INLINE void jw_relax(void) {
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+/* For qsort: int64_t, rising; also unsigned ones below INT64_MAX. */
+static inline int jw_by_value(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
 JW_INLINE bool jw_stopped(const _Atomic int *stop) {

@@ -18,11 +18,6 @@ void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uin
     }
 }
 
-static int by_size(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* T: the lower median of the publish intervals, in ns; -1 for an empty block or without memory. */
 int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n) {
     int64_t *gaps = n > 0 ? malloc(n * sizeof *gaps) : NULL;
@@ -32,7 +27,7 @@ int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, siz
     for (size_t i = 0; i < n; i++) {
         gaps[i] = jw_ns_between(clock, publish[i], publish[i + 1]);
     }
-    qsort(gaps, n, sizeof *gaps, by_size);
+    qsort(gaps, n, sizeof *gaps, jw_by_value);
     int64_t median = gaps[(n - 1) / 2];
     free(gaps);
     return median;

@@ -126,8 +126,8 @@ static void *noise_body(void *argument) {
         due = due < now ? now + period / 4 : due;
         jw_sleep_until_ns(due < self->config->deadline_ns ? due : self->config->deadline_ns);
     }
-    if (does->put_away != NULL) {
-        does->put_away(self);
+    if (does->teardown != NULL) {
+        does->teardown(self);
     }
     return NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "core.h"
+#include "memory.h"
 #include "threads.h"
 
 typedef struct jw_noise_thread jw_noise_thread;
@@ -19,7 +20,7 @@ typedef struct {
     /* One burst; called once a period. */
     void (*act)(jw_noise_thread *self);
     /* Also after a failed `prepare`, on the same thread. May be NULL. */
-    void (*put_away)(jw_noise_thread *self);
+    void (*teardown)(jw_noise_thread *self);
 } jw_noise_act;
 
 struct jw_noise_thread {
@@ -31,7 +32,7 @@ struct jw_noise_thread {
     int failed;
     uint64_t random;
     uint64_t length_ticks; /* of one burst, as `prepare` measured it; 0: the log has each burst's own */
-    void *kept;            /* what the act keeps between bursts */
+    void *state;           /* what the act keeps between bursts */
     jw_burst *log;
     size_t logged;
     size_t room;

@@ -54,19 +54,19 @@ static int make_mover(jw_noise_thread *self) {
     if (own == NULL) {
         return -ENOMEM;
     }
-    self->kept = own;
+    self->state = own;
     own->before = CPU_ALLOC(MOST_CPUS);
     own->one = CPU_ALLOC(MOST_CPUS);
     return own->before == NULL || own->one == NULL ? -ENOMEM : 0;
 }
 
 static void free_mover(jw_noise_thread *self) {
-    mover *own = self->kept;
+    mover *own = self->state;
     if (own != NULL) {
         CPU_FREE(own->before);
         CPU_FREE(own->one);
         free(own);
-        self->kept = NULL;
+        self->state = NULL;
     }
 }
 
@@ -86,7 +86,7 @@ static bool send(jw_noise_thread *self, int32_t tid, const cpu_set_t *to, int fr
 
 /* There and back. A thread that may run anywhere is only sent there: it gets its freedom back at once. */
 static void move(jw_noise_thread *self) {
-    mover *own = self->kept;
+    mover *own = self->state;
     const size_t bytes = CPU_ALLOC_SIZE(MOST_CPUS);
     const int32_t tid = jw_noise_target(self, own->nth++);
     const int from = tid > 0 ? last_cpu(tid) : -1;
@@ -109,4 +109,4 @@ static void move(jw_noise_thread *self) {
     }
 }
 
-const jw_noise_act jw_act_move = {.where = JW_ON_OTHER, .prepare = make_mover, .act = move, .put_away = free_mover};
+const jw_noise_act jw_act_move = {.where = JW_ON_OTHER, .prepare = make_mover, .act = move, .teardown = free_mover};

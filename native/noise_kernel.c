@@ -39,7 +39,7 @@ static uint64_t ticks_at(const jw_clock *clock, uint64_t ns) {
 static jw_moments one_cluster(jw_noise_thread *self) {
     const jw_clock *clock = &self->config->clock;
     const uint64_t due_ns = jw_posix_ns(CLOCK_MONOTONIC) + LEAD_NS;
-    arm(self->kept, 0, due_ns);
+    arm(self->state, 0, due_ns);
     return (jw_moments){.from = ticks_at(clock, due_ns - CAME_EARLY_NS),
                         .until = ticks_at(clock, due_ns + FELT_WITHIN_NS)};
 }
@@ -49,7 +49,7 @@ static int make_timers(jw_noise_thread *self) {
     if (own == NULL) {
         return -ENOMEM;
     }
-    self->kept = own;
+    self->state = own;
     memset(own->fds, -1, sizeof own->fds);
     for (size_t i = 0; i < TIMERS; i++) {
         own->fds[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -62,12 +62,12 @@ static int make_timers(jw_noise_thread *self) {
 }
 
 static void free_timers(jw_noise_thread *self) {
-    timers *own = self->kept;
+    timers *own = self->state;
     for (size_t i = 0; own != NULL && i < TIMERS && own->fds[i] >= 0; i++) {
         (void)close(own->fds[i]);
     }
     free(own);
-    self->kept = NULL;
+    self->state = NULL;
     /* What was armed for later has not happened. */
     unsigned cpu;
     const uint64_t now = jw_now_ordered(self->config->clock.source, &cpu);
@@ -86,7 +86,7 @@ static void arm_all(jw_noise_thread *self) {
     const uint64_t start_ns = jw_posix_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < CLUSTERS; i++) {
         due_ns[i] = start_ns + (i + 1) * apart_ns - jw_noise_random(self) % (apart_ns / 2);
-        arm(self->kept, i, due_ns[i]);
+        arm(self->state, i, due_ns[i]);
     }
     const uint64_t end = jw_now_ordered(clock->source, &cpu);
     jw_noise_log(self, start, end, end - start, (int)cpu, JW_BURST_ARMING);
@@ -97,7 +97,7 @@ static void arm_all(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_timer = {
-    .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .put_away = free_timers};
+    .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .teardown = free_timers};
 
 /* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ---------------------------- */
 
@@ -112,7 +112,7 @@ typedef struct {
 } loopback;
 
 static void free_sockets(jw_noise_thread *self) {
-    loopback *own = self->kept;
+    loopback *own = self->state;
     if (own != NULL) {
         if (own->sender >= 0) {
             (void)close(own->sender);
@@ -121,7 +121,7 @@ static void free_sockets(jw_noise_thread *self) {
             (void)close(own->receivers[i]);
         }
         free(own);
-        self->kept = NULL;
+        self->state = NULL;
     }
 }
 
@@ -133,7 +133,7 @@ static int make_sockets(jw_noise_thread *self) {
     }
     memset(own, 0, sizeof *own);
     memset(own->receivers, -1, sizeof own->receivers);
-    self->kept = own;
+    self->state = own;
     const int yes = 1, small = SMALLEST_BUFFER;
     own->to = (struct sockaddr_in){.sin_family = AF_INET};
     own->to.sin_addr.s_addr = htonl(UINT32_C(0x7fffffff)); /* loopback's broadcast address, 127.255.255.255 */
@@ -156,7 +156,7 @@ static int make_sockets(jw_noise_thread *self) {
 }
 
 static void send_some(jw_noise_thread *self) {
-    const loopback *own = self->kept;
+    const loopback *own = self->state;
     const char payload[64] = {0};
     const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
     jw_steps steps = jw_steps_begin(self, LONGEST_FIRST_NS, JW_BURST_MAIN);
@@ -172,12 +172,12 @@ static void send_some(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_softirq = {
-    .where = JW_ON_HOT, .prepare = make_sockets, .act = send_some, .put_away = free_sockets};
+    .where = JW_ON_HOT, .prepare = make_sockets, .act = send_some, .teardown = free_sockets};
 
 /* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) -------------- */
 
 static int *refresh_fd(const jw_noise_thread *self) {
-    return self->kept;
+    return self->state;
 }
 
 static jw_moments refresh(jw_noise_thread *self) {
@@ -196,7 +196,7 @@ static int open_refresh(jw_noise_thread *self) {
     if (fd == NULL) {
         return -ENOMEM;
     }
-    self->kept = fd;
+    self->state = fd;
     *fd = open("/proc/sys/vm/stat_refresh", O_WRONLY | O_CLOEXEC);
     if (*fd < 0) {
         return -errno;
@@ -205,12 +205,12 @@ static int open_refresh(jw_noise_thread *self) {
 }
 
 static void close_refresh(jw_noise_thread *self) {
-    int *fd = self->kept;
+    int *fd = self->state;
     if (fd != NULL && *fd >= 0) {
         (void)close(*fd);
     }
     free(fd);
-    self->kept = NULL;
+    self->state = NULL;
 }
 
 static void make_work(jw_noise_thread *self) {
@@ -219,4 +219,4 @@ static void make_work(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_work = {
-    .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .put_away = close_refresh};
+    .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .teardown = close_refresh};

@@ -33,7 +33,7 @@ static int map_region(jw_noise_thread *self, size_t bytes) {
     if (own == NULL) {
         return -ENOMEM;
     }
-    self->kept = own;
+    self->state = own;
     own->seen.fd = -1;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
@@ -48,7 +48,7 @@ static int map_region(jw_noise_thread *self, size_t bytes) {
 }
 
 static void free_region(jw_noise_thread *self) {
-    region *own = self->kept;
+    region *own = self->state;
     if (own != NULL) {
         if (own->memory != NULL) {
             munmap(own->memory, own->bytes);
@@ -58,7 +58,7 @@ static void free_region(jw_noise_thread *self) {
         }
         free(own->seen.text);
         free(own);
-        self->kept = NULL;
+        self->state = NULL;
     }
 }
 
@@ -67,7 +67,7 @@ static int map_faults(jw_noise_thread *self) {
 }
 
 static void fault(jw_noise_thread *self) {
-    const region *own = self->kept;
+    const region *own = self->state;
     const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
     jw_steps steps = jw_steps_begin(self, LONGEST_STEP_NS, JW_BURST_MAIN);
     const uint64_t begun = steps.start;
@@ -83,7 +83,7 @@ static void fault(jw_noise_thread *self) {
     jw_steps_end(&steps);
 }
 
-const jw_noise_act jw_act_fault = {.where = JW_ON_HOT, .prepare = map_faults, .act = fault, .put_away = free_region};
+const jw_noise_act jw_act_fault = {.where = JW_ON_HOT, .prepare = map_faults, .act = fault, .teardown = free_region};
 
 /* ---- shootdown: a page loses a right, and every CPU that runs this process has to forget what it knew of it ----- */
 
@@ -127,7 +127,7 @@ static int64_t flushes(const interrupts *own, int cpu) {
  * flushed (x86: by an IPI). Not each call interrupts the CPU: it may run another process, and in a guest the flush of a
  * CPU that the hypervisor does not run is left to it (arch/x86/kernel/kvm.c). Then both moments are 0. */
 static jw_moments change_right(const jw_noise_thread *self, int right) {
-    const region *own = self->kept;
+    const region *own = self->state;
     const int source = self->config->clock.source;
     const int64_t before = flushes(&own->seen, self->config->hot);
     jw_moments at;
@@ -140,7 +140,7 @@ static jw_moments change_right(const jw_noise_thread *self, int right) {
 
 /* A page that was written to, so that there is something to forget. */
 static jw_moments take_right_away(jw_noise_thread *self) {
-    const region *own = self->kept;
+    const region *own = self->state;
     *(volatile unsigned char *)own->memory = 1;
     return change_right(self, PROT_READ);
 }
@@ -156,7 +156,7 @@ static int map_page(jw_noise_thread *self) {
     if (failed != 0) {
         return failed;
     }
-    region *own = self->kept;
+    region *own = self->state;
     own->seen.fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
     own->seen.text = malloc(INTERRUPTS_BYTES);
     if (own->seen.fd < 0 || own->seen.text == NULL || flushes(&own->seen, self->config->hot) < 0) {
@@ -177,7 +177,7 @@ static void shoot(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_shootdown = {
-    .where = JW_ON_OTHER, .prepare = map_page, .act = shoot, .put_away = free_region};
+    .where = JW_ON_OTHER, .prepare = map_page, .act = shoot, .teardown = free_region};
 
 /* ---- bandwidth: streams through more memory than the caches hold ------------------------------------------------ */
 
@@ -186,14 +186,14 @@ enum { STREAM_BYTES = 64 << 20, CHUNK_BYTES = 16 << 10, STREAM_STEP_NS = 50000 }
 static int map_stream(jw_noise_thread *self) {
     const int failed = map_region(self, STREAM_BYTES);
     if (failed == 0) {
-        const region *own = self->kept;
+        const region *own = self->state;
         memset(own->memory, 1, own->bytes);
     }
     return failed;
 }
 
 static void stream(jw_noise_thread *self) {
-    region *own = self->kept;
+    region *own = self->state;
     const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
     jw_steps steps = jw_steps_begin(self, STREAM_STEP_NS, JW_BURST_MAIN);
     const uint64_t begun = steps.start;
@@ -207,4 +207,4 @@ static void stream(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_stream = {
-    .where = JW_ON_OTHER, .prepare = map_stream, .act = stream, .put_away = free_region};
+    .where = JW_ON_OTHER, .prepare = map_stream, .act = stream, .teardown = free_region};

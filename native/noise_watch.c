@@ -43,11 +43,6 @@ static void *watch_body(void *argument) {
     return NULL;
 }
 
-static int by_value(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* What began between two moments: a gap that is older is somebody else's doing, and a long one another task's turn; then
  * nothing can be said. */
 static int64_t gaps_between(const watcher *seen, jw_moments at) {
@@ -76,7 +71,7 @@ static int keep_typical(jw_noise_thread *self, const watcher *seen, const jw_mom
     if (felt < WATCH_TRIES / 8) {
         return -ENOTSUP;
     }
-    qsort(took, felt, sizeof took[0], by_value);
+    qsort(took, felt, sizeof took[0], jw_by_value);
     self->length_ticks = (uint64_t)took[felt / 4];
     return 0;
 }

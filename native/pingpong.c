@@ -31,11 +31,6 @@ void jw_pong_side(jw_line *line, const _Atomic int *stop) {
     }
 }
 
-static int by_size(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 double jw_ping_side(jw_line *line, const jw_clock *clock, uint64_t limit_ticks, const _Atomic int *stop) {
     uint64_t took[JW_PING_BATCHES];
     size_t batches = 0;
@@ -62,7 +57,7 @@ double jw_ping_side(jw_line *line, const jw_clock *clock, uint64_t limit_ticks, 
     if (batches == 0) {
         return -1.0;
     }
-    qsort(took, batches, sizeof took[0], by_size);
+    qsort(took, batches, sizeof took[0], jw_by_value);
     return (double)jw_ns(clock, took[batches / 2]) / (2.0 * JW_PING_ROUNDS);
 }
 

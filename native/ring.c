@@ -1,166 +1,321 @@
-/* A ring's life: memory, threads, blocks. */
-#include "ring.h"
-
+/* The ring: a producer publishes messages, an accumulator and a journaller read them. The loops only stamp: one time and one
+ * CPU a message, into memory that is already there. All arithmetic waits until the block is over (digest.c). */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "clock.h"
+#include "pingpong.h"
+#include "workload.h"
 
 enum { LEAST_SLOTS = 16, MOST_SLOTS = 1 << 20, LEAST_UNRECORDED = 2 };
 
-static bool power_of_two(uint64_t n) {
-    return n > 0 && (n & (n - 1)) == 0;
-}
+/* Usage is read this many messages before the block, so that the system call itself has died away. */
+enum { START_AHEAD = 16, PING_LIMIT_MS = 5, PREFETCH_LEAD_NS = 400 };
 
-static bool sensible(const jw_ring_config *c) {
-    return power_of_two(c->slots) && c->slots >= LEAST_SLOTS && c->slots <= MOST_SLOTS && c->most_messages > 0 &&
-           c->most_messages < UINT32_MAX - JW_WARM_ENTRIES - 1 && c->records != NULL && power_of_two(c->record_count) &&
-           (!c->journaller || (c->journal != NULL && power_of_two(c->journal_count))) &&
-           (c->pacing == JW_PACING_SPIN || c->pacing == JW_PACING_SCHEDULE) && jw_clock_usable(c->clock.source) &&
-           c->clock.mult > 0;
-}
+/* Samples of unrecorded messages go here, behind a block's own. */
+enum { WARM_ENTRIES = 1024 };
 
-static size_t entries(const jw_ring *ring) {
-    return (size_t)ring->config.most_messages + 1 + JW_WARM_ENTRIES;
-}
+/* What a message asks of its readers besides being read. */
+enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3 };
 
-static int threads_of(const jw_ring *ring) {
-    return ring->config.journaller ? JW_THREADS : JW_JOURNALLER;
-}
+/* Two lines. A consumer polls `sequence` in line 0, so that one transfer brings sequence, stamp and most of the payload;
+ * it reads line 1 after it has stamped. `entry` says where in their arrays the readers note this message: the producer
+ * alone decides what is recorded, and readers do exactly the same work for recorded and unrecorded messages. */
+typedef struct {
+    _Alignas(JW_APART) _Atomic uint64_t sequence; /* of the message + 1; 0: never used */
+    uint64_t stamp;
+    uint64_t head[6];
+    uint64_t tail[2];
+    uint32_t entry;
+    uint32_t mark;
+    char rest[JW_LINE - 2 * sizeof(uint64_t) - 2 * sizeof(uint32_t)];
+} jw_slot;
 
-/* NULL with *error = -EINVAL or -ENOMEM. What `config` points to must outlive the ring. */
-jw_ring *jw_ring_new(const jw_ring_config *config, int *error) {
-    *error = -EINVAL;
-    if (!sensible(config)) {
-        return NULL;
+_Static_assert(sizeof(jw_slot) == JW_APART, "a slot is two lines");
+
+typedef struct {
+    _Alignas(JW_APART) _Atomic uint64_t done; /* messages read */
+    char rest[JW_APART - sizeof(uint64_t)];
+} jw_progress;
+
+typedef struct {
+    jw_workload base;
+    jw_ring_options options;
+    jw_slot *slots;
+    jw_progress progress[JW_MOST_THREADS];
+    jw_line line;
+} jw_ring;
+
+typedef struct {
+    jw_ring *ring;
+    uint64_t next;  /* sequence of the next message */
+    uint64_t read;  /* what the slower consumer had read when last looked at */
+    uint64_t blocked;
+    uint64_t last; /* stamp of the last publish */
+    uint64_t interval_ticks;
+    uint64_t lead_ticks;
+    /* schedule */
+    uint64_t start;
+    uint64_t nth;
+} producer;
+
+JW_INLINE uint64_t slowest_reader(const jw_ring *ring) {
+    uint64_t least = atomic_load_explicit(&ring->progress[JW_ACCUMULATOR].done, memory_order_acquire);
+    if (ring->options.journaller) {
+        uint64_t other = atomic_load_explicit(&ring->progress[JW_JOURNALLER].done, memory_order_acquire);
+        least = other < least ? other : least;
     }
-    *error = -ENOMEM;
-    jw_ring *ring = jw_map(sizeof *ring);
-    if (ring == NULL) {
-        return NULL;
-    }
-    ring->config = *config;
-    jw_latch_init(&ring->latch);
-    ring->slots = jw_map(config->slots * sizeof(jw_slot));
-    bool complete = ring->slots != NULL;
-    for (int i = 0; i < threads_of(ring); i++) {
-        ring->notes[i].stamps = jw_map(entries(ring) * sizeof(uint64_t));
-        ring->notes[i].cpus = jw_map(entries(ring) * sizeof(uint16_t));
-        complete = complete && ring->notes[i].stamps != NULL && ring->notes[i].cpus != NULL;
-    }
-    if (!complete) {
-        jw_ring_free(ring);
-        return NULL;
-    }
-    *error = 0;
-    return ring;
+    return least;
 }
 
-/* Start the threads and the exchange of unrecorded messages. 0, or -errno with the thread that could not be placed. */
-int jw_ring_start(jw_ring *ring, int *failed_thread) {
-    void *(*const bodies[JW_THREADS])(void *) = {jw_producer_body, jw_accumulator_body, jw_journaller_body};
-    int count = threads_of(ring), failed = 0;
-    *failed_thread = 0;
-    jw_latch_arm(&ring->latch, count);
-    for (int i = 0; i < count; i++) {
-        int refused = jw_thread_create(&ring->threads[i], bodies[i], ring);
-        if (refused != 0) {
-            failed = refused;
-            *failed_thread = i;
-            break;
+/* A full ring blocks the producer; it looks at the readers' lines only when its own arithmetic says the ring is full. */
+JW_INLINE bool wait_for_room(producer *p) {
+    const uint64_t slots = p->ring->options.slots;
+    if (__builtin_expect(p->next - p->read < slots, 1)) {
+        return true;
+    }
+    p->read = slowest_reader(p->ring);
+    if (p->next - p->read < slots) {
+        return true;
+    }
+    p->blocked++;
+    while (p->next - p->read >= slots) {
+        if (jw_stopped(&p->ring->base.stop)) {
+            return false;
         }
-        ring->started[i] = true;
+        p->read = slowest_reader(p->ring);
     }
-    if (failed == 0) {
-        jw_latch_wait(&ring->latch);
-        for (int i = count - 1; i >= 0; i--) {
-            if (ring->failed[i] != 0) {
-                failed = ring->failed[i];
-                *failed_thread = i;
+    return true;
+}
+
+JW_INLINE jw_slot *slot_of(const jw_ring *ring, uint64_t sequence) {
+    return &ring->slots[sequence & (ring->options.slots - 1)];
+}
+
+JW_INLINE const uint64_t *record_of(const jw_ring *ring, uint64_t sequence) {
+    const uint64_t *words = ring->options.records;
+    return words + (sequence & (ring->options.record_count - 1)) * (JW_RECORD_BYTES / sizeof(uint64_t));
+}
+
+JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
+    jw_ring *ring = p->ring;
+    if (!wait_for_room(p)) {
+        return false;
+    }
+    jw_slot *slot = slot_of(ring, p->next);
+    const uint64_t *record = record_of(ring, p->next);
+    /* Line 1 first: line 0, which the consumers poll, is then written in one burst and travels once. */
+    memcpy(slot->tail, record + 6, sizeof slot->tail);
+    slot->entry = entry;
+    slot->mark = mark;
+    memcpy(slot->head, record, sizeof slot->head);
+    uint64_t stamp = jw_now(source);
+    slot->stamp = stamp;
+    atomic_store_explicit(&slot->sequence, p->next + 1, memory_order_release);
+    p->last = stamp;
+    p->next++;
+    /* After the publish, where it costs no latency: the reading that names the CPU. */
+    unsigned cpu;
+    (void)jw_now_ordered(source, &cpu);
+    ring->base.samples[JW_PRODUCER].stamps[entry] = stamp;
+    ring->base.samples[JW_PRODUCER].cpus[entry] = (uint16_t)cpu;
+    return true;
+}
+
+JW_INLINE bool wait_until(const producer *p, int source, uint64_t base, uint64_t ticks) {
+    while (jw_now(source) - base < ticks) {
+        if (jw_stopped(&p->ring->base.stop)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ticks from the schedule's start to its n-th message: each rounded on its own, so that no error adds up. */
+JW_INLINE uint64_t due_ticks(const producer *p, uint64_t n) {
+    return (uint64_t)((jw_u128)n * p->ring->base.config.interval_ns * p->ring->base.config.clock.rate_hz / JW_NS_PER_S);
+}
+
+JW_INLINE bool pace(producer *p, int source) {
+    uint64_t base = p->last, ticks = p->interval_ticks;
+    if (p->ring->options.pacing == JW_PACING_SCHEDULE) {
+        base = p->start;
+        ticks = due_ticks(p, ++p->nth);
+    }
+    __builtin_prefetch(record_of(p->ring, p->next));
+    if (ticks > p->lead_ticks && !wait_until(p, source, base, ticks - p->lead_ticks)) {
+        return false;
+    }
+    /* Stores leave in order: if line 1 were still with a consumer, its transfer would delay line 0 and count as latency.
+     * Fetched for writing shortly before, when the consumers have long begun to poll line 0 beside it. */
+    jw_prefetch_for_writing(slot_of(p->ring, p->next)->tail);
+    return wait_until(p, source, base, ticks);
+}
+
+/* The readers do the same work as for a recorded message; nobody looks at what they note. */
+JW_INLINE bool send_unrecorded(producer *p, int source, uint32_t mark) {
+    uint32_t entry = (uint32_t)(p->ring->base.config.most + 1 + (p->next & (WARM_ENTRIES - 1)));
+    return publish(p, source, entry, mark) && pace(p, source);
+}
+
+JW_INLINE void restart_schedule(producer *p, uint64_t at) {
+    p->start = at;
+    p->nth = 0;
+}
+
+JW_INLINE bool lead_in(producer *p, int source) {
+    jw_ring *ring = p->ring;
+    const uint64_t asked = ring->base.request.unrecorded;
+    const uint64_t unrecorded = asked < LEAST_UNRECORDED ? LEAST_UNRECORDED : asked;
+    ring->base.result.ring.ping_pong_ns = -1.0;
+    if (ring->base.request.ping_pong) {
+        /* The other side has left the line: it has ended its part of the block before. */
+        atomic_store_explicit(&ring->line.turn, 0, memory_order_relaxed);
+        if (!send_unrecorded(p, source, MARK_PING)) {
+            return false;
+        }
+        uint64_t limit = jw_clock_ticks(&ring->base.config.clock, (uint64_t)PING_LIMIT_MS * (JW_NS_PER_S / 1000));
+        ring->base.result.ring.ping_pong_ns =
+            jw_ping_side(&ring->line, &ring->base.config.clock, limit, &ring->base.stop);
+        restart_schedule(p, jw_now(source));
+    }
+    /* All but the last, which is the block's reference and goes into entry 0. */
+    const uint64_t mark_at = unrecorded > START_AHEAD ? unrecorded - START_AHEAD : 0;
+    for (uint64_t i = 0; i + 1 < unrecorded; i++) {
+        if (i == mark_at) {
+            jw_usage_begin(&ring->base, JW_PRODUCER);
+        }
+        if (!send_unrecorded(p, source, i == mark_at ? MARK_START : MARK_NONE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+JW_INLINE bool block(producer *p, int source) {
+    jw_ring *ring = p->ring;
+    const uint64_t messages = jw_block_most(&ring->base), duration = ring->base.request.duration_ticks;
+    if (!lead_in(p, source)) {
+        return false;
+    }
+    const uint64_t first = p->next;
+    if (!publish(p, source, 0, MARK_NONE)) {
+        return false;
+    }
+    const uint64_t begun = p->last;
+    restart_schedule(p, begun);
+    p->blocked = 0;
+    uint64_t sent = 0;
+    while (sent < messages && p->last - begun < duration) {
+        if (!pace(p, source) || !publish(p, source, (uint32_t)(sent + 1), MARK_NONE)) {
+            return false;
+        }
+        sent++;
+    }
+    ring->base.result.count = sent;
+    ring->base.result.ring.first_sequence = first;
+    ring->base.result.ring.blocked = p->blocked;
+    ring->base.result.ring.payload_sum[JW_PRODUCER] =
+        jw_payload_sum(ring->options.records, ring->options.record_count, first + 1, sent);
+    jw_usage_end(&ring->base, JW_PRODUCER);
+    restart_schedule(p, jw_now(source));
+    return send_unrecorded(p, source, MARK_END);
+}
+
+JW_INLINE void produce(jw_ring *ring, int source) {
+    const jw_clock *clock = &ring->base.config.clock;
+    producer p = {.ring = ring,
+                  .interval_ticks = jw_clock_ticks(clock, ring->base.config.interval_ns),
+                  .lead_ticks = jw_clock_ticks(clock, PREFETCH_LEAD_NS),
+                  .start = jw_now(source)};
+    p.last = p.start;
+    uint32_t answered = 0;
+    for (;;) {
+        if (jw_block_asked(&ring->base, answered)) {
+            answered++;
+            if (!block(&p, source)) {
+                return;
+            }
+            jw_nap();
+            jw_block_done(&ring->base);
+            restart_schedule(&p, jw_now(source));
+        }
+        if (!send_unrecorded(&p, source, MARK_NONE)) {
+            return;
+        }
+    }
+}
+
+JW_INLINE void put32(unsigned char *at, uint32_t value) {
+    uint32_t big = __builtin_bswap32(value);
+    memcpy(at, &big, sizeof big);
+}
+
+JW_INLINE void put64(unsigned char *at, uint64_t value) {
+    uint64_t big = __builtin_bswap64(value);
+    memcpy(at, &big, sizeof big);
+}
+
+/* 32 bytes, big-endian: marker, publisher ns, journaller ns, difference, sequence. */
+JW_INLINE void write_journal(const jw_ring *ring, uint64_t sequence, uint64_t published, uint64_t received) {
+    const jw_clock *clock = &ring->base.config.clock;
+    unsigned char *record = ring->options.journal;
+    record += (sequence & (ring->options.journal_count - 1)) * JW_JOURNAL_BYTES;
+    put32(record, UINT32_C(0x55555555));
+    put64(record + 4, jw_ns(clock, published));
+    put64(record + 12, jw_ns(clock, received));
+    put64(record + 20, (uint64_t)jw_ns_between(clock, published, received));
+    put32(record + 28, (uint32_t)sequence);
+}
+
+/* What a marked message asks for: at the end of a block a reader sums up and reports. */
+static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
+    if (mark == MARK_PING && who == JW_ACCUMULATOR) {
+        jw_pong_side(&ring->line, &ring->base.stop);
+    } else if (mark == MARK_START) {
+        jw_usage_begin(&ring->base, who);
+    } else if (mark == MARK_END) {
+        jw_usage_end(&ring->base, who);
+        ring->base.result.ring.payload_sum[who] = *sum;
+        if (who == JW_ACCUMULATOR) {
+            ring->base.result.core_hz = jw_core_hz(&ring->base.config.clock);
+        }
+        jw_nap();
+        jw_block_done(&ring->base);
+    }
+}
+
+JW_INLINE void consume(jw_ring *ring, int source, int who) {
+    const jw_samples own = ring->base.samples[who];
+    uint64_t sum = 0;
+    for (uint64_t sequence = 0;; sequence++) {
+        jw_slot *slot = slot_of(ring, sequence);
+        /* No pause instruction: it would make the first sight of the message later by up to its own length. */
+        while (atomic_load_explicit(&slot->sequence, memory_order_acquire) != sequence + 1) {
+            if (jw_stopped(&ring->base.stop)) {
+                return;
             }
         }
-    }
-    if (failed != 0) {
-        jw_ring_stop(ring);
-    }
-    return failed;
-}
-
-int jw_ring_tid(const jw_ring *ring, int thread) {
-    return ring->tid[thread];
-}
-
-/* One block; sleeps until all threads have done their part. -ECANCELED when stopped from another thread. */
-int jw_ring_block(jw_ring *ring, const jw_block_request *request, jw_block_result *result) {
-    if (jw_stopped(&ring->stop) || !ring->started[JW_PRODUCER]) {
-        return -ECANCELED;
-    }
-    ring->request = *request;
-    if (ring->request.unrecorded < LEAST_UNRECORDED) {
-        ring->request.unrecorded = LEAST_UNRECORDED;
-    }
-    if (ring->request.messages == 0 || ring->request.messages > ring->config.most_messages) {
-        ring->request.messages = ring->config.most_messages;
-    }
-    memset(&ring->result, 0, sizeof ring->result);
-    ring->ping_pong_ns = -1.0;
-    memset(&ring->line, 0, sizeof ring->line);
-    jw_latch_arm(&ring->latch, threads_of(ring));
-    atomic_fetch_add_explicit(&ring->asked, 1, memory_order_release);
-    jw_latch_wait(&ring->latch);
-    if (jw_stopped(&ring->stop)) {
-        return -ECANCELED;
-    }
-    ring->result.ping_pong_ns = ring->ping_pong_ns;
-    *result = ring->result;
-    return 0;
-}
-
-const uint64_t *jw_ring_stamps(const jw_ring *ring, int thread) {
-    return ring->notes[thread].stamps;
-}
-
-const uint16_t *jw_ring_cpus(const jw_ring *ring, int thread) {
-    return ring->notes[thread].cpus;
-}
-
-/* Lock what the hot threads touch, where locking all of the process is not allowed. 0 or -errno. */
-int jw_ring_lock_arrays(const jw_ring *ring) {
-    int failed = mlock(ring, sizeof *ring);
-    failed |= mlock(ring->slots, ring->config.slots * sizeof(jw_slot));
-    for (int i = 0; i < threads_of(ring); i++) {
-        failed |= mlock(ring->notes[i].stamps, entries(ring) * sizeof(uint64_t));
-        failed |= mlock(ring->notes[i].cpus, entries(ring) * sizeof(uint16_t));
-    }
-    return failed != 0 ? -errno : 0;
-}
-
-/* Every loop looks at `stop`, so this always returns. */
-void jw_ring_stop(jw_ring *ring) {
-    atomic_store(&ring->stop, 1);
-    for (int i = 0; i < JW_THREADS; i++) {
-        if (ring->started[i]) {
-            pthread_join(ring->threads[i], NULL);
-            ring->started[i] = false;
+        unsigned cpu;
+        uint64_t received = jw_now_ordered(source, &cpu);
+        uint64_t read = 0;
+        for (size_t w = 0; w < 6; w++) {
+            read ^= slot->head[w] + w;
+        }
+        read ^= (slot->tail[0] + 6) ^ (slot->tail[1] + 7);
+        const uint32_t entry = slot->entry, mark = slot->mark;
+        /* Entry 0 is the reference: the block's own messages begin behind it. */
+        sum = entry == 0 ? 0 : entry <= ring->base.config.most ? sum ^ read : sum;
+        own.stamps[entry] = received;
+        own.cpus[entry] = (uint16_t)cpu;
+        if (who == JW_JOURNALLER) {
+            write_journal(ring, sequence, slot->stamp, received);
+        }
+        atomic_store_explicit(&ring->progress[who].done, sequence + 1, memory_order_release);
+        if (__builtin_expect(mark != MARK_NONE, 0)) {
+            handle_mark(ring, who, mark, &sum);
         }
     }
-    jw_latch_close(&ring->latch);
-}
-
-void jw_ring_free(jw_ring *ring) {
-    if (ring == NULL) {
-        return;
-    }
-    jw_ring_stop(ring);
-    jw_latch_destroy(&ring->latch);
-    jw_unmap(ring->slots, ring->config.slots * sizeof(jw_slot));
-    for (int i = 0; i < JW_THREADS; i++) {
-        jw_unmap(ring->notes[i].stamps, entries(ring) * sizeof(uint64_t));
-        jw_unmap(ring->notes[i].cpus, entries(ring) * sizeof(uint16_t));
-    }
-    jw_unmap(ring, sizeof *ring);
 }
 
 /* What reading the records of `n` messages from `first_sequence` on must give. */
@@ -175,4 +330,45 @@ uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t fir
         }
     }
     return sum;
+}
+
+static void run_producer(jw_workload *workload) {
+    JW_PER_CLOCK(workload->config.clock.source, source, produce((jw_ring *)workload, source))
+}
+
+static void run_accumulator(jw_workload *workload) {
+    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_ACCUMULATOR))
+}
+
+static void run_journaller(jw_workload *workload) {
+    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER))
+}
+
+static const jw_kind ring_kind = {.bytes = sizeof(jw_ring),
+                                  .parts = {[JW_PRODUCER] = {"producer", run_producer},
+                                            [JW_ACCUMULATOR] = {"accumulator", run_accumulator},
+                                            [JW_JOURNALLER] = {"journaller", run_journaller}}};
+
+static bool power_of_two(uint64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static bool sensible(const jw_ring_options *o) {
+    return power_of_two(o->slots) && o->slots >= LEAST_SLOTS && o->slots <= MOST_SLOTS && o->records != NULL &&
+           power_of_two(o->record_count) &&
+           (!o->journaller || (o->journal != NULL && power_of_two(o->journal_count))) &&
+           (o->pacing == JW_PACING_SPIN || o->pacing == JW_PACING_SCHEDULE);
+}
+
+jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error) {
+    const int threads = options->journaller ? 3 : 2;
+    *error = -EINVAL;
+    jw_ring *made = sensible(options) ? jw_workload_make(&ring_kind, config, threads, error) : NULL;
+    if (made == NULL) {
+        return NULL;
+    }
+    made->options = *options;
+    made->slots = jw_workload_map(&made->base, options->slots * sizeof(jw_slot));
+    jw_workload_sample(&made->base, threads, (size_t)config->most + 1 + WARM_ENTRIES);
+    return jw_workload_made(&made->base, 0, error);
 }

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -118,20 +118,8 @@ void jw_nap(void) {
     clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 
-void *jw_map(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return NULL;
-    }
-    /* Touched here as well: MAP_POPULATE is allowed to give up quietly. */
-    memset(memory, 0, bytes);
-    return memory;
-}
-
-void jw_unmap(void *memory, size_t bytes) {
-    if (memory != NULL) {
-        munmap(memory, bytes);
-    }
+int jw_die_with_parent(void) {
+    return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ? -errno : 0;
 }
 
 /* Signals stay with the main thread; small stacks, because mlockall would lock all of the default 8 MiB. */

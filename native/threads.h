@@ -18,10 +18,6 @@ void jw_usage_since(const jw_usage *start, jw_usage *out);
 /* A short sleep: it resets what RLIMIT_RTTIME counts of a SCHED_FIFO thread (sched_setscheduler(2)). */
 void jw_nap(void);
 
-/* Memory that is resident before it is used; NULL when there is none. `bytes` are rounded up to pages. */
-void *jw_map(size_t bytes);
-void jw_unmap(void *memory, size_t bytes);
-
 int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument);
 
 /* One thread sleeps until `pending` others have counted down. A closed latch stays open for ever: arming it again has no

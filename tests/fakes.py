@@ -158,7 +158,7 @@ def open_workshop(
 
 def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
     threads = tuple(
-        ThreadRecord(name, 4_000 + i, (0, 1), {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, 12, 0, 0)
+        ThreadRecord(name, {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, 12, 0, 0, tid=4_000 + i, cpus=(0, 1))
         for i, name in enumerate(("producer", "accumulator"))
     )
     return {

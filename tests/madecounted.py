@@ -16,7 +16,7 @@ def fields(waited_ns: int | None = 8_000_000, stolen: float = 5_000_000.0, count
         "duration_s": 2.0,
         "counted_s": 2.0,
         "stalls": Stalls(1_000, count, count / 2, stolen, (), (Stall(0, "sampler", 1, 10, 30_010, 1),)),
-        "threads": (ThreadRecord("sampler", 42, (1,), {"1": 100}, 3, 41, 0, 2, 0, 1_900_000_000, waited_ns, 44),),
+        "threads": (ThreadRecord("sampler", {"1": 100}, 3, 41, 0, 2, 0, 1_900_000_000, waited_ns, 44, 42, (1,)),),
         "interrupts": {"LOC": Counter("Local timer", {"0": 900, "1": 500}), "36": Counter(HOSTILE, {"1": 3})},
         "softirqs": {"NET_RX": Counter("NET_RX", {"1": 20})},
         "disturbed": (ForeignLoad(7, HOSTILE, 1, 30.0),),

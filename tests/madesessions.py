@@ -148,7 +148,7 @@ def real_shaped(
         negative_deltas=0,
         threads=tuple(
             ThreadRecord(
-                n, 12_000 + i, (i,), {str(i): 24_000 * blocks}, 0, chance.randrange(200), 0, 0, 0, 10**9, 10**6, 80
+                n, {str(i): 24_000 * blocks}, 0, chance.randrange(200), 0, 0, 0, 10**9, 10**6, 80, 12_000 + i, (i,)
             )
             for i, n in enumerate(("producer", "accumulator"))
         ),

@@ -7,7 +7,7 @@ interval, and entries 1 … n are the block's messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jitter_workshop.bench.native import ffi, lib
@@ -69,10 +69,10 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Hold a block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``:
-    the share of time in percent in which a stall could be seen. ``sampled_ns``: the time in which the sampler was
-    looking. ``buckets``: gaps by length (``stats.buckets``). These two are None except for ``spin``. ``unlisted``:
-    number of all threads' stalls that are not among ``stalls``."""
+    """Hold a block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start.
+    ``unlisted``: number of all threads' stalls that are not among ``stalls``. ``buckets``: ``spin``'s gaps by length
+    (``stats.buckets``), of ``sampled_ns`` in which it was looking. ``blocked_publishes``: None where nothing is
+    published. ``missed_wakeups``: None where nothing sleeps. ``notes``: by field of the block."""
 
     start_ticks: int
     end_ticks: int
@@ -81,10 +81,13 @@ class Digest:
     totals: tuple[StallTotal, ...]
     negative_deltas: int
     messages_by_cpu: dict[str, dict[str, int]]
-    duty: int = 100
+    unlisted: int
     buckets: tuple[int, ...] | None = None
     sampled_ns: int | None = None
-    unlisted: int = 0
+    blocked_publishes: int | None = None
+    missed_wakeups: int | None = None
+    ping_pong_ns: float | None = None
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
@@ -144,7 +147,6 @@ def spin_block(
     clock: Any,
     index: int,
     threshold_ns: int,
-    duty: int,
     result: Any,
     table: Any,
     table_len: int,
@@ -152,8 +154,7 @@ def spin_block(
     by_cpu: Any,
     listed: int = LISTED_STALLS,
 ) -> Digest:
-    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones.
-    ``duty``: the share of time in percent that it was to be busy."""
+    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
@@ -168,7 +169,6 @@ def spin_block(
         totals=totals(stalls, NO_STALLS, threshold_ns),
         negative_deltas=result.negative,
         messages_by_cpu={"sampler": _used(by_cpu)},
-        duty=duty,
         buckets=_buckets(clock, gaps, int(result.gaps)),
         sampled_ns=int(lib.jw_clock_ns(clock, result.end - result.start - result.asleep_ticks)),
     )

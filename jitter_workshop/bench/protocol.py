@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.model.run import Clock, Counter, Stall
+from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
 
 M = TypeVar("M")
 
@@ -35,22 +35,6 @@ class Ready:
     sched: str
     notes: dict[str, str] = field(default_factory=dict)
     threshold_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadBlock:
-    """Hold one measured thread over one block; None where the kernel does not say."""
-
-    name: str
-    messages_by_cpu: dict[str, int]
-    voluntary_switches: int | None
-    involuntary_switches: int | None
-    migrations: int | None
-    minor_faults: int | None
-    major_faults: int | None
-    ran_ns: int | None = None
-    waited_ns: int | None = None
-    timeslices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +78,18 @@ class BlockDone:
     end_ns: int
     wall_start_s: float
     histograms: dict[str, HistogramBlock]
-    threads: tuple[ThreadBlock, ...]
+    threads: tuple[ThreadRecord, ...]
     stalls: tuple[Stall, ...]
     stall_totals: tuple[StallTotal, ...]
     blocked_publishes: int | None
     negative_deltas: int
     core_hz: int | None
     ping_pong_ns: float | None
-    interrupts: dict[str, Counter] | None
-    softirqs: dict[str, Counter] | None
-    steal_ns: int | None
-    throttled_periods: int | None
-    parent_switches: int | None
+    interrupts: dict[str, Counter] | None = None
+    softirqs: dict[str, Counter] | None = None
+    steal_ns: int | None = None
+    throttled_periods: int | None = None
+    parent_switches: int | None = None
     notes: dict[str, str] = field(default_factory=dict)
     counted_ns: int | None = None
     start_ticks: int = 0

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import (
     MAIN_HISTOGRAM,
+    THREAD_COUNTS,
     Block,
     Counter,
     GapBucket,
@@ -193,7 +194,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return total
 
 
-def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
+def _thread(name: str, tid: int, blocks: list[ThreadRecord]) -> ThreadRecord:
     by_cpu: dict[str, int] = {}
     for block in blocks:
         for cpu, messages in block.messages_by_cpu.items():
@@ -201,17 +202,10 @@ def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
     ordered = {cpu: by_cpu[cpu] for cpu in sorted(by_cpu, key=int) if by_cpu[cpu]}
     return ThreadRecord(
         name=name,
+        messages_by_cpu=ordered,
         tid=tid,
         cpus=tuple(int(cpu) for cpu in ordered),
-        messages_by_cpu=ordered,
-        voluntary_switches=_sum(b.voluntary_switches for b in blocks),
-        involuntary_switches=_sum(b.involuntary_switches for b in blocks),
-        migrations=_sum(b.migrations for b in blocks),
-        minor_faults=_sum(b.minor_faults for b in blocks),
-        major_faults=_sum(b.major_faults for b in blocks),
-        ran_ns=_sum(b.ran_ns for b in blocks),
-        waited_ns=_sum(b.waited_ns for b in blocks),
-        timeslices=_sum(b.timeslices for b in blocks),
+        **{count: _sum(getattr(block, count) for block in blocks) for count in THREAD_COUNTS},
     )
 
 

@@ -15,13 +15,13 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.bench import protocol, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, die_with_parent, lock_memory
 from jitter_workshop.bench.noiselab import NoiseAtWork, noise_inside, plain_log
-from jitter_workshop.bench.protocol import BlockDone, Failed, Ready, ThreadBlock
+from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
@@ -228,53 +228,14 @@ class Worker:
         result = self._workload.measure(index)
         after = self._counters.look()
         # Only now, so that the digest's cost is outside the block.
-        measured = self._workload.digest(index, result)
-        start_ns = self._clock.monotonic_ns(measured.digest.start_ticks)
-        end_ns = start_ns + self._clock.ns(measured.digest.end_ticks - measured.digest.start_ticks)
-        wall_start_s = time.time() - (time.monotonic_ns() - start_ns) / 1e9
-        notes = dict(measured.notes)
-        if measured.core_hz is None:
-            notes["core_hz"] = "no way to count this processor's cycles without rights"
-        if any(usage.waited_ns is None for usage in measured.usage.values()):
-            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
-            notes["timeslices"] = "see threads.waited_ns"
-        found = measured.digest
-        return BlockDone(
-            index=index,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            wall_start_s=wall_start_s,
-            histograms=found.histograms,
-            threads=tuple(
-                ThreadBlock(
-                    name=name,
-                    messages_by_cpu=found.messages_by_cpu[name],
-                    voluntary_switches=usage.voluntary_switches,
-                    involuntary_switches=usage.involuntary_switches,
-                    migrations=self._counters.migrations(name, before, after, notes),
-                    minor_faults=usage.minor_faults,
-                    major_faults=usage.major_faults,
-                    ran_ns=usage.ran_ns,
-                    waited_ns=usage.waited_ns,
-                    timeslices=usage.timeslices,
-                )
-                for name, usage in measured.usage.items()
-            ),
-            stalls=found.stalls,
-            stall_totals=found.totals,
-            unlisted=found.unlisted,
-            blocked_publishes=measured.blocked_publishes,
-            negative_deltas=found.negative_deltas,
-            start_ticks=found.start_ticks,
-            end_ticks=found.end_ticks,
-            buckets=found.buckets,
-            sampled_ns=found.sampled_ns,
-            missed_wakeups=measured.missed_wakeups,
-            core_hz=measured.core_hz,
-            ping_pong_ns=measured.ping_pong_ns,
-            notes=notes,
-            **self._counters.fields(before, after, notes),
+        done = self._workload.digest(index, result)
+        notes = dict(done.notes)
+        threads = tuple(
+            replace(thread, migrations=self._counters.migrations(thread.name, before, after, notes))
+            for thread in done.threads
         )
+        fields = self._counters.fields(before, after, notes)
+        return replace(done, threads=threads, notes=notes, **fields)
 
 
 def validate(spec: RunSpec) -> None:

@@ -1,67 +1,160 @@
-"""Define the interface of a workload for the measuring child, and the shared parts: a block's figures, limits,
-refusals."""
+"""Run the threads of a workload in the measuring child: one life for all kinds, as in ``native/workload.c``."""
 
 from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import time
+from abc import ABC, abstractmethod
+from typing import Any
 
-from jitter_workshop.bench.block_analysis import Digest
-from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.bench.block_analysis import Digest, Stamps
+from jitter_workshop.bench.native import TickClock, ffi, lib
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
+from jitter_workshop.model.run import ThreadRecord
+from jitter_workshop.model.spec import THREADS, RunSpec
 
 MOST_MESSAGES = 1 << 21
 """The most messages of a block: each costs ten bytes a thread, all of it resident before the block begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Hold one thread's use of the kernel during a block, by the thread's own reading. ``ran_ns``: on a CPU.
-    ``waited_ns``: in a run queue, runnable but not running. ``timeslices``: times it came onto a CPU (both None where
-    the kernel does not count them)."""
+class Workload(ABC):
+    """Run threads that do unrecorded what they do in a block, from construction on, until ``close``.
 
-    voluntary_switches: int
-    involuntary_switches: int
-    minor_faults: int
-    major_faults: int
-    ran_ns: int
-    waited_ns: int | None
-    timeslices: int | None
+    A kind of workload makes the native object (``_new``) and gives the figures of a block (``_digest``). ``threads``:
+    the names of its threads in the native order; ``tids``: their numbers, by name. The constructor raises UsageError
+    and HostError where this spec cannot be measured here.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Hold one block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published.
-    ``missed_wakeups``: None where nothing sleeps."""
-
-    digest: Digest
-    usage: dict[str, Usage]
-    core_hz: int | None
-    ping_pong_ns: float | None
-    blocked_publishes: int | None
-    notes: dict[str, str] = field(default_factory=dict)
-    missed_wakeups: int | None = None
-
-
-class Workload(Protocol):
-    """Run threads that exchange unrecorded messages from construction on, until ``close``."""
-
-    tids: dict[str, int]
+    def __init__(self, spec: RunSpec, clock: TickClock) -> None:
+        self._spec, self._clock = spec, clock
+        fields = THREADS[spec.workload]
+        self.threads = tuple(name for name in fields if name != "journaller" or spec.placement.journaller_on)
+        places = [getattr(spec.placement, fields[name]) for name in self.threads]
+        config = ffi.new("jw_workload_config *")
+        config.clock = clock.native[0]
+        config.cpu = [-1 if cpu is None else cpu for cpu in places]
+        config.fifo_priority = spec.sched_priority
+        config.most = self._most()
+        config.interval_ns = spec.interval_ns
+        error = ffi.new("int *")
+        self._native = self._new(config, error)
+        if self._native == ffi.NULL:
+            raise self._not_made(-error[0])
+        status = lib.jw_workload_start(self._native, error)
+        if status != 0:
+            self.close()
+            raise refused(-status, self.threads[error[0]], places[error[0]], spec.sched_priority)
+        self.tids = {name: int(lib.jw_workload_tid(self._native, i)) for i, name in enumerate(self.threads)}
 
     def lock(self) -> bool:
-        """Lock only the memory that the hot threads touch."""
+        """Lock only the memory that the measured threads touch."""
+        return bool(lib.jw_workload_lock(self._native) == 0)
 
     def measure(self, index: int) -> Any:
-        """Measure one block and return native code's result; it only sleeps meanwhile."""
+        """Measure one block and return native code's ``jw_block_result``; it only sleeps meanwhile."""
+        result = ffi.new("jw_block_result *")
+        status = lib.jw_workload_block(self._native, self._request(index), result)
+        if status == -errno.ECANCELED:
+            raise MeasureError("the measured threads were stopped during a block")
+        if status != 0:
+            raise MeasureError(f"{self._lost()}: {os.strerror(-status)}")
+        return result
 
-    def digest(self, index: int, result: Any) -> Measured:
-        """Return the figures of the block that ``measure`` has just measured. It takes a while; the threads go on,
-        unrecorded."""
+    def digest(self, index: int, result: Any) -> BlockDone:
+        """Return the block that ``measure`` has just measured, without the kernel's counters. It takes a while; the
+        threads go on, unrecorded."""
+        found = self._digest(index, result)
+        start_ns = self._clock.monotonic_ns(found.start_ticks)
+        notes = dict(found.notes)
+        if not result.core_hz:
+            notes["core_hz"] = "no way to count this processor's cycles without rights"
+        threads = tuple(
+            thread_record(name, self.tids[name], result.usage[i], found.messages_by_cpu[name])
+            for i, name in enumerate(self.threads)
+        )
+        if any(thread.waited_ns is None for thread in threads):
+            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
+            notes["timeslices"] = "see threads.waited_ns"
+        return BlockDone(
+            index=index,
+            start_ns=start_ns,
+            end_ns=start_ns + self._clock.ns(found.end_ticks - found.start_ticks),
+            wall_start_s=time.time() - (time.monotonic_ns() - start_ns) / 1e9,
+            histograms=found.histograms,
+            threads=threads,
+            stalls=found.stalls,
+            stall_totals=found.totals,
+            unlisted=found.unlisted,
+            blocked_publishes=found.blocked_publishes,
+            negative_deltas=found.negative_deltas,
+            start_ticks=found.start_ticks,
+            end_ticks=found.end_ticks,
+            buckets=found.buckets,
+            sampled_ns=found.sampled_ns,
+            missed_wakeups=found.missed_wakeups,
+            core_hz=int(result.core_hz) or None,
+            ping_pong_ns=found.ping_pong_ns,
+            notes=notes,
+        )
 
     def close(self) -> None:
         """End the threads and free the memory."""
+        lib.jw_workload_free(self._native)
+        self._native = ffi.NULL
+
+    @abstractmethod
+    def _new(self, config: Any, error: Any) -> Any:
+        """Return the native object (``jw_workload *``); NULL with ``error[0]`` = -errno."""
+
+    @abstractmethod
+    def _digest(self, index: int, result: Any) -> Digest:
+        """Return the figures and notes of the block that has just been measured."""
+
+    def _most(self) -> int:
+        """Return the length of the native arrays. Raise UsageError where one block needs more than it can hold."""
+        return most_messages(self._spec)
+
+    def _request(self, index: int) -> Any:
+        """Return the ``jw_block_request`` of a block: its messages where the run has a total, else its time."""
+        request = ffi.new("jw_block_request *")
+        request.count = messages_of_block(self._spec, index)
+        request.duration_ticks = 0 if request.count else self._clock.ticks(self._spec.block_ns)
+        return request
+
+    def _stamps(self, series: int) -> Stamps:
+        return Stamps(lib.jw_workload_stamps(self._native, series), lib.jw_workload_cpus(self._native, series))
+
+    def _lost(self) -> str:
+        """Describe the end of a thread that could not go on."""
+        return "the measured threads could not go on"
+
+    def _not_made(self, number: int) -> WorkshopError:
+        """Return the error for a missing native object (``number``: an errno)."""
+        if number == errno.ENOMEM:
+            return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
+        if number == errno.EINVAL:
+            return UsageError("an interval goes from 1 µs to 1 s here", "choose another --interval-us")
+        return HostError(f"the workload {self._spec.workload} could not be made: {os.strerror(number)}")
+
+
+def thread_record(name: str, tid: int, usage: Any, messages_by_cpu: dict[str, int]) -> ThreadRecord:
+    """Return a thread over one block. ``usage``: its ``jw_usage``. Its migrations are counted elsewhere."""
+    return ThreadRecord(
+        name=name,
+        tid=tid,
+        cpus=tuple(int(cpu) for cpu in messages_by_cpu),
+        messages_by_cpu=messages_by_cpu,
+        voluntary_switches=usage.voluntary_switches,
+        involuntary_switches=usage.involuntary_switches,
+        migrations=None,
+        minor_faults=usage.minor_faults,
+        major_faults=usage.major_faults,
+        ran_ns=usage.ran_ns,
+        waited_ns=usage.waited_ns if usage.waited_ns >= 0 else None,
+        timeslices=usage.timeslices if usage.timeslices >= 0 else None,
+    )
 
 
 def messages_of_block(spec: RunSpec, index: int) -> int:
@@ -70,21 +163,6 @@ def messages_of_block(spec: RunSpec, index: int) -> int:
         return 0
     share, rest = divmod(spec.messages, spec.blocks)
     return max(1, share + (1 if index < rest else 0))
-
-
-def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
-    """Return the error for a thread that could not be started or placed (``number``: an errno)."""
-    if number == errno.EPERM and priority > 0:
-        return HostError(
-            f"this user may not run threads with SCHED_FIFO priority {priority}",
-            "raise RLIMIT_RTPRIO (ulimit -r) or measure with --sched other",
-        )
-    if cpu is not None and number in (errno.EINVAL, errno.EPERM):
-        return HostError(
-            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
-            "choose another CPU",
-        )
-    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")
 
 
 def most_messages(spec: RunSpec) -> int:
@@ -101,14 +179,16 @@ def most_messages(spec: RunSpec) -> int:
     return max(1, min(MOST_MESSAGES, spec.block_ns // spec.interval_ns + 2))
 
 
-def usage_of(native: Any) -> Usage:
-    """Convert a thread's ``jw_usage``."""
-    return Usage(
-        native.voluntary_switches,
-        native.involuntary_switches,
-        native.minor_faults,
-        native.major_faults,
-        native.ran_ns,
-        native.waited_ns if native.waited_ns >= 0 else None,
-        native.timeslices if native.timeslices >= 0 else None,
-    )
+def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
+    """Return the error for a thread that could not be started or placed (``number``: an errno)."""
+    if number == errno.EPERM and priority > 0:
+        return HostError(
+            f"this user may not run threads with SCHED_FIFO priority {priority}",
+            "raise RLIMIT_RTPRIO (ulimit -r) or measure with --sched other",
+        )
+    if cpu is not None and number in (errno.EINVAL, errno.EPERM):
+        return HostError(
+            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
+            "choose another CPU",
+        )
+    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")

@@ -1,4 +1,4 @@
-"""Drive the workloads in the measuring child: memory, threads, one block at a time."""
+"""Define the workloads of the measuring child: what each is told, and what its blocks say."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import tempfile
 from dataclasses import replace
 from typing import Any
 
-from jitter_workshop.bench import block_analysis as digest
-from jitter_workshop.bench.block_analysis import Stamps
+from jitter_workshop.bench import block_analysis
+from jitter_workshop.bench.block_analysis import Digest
 from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
-from jitter_workshop.bench.waiting import Ack, Wakeup
-from jitter_workshop.bench.workload import Measured, Workload, messages_of_block, most_messages, refused, usage_of
-from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, Pause, RunSpec
+from jitter_workshop.bench.workload import Workload, most_messages
+from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
+from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, Pause, RunSpec, WorkloadName
 
 UNRECORDED = 1_000
 _UNRECORDED_NS = NS_PER_S
@@ -27,6 +28,7 @@ _MOST_GAPS = 1 << 18
 _SMALL_GAP_NS = 1_000
 _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
+_NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EHOSTUNREACH)
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
@@ -47,14 +49,10 @@ def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
     """Start the workload of a spec. Raise UsageError, HostError or MeasureError when it cannot be measured."""
-    if spec.workload == "ring":
-        return Ring(spec, clock)
-    if spec.workload == "spin":
-        return Spin(spec, clock)
-    return Wakeup(spec, clock) if spec.workload == "wakeup" else Ack(spec, clock)
+    return WORKLOADS[spec.workload](spec, clock)
 
 
-class Ring:
+class Ring(Workload):
     """Run producer → accumulator and journaller."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
@@ -64,66 +62,49 @@ class Ring:
                 f"({clock.cost_ns:.1f} ns)",
                 "choose a longer --interval-us",
             )
-        most = most_messages(spec)
-        self._spec, self._clock = spec, clock
-        self._names = ("producer", "accumulator", "journaller")[: 3 if spec.placement.journaller_on else 2]
-        places = (spec.placement.producer, spec.placement.accumulator, spec.placement.journaller)
-        config = ffi.new("jw_ring_config *")
-        config.clock = clock.native[0]
-        config.slots = spec.ring_slots
-        config.most_messages = most
-        config.cpu = [-1 if cpu is None else cpu for cpu in places]
-        config.journaller = int(spec.placement.journaller_on)
-        config.fifo_priority = spec.sched_priority
-        config.pacing = lib.JW_PACING_SCHEDULE if spec.pacing == "schedule" else lib.JW_PACING_SPIN
-        config.interval_ns = spec.interval_ns
+        self._unrecorded = max(2, min(UNRECORDED, _UNRECORDED_NS // spec.interval_ns))
+        pair = spec.placement.producer, spec.placement.accumulator
+        self._ping_pong = None not in pair and pair[0] != pair[1]
+        super().__init__(spec, clock)
+
+    def _new(self, config: Any, error: Any) -> Any:
+        spec = self._spec
+        # Native code reads and writes both files until the workload is closed.
         self._records = _scratch(spec, _RECORDS * lib.JW_RECORD_BYTES, "the records to send")
         self._records[:] = random.Random(spec.ring_slots).randbytes(len(self._records))
-        config.records = self._records_view = ffi.from_buffer(self._records)
-        config.record_count = _RECORDS
         self._journal = _scratch(spec, _JOURNAL_RECORDS * lib.JW_JOURNAL_BYTES, "the journal")
         # Written once, because populating a shared mapping in advance does not make its pages writable.
         self._journal[:] = bytes(len(self._journal))
-        config.journal = self._journal_view = ffi.from_buffer(self._journal, require_writable=True)
-        config.journal_count = _JOURNAL_RECORDS
-        error = ffi.new("int *")
-        self._ring = lib.jw_ring_new(config, error)
-        if self._ring == ffi.NULL:
-            if error[0] == -errno.EINVAL:
-                raise UsageError(f"a ring of {spec.ring_slots} slots cannot be made", "use a power of two from 16 on")
-            raise HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
-        status = lib.jw_ring_start(self._ring, error)
-        if status != 0:
-            lib.jw_ring_free(self._ring)
-            raise refused(-status, self._names[error[0]], places[error[0]], spec.sched_priority)
-        self.tids = {name: int(lib.jw_ring_tid(self._ring, i)) for i, name in enumerate(self._names)}
-        self._unrecorded = max(2, min(UNRECORDED, _UNRECORDED_NS // spec.interval_ns))
-        self._ping_pong = places[0] is not None and places[1] is not None and places[0] != places[1]
+        options = ffi.new("jw_ring_options *")
+        options.slots = spec.ring_slots
+        options.journaller = int(spec.placement.journaller_on)
+        options.pacing = lib.JW_PACING_SCHEDULE if spec.pacing == "schedule" else lib.JW_PACING_SPIN
+        options.records = self._records_view = ffi.from_buffer(self._records)
+        options.record_count = _RECORDS
+        options.journal = self._journal_view = ffi.from_buffer(self._journal, require_writable=True)
+        options.journal_count = _JOURNAL_RECORDS
+        return lib.jw_ring_new(config, options, error)
 
-    def lock(self) -> bool:
-        return bool(lib.jw_ring_lock_arrays(self._ring) == 0)
+    def _not_made(self, number: int) -> WorkshopError:
+        if number == errno.EINVAL:
+            return UsageError(
+                f"a ring of {self._spec.ring_slots} slots cannot be made", "use a power of two from 16 on"
+            )
+        return super()._not_made(number)
 
-    def measure(self, index: int) -> Any:
-        request = ffi.new("jw_block_request *")
-        request.messages = messages_of_block(self._spec, index)
-        request.duration_ticks = 0 if request.messages else self._clock.ticks(self._spec.block_ns)
+    def _request(self, index: int) -> Any:
+        request = super()._request(index)
         request.unrecorded = self._unrecorded
         request.ping_pong = int(self._ping_pong)
-        result = ffi.new("jw_block_result *")
-        if lib.jw_ring_block(self._ring, request, result) != 0:
-            raise MeasureError("the measured threads were stopped during a block")
-        return result
+        return request
 
-    def digest(self, index: int, result: Any) -> Measured:
-        spec = self._spec
-        for thread in range(1, len(self._names)):
-            if result.payload_sum[thread] != result.payload_sum[0]:
-                raise MeasureError(f"the {self._names[thread]} read other messages than the producer sent")
-        stamps = {
-            name: Stamps(lib.jw_ring_stamps(self._ring, i), lib.jw_ring_cpus(self._ring, i))
-            for i, name in enumerate(self._names)
-        }
-        found = digest.ring_block(
+    def _digest(self, index: int, result: Any) -> Digest:
+        spec, ring = self._spec, result.ring
+        for i, name in enumerate(self.threads):
+            if ring.payload_sum[i] != ring.payload_sum[0]:
+                raise MeasureError(f"the {name} read other messages than the producer sent")
+        stamps = {name: self._stamps(i) for i, name in enumerate(self.threads)}
+        found = block_analysis.ring_block(
             self._clock.native,
             index,
             int(result.count),
@@ -139,28 +120,22 @@ class Ring:
             notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
         if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ends after {result.count} messages, sooner than its time"
-        measured = result.ping_pong_ns >= 0
+        measured = ring.ping_pong_ns >= 0
         if not measured:
             notes["ping_pong_ns"] = (
                 "the line transfer before a block took too long"
                 if self._ping_pong
                 else "measured only between two CPUs that the threads are bound to"
             )
-        return Measured(
-            digest=found,
-            usage={name: usage_of(result.usage[i]) for i, name in enumerate(self._names)},
-            core_hz=int(result.core_hz) or None,
-            ping_pong_ns=round(result.ping_pong_ns, 3) if measured else None,
-            blocked_publishes=int(result.blocked),
+        return replace(
+            found,
+            blocked_publishes=int(ring.blocked),
+            ping_pong_ns=round(ring.ping_pong_ns, 3) if measured else None,
             notes=notes,
         )
 
-    def close(self) -> None:
-        lib.jw_ring_free(self._ring)
-        self._ring = ffi.NULL
 
-
-class Spin:
+class Spin(Workload):
     """Run one thread that reads the clock without pause, or for a share of the time (``duty``)."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
@@ -171,72 +146,124 @@ class Spin:
                 f"({clock.cost_ns:.1f} ns)",
                 f"choose at least {shortest_ns} ns",
             )
-        self._spec, self._clock = spec, clock
-        config = ffi.new("jw_spin_config *")
-        config.clock = clock.native[0]
         self._small = min(max(1, clock.ticks(min(spec.threshold_ns, _SMALL_GAP_NS))), _LARGEST_TABLE)
-        config.small_ticks = self._small
-        config.most_gaps = _MOST_GAPS
-        place = spec.placement.sampler
-        config.cpu = -1 if place is None else place
-        config.fifo_priority = spec.sched_priority
+        super().__init__(spec, clock)
+
+    def _most(self) -> int:
+        return _MOST_GAPS
+
+    def _new(self, config: Any, error: Any) -> Any:
+        spec, clock = self._spec, self._clock
+        options = ffi.new("jw_spin_options *")
+        options.small_ticks = self._small
         if spec.duty < 100:
             busy_ns, pause_ns = DUTY_PATTERNS_NS[spec.duty]
-            config.busy_ticks = clock.ticks(busy_ns)
-            config.period_ticks = clock.ticks(busy_ns + pause_ns)
-            config.pause_busily = int(spec.pause == "busy")
-        error = ffi.new("int *")
-        self._spin = lib.jw_spin_new(config, error)
-        if self._spin == ffi.NULL:
-            raise HostError("there is not enough memory for the log of gaps")
-        status = lib.jw_spin_start(self._spin)
-        if status != 0:
-            lib.jw_spin_free(self._spin)
-            raise refused(-status, "sampler", place, spec.sched_priority)
-        self.tids = {"sampler": int(lib.jw_spin_tid(self._spin))}
+            options.busy_ticks = clock.ticks(busy_ns)
+            options.period_ticks = clock.ticks(busy_ns + pause_ns)
+            options.pause_busily = int(spec.pause == "busy")
+        return lib.jw_spin_new(config, options, error)
 
-    def lock(self) -> bool:
-        return bool(lib.jw_spin_lock_arrays(self._spin) == 0)
+    def _not_made(self, number: int) -> WorkshopError:
+        return HostError("there is not enough memory for the log of gaps")
 
-    def measure(self, index: int) -> Any:
-        readings = messages_of_block(self._spec, index)
-        duration = 0 if readings else self._clock.ticks(self._spec.block_ns)
-        result = ffi.new("jw_spin_result *")
-        if lib.jw_spin_block(self._spin, readings, duration, result) != 0:
-            raise MeasureError("the sampling thread was stopped during a block")
-        return result
-
-    def digest(self, index: int, result: Any) -> Measured:
+    def _digest(self, index: int, result: Any) -> Digest:
         spec = self._spec
-        found = digest.spin_block(
+        found = block_analysis.spin_block(
             self._clock.native,
             index,
             spec.threshold_ns,
-            spec.duty,
-            result,
-            lib.jw_spin_table(self._spin),
+            result.spin,
+            lib.jw_spin_table(self._native),
             self._small,
-            lib.jw_spin_gaps(self._spin),
-            lib.jw_spin_readings_by_cpu(self._spin),
+            lib.jw_spin_gaps(self._native),
+            lib.jw_spin_readings_by_cpu(self._native),
             spec.listed_stalls,
         )
         notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
-        if result.gaps + 64 > _MOST_GAPS:
-            notes["blocks"] = f"a block ends after {result.gaps} gaps over the threshold, sooner than its time"
-        if found.duty < 100:
-            notes["duty"] = duty_note(found.duty, spec.pause)
-        return Measured(
-            digest=found,
-            usage={"sampler": usage_of(result.usage)},
-            core_hz=int(result.core_hz) or None,
-            ping_pong_ns=None,
-            blocked_publishes=None,
-            notes=notes,
-        )
+        if result.spin.gaps + 64 > _MOST_GAPS:
+            notes["blocks"] = f"a block ends after {result.spin.gaps} gaps over the threshold, sooner than its time"
+        if spec.duty < 100:
+            notes["duty"] = duty_note(spec.duty, spec.pause)
+        return replace(found, notes=notes)
 
-    def close(self) -> None:
-        lib.jw_spin_free(self._spin)
-        self._spin = ffi.NULL
+
+class Wakeup(Workload):
+    """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. How
+    late it reads the clock is recorded. Its timer slack is set to 1 ns: the kernel's default of 50 µs is for threads
+    that need no precision (prctl(2)). A real-time thread has none in any case."""
+
+    def __init__(self, spec: RunSpec, clock: TickClock) -> None:
+        super().__init__(spec, clock)
+        place = spec.placement.sampler
+        self._limit = "" if place is None else idle_limit(place, read_resume_latency(HostRoot(), place))
+
+    def _new(self, config: Any, error: Any) -> Any:
+        return lib.jw_wakeup_new(config, error)
+
+    def _digest(self, index: int, result: Any) -> Digest:
+        found = block_analysis.wakeup_block(
+            self._clock.native,
+            index,
+            int(result.count),
+            self._spec.threshold_ns,
+            self._stamps(lib.JW_DUE),
+            self._stamps(lib.JW_WOKEN),
+            self._spec.listed_stalls,
+        )
+        notes = {
+            "blocked_publishes": "a sleeper publishes nothing",
+            "ping_pong_ns": "one thread has no partner",
+            "timer_slack": slack_note(int(result.wakeup.slack_ns), self._spec.sched_priority),
+        }
+        if self._limit:
+            notes["pm_qos"] = self._limit
+        return replace(found, missed_wakeups=int(result.wakeup.missed), notes=notes)
+
+    def _lost(self) -> str:
+        return "the kernel refused a sleep"
+
+
+class Ack(Workload):
+    """Run a sender and a receiver on one TCP connection over 127.0.0.1. The sender sends 64 bytes at every planned
+    interval. The receiver sleeps in recv(2), takes the available bytes, stamps the time and answers with eight bytes,
+    an ACK of the application. The interval between two of these stamps is recorded.
+
+    The study that this follows does the same (Fixstars, lightning-kit): it stamps at the receiver, just before the
+    answer. So the times come from the run's own clock, to one step of it, and show the CPU. The other ways without
+    rights were not chosen. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of
+    TCP's own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every segment.
+    Polling TCP_INFO or SIOCOUTQ is no finer than a system call.
+    """
+
+    def _new(self, config: Any, error: Any) -> Any:
+        return lib.jw_ack_new(config, error)
+
+    def _not_made(self, number: int) -> WorkshopError:
+        if number in (errno.ENOMEM, errno.EINVAL):
+            return super()._not_made(number)
+        if number in _NO_LOOPBACK:
+            return HostError("this host's loopback device (lo) is not up", "bring it up: ip link set lo up")
+        return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
+
+    def _digest(self, index: int, result: Any) -> Digest:
+        found = block_analysis.ack_block(
+            self._clock.native,
+            index,
+            int(result.count),
+            int(result.ack.answered),
+            self._spec.threshold_ns,
+            self._stamps(lib.JW_ACK_SENDER),
+            self._stamps(lib.JW_ACK_RECEIVER),
+            self._spec.listed_stalls,
+        )
+        notes = {"ping_pong_ns": "segments go through the kernel, not through a line that two CPUs share"}
+        return replace(found, blocked_publishes=int(result.ack.blocked), notes=notes)
+
+    def _lost(self) -> str:
+        return "the connection over the loopback device ended"
+
+
+WORKLOADS: dict[WorkloadName, type[Workload]] = {"ring": Ring, "spin": Spin, "wakeup": Wakeup, "ack": Ack}
 
 
 def duty_note(duty: int, pause: Pause) -> str:
@@ -250,6 +277,24 @@ def duty_note(duty: int, pause: Pause) -> str:
         f"the sampler sampled for {busy_ms:g} ms, then {rest}; stalls during a pause are not seen, and rates are of "
         "the sampled time"
     )
+
+
+def slack_note(slack_ns: int, priority: int) -> str:
+    """Describe the timer's slack for a reader of wake-up times. ``slack_ns`` < 0: it could not be read."""
+    if priority:
+        return "a real-time thread's timers have no slack"
+    if slack_ns < 0:
+        return "the kernel does not say how much slack the thread's timers have (its default is 50 µs)"
+    return f"the thread asked for a timer slack of 1 ns and has {slack_ns:,} ns; other threads' default is 50 µs"
+
+
+def idle_limit(cpu: int, limit: ResumeLatency) -> str:
+    """Describe the limit on the idle states of one CPU (pm_qos_resume_latency_us), or "" where the host does not say.
+    Source: Documentation/admin-guide/pm/cpuidle.rst"""
+    if limit.text is None:
+        return ""
+    what = {"n/a": "n/a: it polls instead of idling", "0": "0: no limit for it alone"}
+    return f"pm_qos_resume_latency_us of CPU {cpu} is {what.get(limit.text, f'{limit.text} µs')}"
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:

@@ -117,18 +117,16 @@ class GapBucket:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
-    """Hold one measured thread over a run. ``cpus``: CPUs on which it ran. ``messages_by_cpu``: messages (or clock
-    readings) handled on each CPU; keys are CPU numbers as text.
+    """Hold one measured thread over a run, or over one block. ``messages_by_cpu``: messages (or clock readings) handled
+    on each CPU; keys are CPU numbers as text. ``cpus``: CPUs on which it ran.
 
     ``ran_ns``: time on a CPU, by the thread's own clock. ``waited_ns``: time in a run queue, runnable but not running.
     ``timeslices``: times it came onto a CPU. The last two are the scheduler's
     (Documentation/scheduler/sched-stats.rst). The thread reads them itself just before and after each block. None in
-    runs of older versions, and where the kernel does not count.
+    runs of older versions, and where the kernel does not count. Blocks of older versions have no ``tid`` and ``cpus``.
     """
 
     name: str
-    tid: int
-    cpus: tuple[int, ...]
     messages_by_cpu: dict[str, int]
     voluntary_switches: int | None
     involuntary_switches: int | None
@@ -138,6 +136,21 @@ class ThreadRecord:
     ran_ns: int | None = None
     waited_ns: int | None = None
     timeslices: int | None = None
+    tid: int = 0
+    cpus: tuple[int, ...] = ()
+
+
+THREAD_COUNTS = (
+    "voluntary_switches",
+    "involuntary_switches",
+    "migrations",
+    "minor_faults",
+    "major_faults",
+    "ran_ns",
+    "waited_ns",
+    "timeslices",
+)
+"""The fields of a thread that grow, and are added up over blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,13 @@ PACED = ("ring", "wakeup", "ack")
 """Workloads that do something at every interval."""
 TWO_THREADS = ("ring", "ack")
 """Workloads of two threads that hand something to each other, each on a CPU of its own."""
+THREADS: dict[WorkloadName, dict[str, str]] = {
+    "ring": {"producer": "producer", "accumulator": "accumulator", "journaller": "journaller"},
+    "spin": {"sampler": "sampler"},
+    "wakeup": {"sleeper": "sampler"},
+    "ack": {"sender": "producer", "receiver": "accumulator"},
+}
+"""A workload's threads in the order of native code, each with the field of its CPU in :class:`Placement`."""
 THRESHOLDS_NS = {"ring": 1_000, "spin": 1_000, "wakeup": 10_000, "ack": 500_000}
 """The default lengths from which on a gap is a stall. A sleeper is seldom back within a µs, and an interval between
 ACKs is never much shorter than the one between segments."""

@@ -1,5 +1,5 @@
 """``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution, verdicts,
-report, calibration; all when none is named. ``calibration`` with options records and judges
+report, hugepages, calibration; all when none is named. ``calibration`` with options records and judges
 (tests/bench/calibration.py)."""
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ PARTS = (
     "attribution",
     "verdicts",
     "report",
+    "hugepages",
     "calibration",
 )
 

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from jitter_workshop.bench import protocol
-from jitter_workshop.model.run import Clock, Counter, Stall
+from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.stats import histogram
 
@@ -45,7 +45,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
                 histogram.encode(counted), len(VALUES), min(VALUES), longest, sum(VALUES) + index, 0
             )
         },
-        threads=(protocol.ThreadBlock("accumulator", {"1": 3, "0": 1}, 1, 2, None, 4, 0),),
+        threads=(ThreadRecord("accumulator", {"1": 3, "0": 1}, 1, 2, None, 4, 0),),
         stalls=(Stall(index, "accumulator", 1, 10, 10 + longest, 1),),
         stall_totals=(protocol.StallTotal(1_000, 1, longest), protocol.StallTotal(10_000, 0, 0)),
         blocked_publishes=1,

@@ -26,29 +26,27 @@ class LiveRing:
         self.records = ffi.from_buffer(bytes((i * 37 + i // 251) % 256 for i in range(RECORDS * 64)))
         self.journal = bytearray(JOURNAL * 32)
         self._journal = ffi.from_buffer(self.journal, require_writable=True)
-        config = ffi.new("jw_ring_config *")
+        config = ffi.new("jw_workload_config *", {"most": 5_000, "interval_ns": interval_ns, "cpu": [cpu] * 3})
         config.clock = new_clock(lib.JW_CLOCK_MONOTONIC, 10**9)[0]
-        config.slots, config.most_messages, config.interval_ns = slots, 5_000, interval_ns
-        config.cpu = [cpu] * 3
-        config.journaller, config.pacing = 1, pacing
-        config.records, config.record_count = self.records, RECORDS
-        config.journal, config.journal_count = self._journal, JOURNAL
+        options = ffi.new("jw_ring_options *", {"slots": slots, "journaller": 1, "pacing": pacing})
+        options.records, options.record_count = self.records, RECORDS
+        options.journal, options.journal_count = self._journal, JOURNAL
         error = ffi.new("int *")
-        self.ring = lib.jw_ring_new(config, error)
+        self.ring = lib.jw_ring_new(config, options, error)
         assert self.ring != ffi.NULL, os.strerror(-error[0])
-        assert lib.jw_ring_start(self.ring, error) == 0
+        assert lib.jw_workload_start(self.ring, error) == 0
 
     def block(self, messages: int, unrecorded: int = 20) -> Any:
-        request = ffi.new("jw_block_request *", {"messages": messages, "unrecorded": unrecorded})
+        request = ffi.new("jw_block_request *", {"count": messages, "unrecorded": unrecorded})
         result = ffi.new("jw_block_result *")
-        assert lib.jw_ring_block(self.ring, request, result) == 0
+        assert lib.jw_workload_block(self.ring, request, result) == 0
         return result
 
     def times(self, thread: int, count: int) -> list[int]:
-        return list(ffi.unpack(lib.jw_ring_stamps(self.ring, thread), count + 1))
+        return list(ffi.unpack(lib.jw_workload_stamps(self.ring, thread), count + 1))
 
     def close(self) -> None:
-        lib.jw_ring_free(self.ring)
+        lib.jw_workload_free(self.ring)
 
 
 @pytest.fixture
@@ -59,8 +57,8 @@ def free_ring() -> Iterator[LiveRing]:
 
 
 def check_whole(ring: LiveRing, result: Any) -> None:
-    sent = lib.jw_payload_sum(ring.records, RECORDS, result.first_sequence + 1, result.count)
-    assert list(result.payload_sum) == [sent] * 3
+    sent = lib.jw_payload_sum(ring.records, RECORDS, result.ring.first_sequence + 1, result.count)
+    assert list(result.ring.payload_sum) == [sent] * 3
     published = ring.times(lib.JW_PRODUCER, result.count)
     for consumer in (lib.JW_ACCUMULATOR, lib.JW_JOURNALLER):
         received = ring.times(consumer, result.count)
@@ -73,8 +71,8 @@ def test_every_message_once_and_whole_block_after_block(free_ring: LiveRing) -> 
     for messages in (1, 999, 3_000):
         result = free_ring.block(messages)
         assert result.count == messages
-        assert result.first_sequence > last
-        last = result.first_sequence + result.count
+        assert result.ring.first_sequence > last
+        last = result.ring.first_sequence + result.count
         check_whole(free_ring, result)
 
 
@@ -83,7 +81,7 @@ def test_the_journal_says_who_got_what_when(free_ring: LiveRing) -> None:
     published = free_ring.times(lib.JW_PRODUCER, 1_000)
     received = free_ring.times(lib.JW_JOURNALLER, 1_000)
     for i in range(1, 1_001):
-        sequence = result.first_sequence + i
+        sequence = result.ring.first_sequence + i
         record = free_ring.journal[sequence % JOURNAL * 32 :][:32]
         fields = [record[a:b] for a, b in ((0, 4), (4, 12), (12, 20), (20, 28), (28, 32))]
         assert [int.from_bytes(f, "big") for f in fields] == [
@@ -100,7 +98,7 @@ def test_a_full_ring_blocks_the_producer_and_loses_nothing() -> None:
     ring = LiveRing(cpu=min(os.sched_getaffinity(0)), slots=16, interval_ns=100)
     try:
         result = ring.block(200)
-        assert result.blocked > 0
+        assert result.ring.blocked > 0
         assert result.count == 200
         check_whole(ring, result)
     finally:
@@ -119,12 +117,12 @@ def test_a_schedule_never_sends_early() -> None:
 
 @pytest.mark.parametrize("slots", [0, 8, 100, 1 << 30])
 def test_a_senseless_ring_is_refused(slots: int) -> None:
-    config = ffi.new("jw_ring_config *")
+    config = ffi.new("jw_workload_config *", {"most": 10})
     config.clock = new_clock(lib.JW_CLOCK_MONOTONIC, 10**9)[0]
     records = ffi.from_buffer(bytes(RECORDS * 64))
-    config.slots, config.most_messages, config.records, config.record_count = slots, 10, records, RECORDS
+    options = ffi.new("jw_ring_options *", {"slots": slots, "records": records, "record_count": RECORDS})
     error = ffi.new("int *")
-    assert lib.jw_ring_new(config, error) == ffi.NULL
+    assert lib.jw_ring_new(config, options, error) == ffi.NULL
     assert error[0] == -errno.EINVAL
 
 
@@ -145,5 +143,7 @@ def test_a_senseless_rate_is_refused(rate_hz: int) -> None:
 
 
 def test_threads_carry_their_names_for_ps_and_perf(free_ring: LiveRing) -> None:
-    names = [Path(f"/proc/self/task/{lib.jw_ring_tid(free_ring.ring, i)}/comm").read_text().strip() for i in range(3)]
+    names = [
+        Path(f"/proc/self/task/{lib.jw_workload_tid(free_ring.ring, i)}/comm").read_text().strip() for i in range(3)
+    ]
     assert names == ["producer", "accumulator", "journaller"]

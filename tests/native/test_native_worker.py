@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 from jitter_workshop.bench import launch, protocol, worker, workload, workloads
-from jitter_workshop.bench.block_analysis import Digest
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.run import Clock
+from jitter_workshop.model.run import Clock, ThreadRecord
 from jitter_workshop.model.spec import DUTY_PATTERNS_NS, Pause, Placement, RunSpec
 from jitter_workshop.stats import histogram as histograms
 
@@ -157,7 +156,7 @@ def test_a_sampler_that_pauses_in_between(spec: RunSpec, duty: int, pause: Pause
     )
 
 
-def assert_scheduled(thread: protocol.ThreadBlock, done: protocol.BlockDone) -> None:
+def assert_scheduled(thread: ThreadRecord, done: protocol.BlockDone) -> None:
     """A thread that sleeps between its turns comes onto its CPU each time; no time is counted twice. Or the kernel does
     not count, and the block says so."""
     assert thread.ran_ns is not None
@@ -441,11 +440,10 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
             passes(250_000_000, 62)
             return f"result {index}"
 
-        def digest(self, index: int, result: str) -> workload.Measured:
+        def digest(self, index: int, result: str) -> protocol.BlockDone:
             assert result == f"result {index}"
             passes(10**10, 2_500)
-            found = Digest(0, 200_000_000, {}, (), (), 0, {})
-            return workload.Measured(found, {}, None, None, None)
+            return protocol.BlockDone(index, 0, 200_000_000, 0.0, {}, (), (), (), None, 0, None, None)
 
         def close(self) -> None:
             pass
@@ -478,17 +476,18 @@ def test_all_of_the_tables_of_gaps_is_locked() -> None:
     page = os.sysconf("SC_PAGE_SIZE")
 
     def locked_bytes(small_ticks: int) -> int:
-        config = ffi.new("jw_spin_config *")
+        config = ffi.new("jw_workload_config *")
+        options = ffi.new("jw_spin_options *", {"small_ticks": small_ticks})
         config.clock = new_clock(lib.JW_CLOCK_MONOTONIC, 10**9)[0]
-        config.small_ticks, config.most_gaps, config.cpu = small_ticks, 640, -1
-        spin = lib.jw_spin_new(config, ffi.new("int *"))
+        config.most = 640
+        spin = lib.jw_spin_new(config, options, ffi.new("int *"))
         try:
             before = locked()
-            if lib.jw_spin_lock_arrays(spin) != 0:
+            if lib.jw_workload_lock(spin) != 0:
                 pytest.skip("this user may not lock so much memory")
             return locked() - before
         finally:
-            lib.jw_spin_free(spin)
+            lib.jw_workload_free(spin)
 
     def locked() -> int:
         status = Path("/proc/self/status").read_text()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.bench.run_accumulator import RunAccumulator
-from jitter_workshop.model.run import Counter, Stall
+from jitter_workshop.model.run import Counter, Stall, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram
 from tests import madeup
@@ -46,7 +46,7 @@ def block(draw: st.DrawFn) -> BlockDone:
             )
         },
         threads=(
-            ThreadBlock(
+            ThreadRecord(
                 "sampler",
                 draw(BY_CPU),
                 draw(MAYBE),

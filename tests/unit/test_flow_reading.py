@@ -146,8 +146,8 @@ def test_a_handful_of_stalls_gets_no_rate() -> None:
 
 
 THREADS = (
-    ThreadRecord("producer", 41, (0,), {"0": 90, "1": 10}, 0, 7, 3, 0, 0),
-    ThreadRecord("accumulator", 42, (1,), {"1": 100}, None, None, None, 0, 0),
+    ThreadRecord("producer", {"0": 90, "1": 10}, 0, 7, 3, 0, 0, tid=41, cpus=(0,)),
+    ThreadRecord("accumulator", {"1": 100}, None, None, None, 0, 0, tid=42, cpus=(1,)),
 )
 
 
@@ -187,7 +187,7 @@ def test_placeholders_of_a_run_without_threads_stay_readable() -> None:
 
 @given(st.dictionaries(st.integers(0, 300).map(str), st.integers(0, 10**9), max_size=12))
 def test_residence_is_all_of_it_busiest_first(counts: dict[str, int]) -> None:
-    found = residence(ThreadRecord("x", 1, (), counts, None, None, None, None, None))
+    found = residence(ThreadRecord("x", counts, None, None, None, None, None))
     assert [n for _, n, _ in found] == sorted(counts.values(), reverse=True)
     if sum(counts.values()):
         assert sum(share for _, _, share in found) == pytest.approx(1)

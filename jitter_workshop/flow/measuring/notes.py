@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.run import Block, Run, ThreadRecord
+from jitter_workshop.model.run import THREAD_COUNTS, Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
@@ -163,7 +163,7 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
             yield f"blocks.{name}", FEW_SAMPLES
     if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
         yield "histograms", FEW_SAMPLES
-    for name in (f.name for f in fields(ThreadRecord) if f.name not in ("name", "tid", "cpus", "messages_by_cpu")):
+    for name in THREAD_COUNTS:
         if any(getattr(thread, name) is None for thread in run.threads):
             yield f"threads.{name}", "this kernel does not show it"
 

@@ -13,82 +13,87 @@ static const jw_clock ns_clock = {
 
 enum { INTERVAL_NS = 100000 };
 
-static jw_ack *started(uint64_t most) {
-    const jw_ack_config config = {
-        .clock = ns_clock, .most_segments = most, .interval_ns = INTERVAL_NS, .cpu = {-1, -1}};
+static int block(jw_workload *workload, uint64_t duration_ticks, jw_block_result *result) {
+    const jw_block_request request = {.duration_ticks = duration_ticks};
+    return jw_workload_block(workload, &request, result);
+}
+
+static jw_workload *started(uint64_t most) {
+    const jw_workload_config config = {
+        .clock = ns_clock, .most = most, .interval_ns = INTERVAL_NS, .cpu = {-1, -1}};
     int error, failed;
-    jw_ack *ack = jw_ack_new(&config, &error);
-    CHECK(ack != NULL && error == 0 && jw_ack_start(ack, &failed) == 0);
-    CHECK(jw_ack_tid(ack, JW_ACK_SENDER) > 0 && jw_ack_tid(ack, JW_ACK_RECEIVER) > 0);
+    jw_workload *ack = jw_ack_new(&config, &error);
+    CHECK(ack != NULL && error == 0 && jw_workload_start(ack, &failed) == 0);
+    CHECK(jw_workload_tid(ack, JW_ACK_SENDER) > 0 && jw_workload_tid(ack, JW_ACK_RECEIVER) > 0);
     return ack;
 }
 
 static void answering(void) {
-    jw_ack *ack = started(10000);
+    jw_workload *ack = started(10000);
     for (int round = 0; round < 3; round++) {
-        jw_ack_result result;
-        CHECK(jw_ack_block(ack, 10000000, &result) == 0);
-        const uint64_t *sent = jw_ack_stamps(ack, JW_ACK_SENDER), *acks = jw_ack_stamps(ack, JW_ACK_RECEIVER);
-        CHECK(result.sent > 0 && result.answered > 0 && result.answered <= result.sent);
-        CHECK(sent[result.sent] - sent[0] >= 10000000);
-        for (uint64_t i = 1; i <= result.sent; i++) {
+        jw_block_result result;
+        CHECK(block(ack, 10000000, &result) == 0);
+        const uint64_t *sent = jw_workload_stamps(ack, JW_ACK_SENDER), *acks = jw_workload_stamps(ack, JW_ACK_RECEIVER);
+        CHECK(result.count > 0 && result.ack.answered > 0 && result.ack.answered <= result.count);
+        CHECK(sent[result.count] - sent[0] >= 10000000);
+        for (uint64_t i = 1; i <= result.count; i++) {
             CHECK(sent[i] >= sent[i - 1]);
         }
-        for (uint64_t i = 1; i <= result.answered; i++) {
+        for (uint64_t i = 1; i <= result.ack.answered; i++) {
             CHECK(acks[i] >= acks[i - 1]);
             /* The i-th answer is to the i-th segment or a later one. */
             CHECK(acks[i] >= sent[i]);
         }
-        CHECK(acks[result.answered] >= sent[result.sent]);
+        CHECK(acks[result.ack.answered] >= sent[result.count]);
     }
-    jw_ack_free(ack);
+    jw_workload_free(ack);
 }
 
 static void full_arrays_end_a_block(void) {
-    jw_ack *ack = started(7);
-    jw_ack_result result;
-    CHECK(jw_ack_block(ack, UINT64_C(3600000000000), &result) == 0 && result.sent == 7 && result.answered <= 7);
-    CHECK(jw_ack_block(ack, 1, &result) == 0 && result.sent == 1 && result.answered <= 1);
-    jw_ack_free(ack);
+    jw_workload *ack = started(7);
+    jw_block_result result;
+    CHECK(block(ack, UINT64_C(3600000000000), &result) == 0 && result.count == 7 && result.ack.answered <= 7);
+    CHECK(block(ack, 1, &result) == 0 && result.count == 1 && result.ack.answered <= 1);
+    jw_workload_free(ack);
 }
 
 static void *stop_it(void *ack) {
     const struct timespec pause = {.tv_nsec = 5000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    jw_ack_stop(ack);
+    jw_workload_stop(ack);
     return NULL;
 }
 
 static void stopped_in_a_block(void) {
-    jw_ack *ack = started(10000000);
+    jw_workload *ack = started(10000000);
     pthread_t stopper;
     CHECK(pthread_create(&stopper, NULL, stop_it, ack) == 0);
-    jw_ack_result result;
-    CHECK(jw_ack_block(ack, UINT64_C(3600000000000), &result) != 0);
+    jw_block_result result;
+    CHECK(block(ack, UINT64_C(3600000000000), &result) != 0);
     CHECK(pthread_join(stopper, NULL) == 0);
-    CHECK(jw_ack_block(ack, 1, &result) != 0);
-    jw_ack_free(ack);
+    CHECK(block(ack, 1, &result) != 0);
+    jw_workload_free(ack);
 }
 
 static void what_cannot_be(void) {
     const uint64_t wrong[][2] = {{0, INTERVAL_NS}, {10, 0}, {10, UINT64_C(3600000000000)}, {UINT64_MAX, INTERVAL_NS}};
     int error, failed;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        const jw_ack_config config = {
-            .clock = ns_clock, .most_segments = wrong[i][0], .interval_ns = wrong[i][1], .cpu = {-1, -1}};
+        const jw_workload_config config = {
+            .clock = ns_clock, .most = wrong[i][0], .interval_ns = wrong[i][1], .cpu = {-1, -1}};
         CHECK(jw_ack_new(&config, &error) == NULL && error != 0);
     }
-    for (int who = 0; who < JW_ACK_THREADS; who++) {
-        jw_ack_config nowhere = {
-            .clock = ns_clock, .most_segments = 10, .interval_ns = INTERVAL_NS, .cpu = {-1, -1}};
+    for (int who = 0; who <= JW_ACK_RECEIVER; who++) {
+        jw_workload_config nowhere = {
+            .clock = ns_clock, .most = 10, .interval_ns = INTERVAL_NS, .cpu = {-1, -1}};
         nowhere.cpu[who] = 60000;
-        jw_ack *ack = jw_ack_new(&nowhere, &error);
-        CHECK(ack != NULL && jw_ack_start(ack, &failed) != 0 && failed == who);
-        jw_ack_result result;
-        CHECK(jw_ack_block(ack, 1, &result) != 0);
-        jw_ack_free(ack);
+        jw_workload *ack = jw_ack_new(&nowhere, &error);
+        CHECK(ack != NULL && jw_workload_start(ack, &failed) != 0 && failed == who);
+        jw_block_result result;
+        CHECK(block(ack, 1, &result) != 0);
+        jw_workload_free(ack);
     }
-    jw_ack_free(NULL);
+    jw_workload_free(NULL);
 }
 
 /* Both ends belong to this process, on 127.0.0.1, and to each other. */

@@ -11,25 +11,23 @@ enum { RECORDS = 64, JOURNAL = 1024, MOST = 4000 };
 static uint64_t records[RECORDS * 8];
 static unsigned char journal[JOURNAL * JW_JOURNAL_BYTES];
 
-static jw_ring *make(int pacing, uint64_t interval_ns, uint64_t slots) {
+static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
     for (uint64_t i = 0; i < RECORDS * 8; i++) {
         records[i] = i * UINT64_C(0x9E3779B97F4A7C15);
     }
-    jw_ring_config config = {.slots = slots,
-                             .most_messages = MOST,
-                             .cpu = {-1, -1, -1},
-                             .journaller = 1,
-                             .pacing = pacing,
-                             .interval_ns = interval_ns,
-                             .records = records,
-                             .record_count = RECORDS,
-                             .journal = journal,
-                             .journal_count = JOURNAL};
+    jw_workload_config config = {.most = MOST, .cpu = {-1, -1, -1}, .interval_ns = interval_ns};
+    const jw_ring_options options = {.slots = slots,
+                                     .journaller = 1,
+                                     .pacing = pacing,
+                                     .records = records,
+                                     .record_count = RECORDS,
+                                     .journal = journal,
+                                     .journal_count = JOURNAL};
     CHECK(jw_clock_init(&config.clock, JW_CLOCK_MONOTONIC, 1000000000) == 0);
     int error;
-    jw_ring *ring = jw_ring_new(&config, &error);
+    jw_workload *ring = jw_ring_new(&config, &options, &error);
     CHECK(ring != NULL && error == 0);
-    CHECK(jw_ring_start(ring, &error) == 0);
+    CHECK(jw_workload_start(ring, &error) == 0);
     return ring;
 }
 
@@ -38,23 +36,23 @@ static uint32_t big32(const unsigned char *at) {
 }
 
 static void blocks(int pacing) {
-    jw_ring *ring = make(pacing, 2000, 16);
-    const jw_block_request request = {.messages = 1000, .unrecorded = 50};
+    jw_workload *ring = make(pacing, 2000, 16);
+    const jw_block_request request = {.count = 1000, .unrecorded = 50};
     for (int round = 0; round < 3; round++) {
         jw_block_result result;
-        CHECK(jw_ring_block(ring, &request, &result) == 0);
+        CHECK(jw_workload_block(ring, &request, &result) == 0);
         CHECK(result.count == 1000);
-        uint64_t sum = jw_payload_sum(records, RECORDS, result.first_sequence + 1, result.count);
-        CHECK(result.payload_sum[JW_ACCUMULATOR] == sum && result.payload_sum[JW_JOURNALLER] == sum);
-        for (int who = 0; who < JW_THREADS; who++) {
-            const uint64_t *stamps = jw_ring_stamps(ring, who);
+        uint64_t sum = jw_payload_sum(records, RECORDS, result.ring.first_sequence + 1, result.count);
+        CHECK(result.ring.payload_sum[JW_ACCUMULATOR] == sum && result.ring.payload_sum[JW_JOURNALLER] == sum);
+        for (int who = 0; who <= JW_JOURNALLER; who++) {
+            const uint64_t *stamps = jw_workload_stamps(ring, who);
             for (uint64_t i = 1; i <= result.count; i++) {
                 CHECK(stamps[i] >= stamps[i - 1]);
-                CHECK(who == JW_PRODUCER || stamps[i] >= jw_ring_stamps(ring, JW_PRODUCER)[i]);
+                CHECK(who == JW_PRODUCER || stamps[i] >= jw_workload_stamps(ring, JW_PRODUCER)[i]);
             }
         }
     }
-    jw_ring_free(ring);
+    jw_workload_free(ring);
     for (uint32_t i = 0; i < 1000; i++) {
         CHECK(big32(journal + i * JW_JOURNAL_BYTES) == 0x55555555);
         CHECK((big32(journal + i * JW_JOURNAL_BYTES + 28) & (JOURNAL - 1)) == i);
@@ -62,42 +60,46 @@ static void blocks(int pacing) {
 }
 
 static void by_time(void) {
-    jw_ring *ring = make(JW_PACING_SPIN, 20000, 64);
+    jw_workload *ring = make(JW_PACING_SPIN, 20000, 64);
     const jw_block_request request = {.duration_ticks = 20000000, .unrecorded = 2};
     jw_block_result result;
-    CHECK(jw_ring_block(ring, &request, &result) == 0);
+    CHECK(jw_workload_block(ring, &request, &result) == 0);
     CHECK(result.count > 0 && result.count <= 1001);
-    jw_ring_free(ring);
+    jw_workload_free(ring);
 }
 
 static void *stop_it(void *ring) {
-    jw_ring_stop(ring);
+    jw_workload_stop(ring);
     return NULL;
 }
 
 /* A block that would last for hours ends as soon as somebody stops the ring. */
 static void stopped_in_a_block(void) {
-    jw_ring *ring = make(JW_PACING_SPIN, 1000000000, 64);
-    const jw_block_request request = {.messages = MOST, .unrecorded = 100};
+    jw_workload *ring = make(JW_PACING_SPIN, 1000000000, 64);
+    const jw_block_request request = {.count = MOST, .unrecorded = 100};
     jw_block_result result;
     pthread_t stopper;
     CHECK(pthread_create(&stopper, NULL, stop_it, ring) == 0);
-    CHECK(jw_ring_block(ring, &request, &result) != 0);
+    CHECK(jw_workload_block(ring, &request, &result) != 0);
     pthread_join(stopper, NULL);
-    jw_ring_free(ring);
+    jw_workload_free(ring);
 }
 
 static void nonsense_is_refused(void) {
-    jw_ring_config config = {.slots = 100, .most_messages = 1, .records = records, .record_count = RECORDS};
+    jw_workload_config config = {.most = 1};
+    jw_ring_options options = {.slots = 100, .records = records, .record_count = RECORDS};
     int error = 0;
     CHECK(jw_clock_init(&config.clock, JW_CLOCK_MONOTONIC, 1000000000) == 0);
-    CHECK(jw_ring_new(&config, &error) == NULL && error != 0);
-    config.slots = 64;
+    CHECK(jw_ring_new(&config, &options, &error) == NULL && error != 0);
+    options.slots = 64;
+    config.most = 0;
+    CHECK(jw_ring_new(&config, &options, &error) == NULL && error != 0);
+    config.most = 1;
     config.cpu[0] = 60000;
-    jw_ring *ring = jw_ring_new(&config, &error);
+    jw_workload *ring = jw_ring_new(&config, &options, &error);
     CHECK(ring != NULL);
-    CHECK(jw_ring_start(ring, &error) != 0 && error == JW_PRODUCER);
-    jw_ring_free(ring);
+    CHECK(jw_workload_start(ring, &error) != 0 && error == JW_PRODUCER);
+    jw_workload_free(ring);
 }
 
 int main(void) {

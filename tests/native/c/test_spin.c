@@ -13,98 +13,95 @@ static uint64_t sum(const uint64_t *counts, size_t n) {
     return total;
 }
 
-static void sampling(void) {
-    const jw_spin_config config = {.clock = ns_clock, .small_ticks = 1000, .most_gaps = 100000, .cpu = -1};
+static jw_workload *started(uint64_t most_gaps, const jw_spin_options *options) {
+    const jw_workload_config config = {.clock = ns_clock, .most = most_gaps, .cpu = {-1}};
     int error;
-    jw_spin *spin = jw_spin_new(&config, &error);
-    CHECK(spin != NULL && jw_spin_start(spin) == 0);
+    jw_workload *spin = jw_spin_new(&config, options, &error);
+    CHECK(spin != NULL && jw_workload_start(spin, &error) == 0);
+    return spin;
+}
+
+static void block(jw_workload *spin, uint64_t readings, uint64_t duration_ticks, jw_block_result *result) {
+    const jw_block_request request = {.count = readings, .duration_ticks = duration_ticks};
+    CHECK(jw_workload_block(spin, &request, result) == 0);
+}
+
+static void sampling(void) {
+    const jw_spin_options options = {.small_ticks = 1000};
+    jw_workload *spin = started(100000, &options);
     for (int round = 0; round < 3; round++) {
-        jw_spin_result result;
-        CHECK(jw_spin_block(spin, 0, 5000000, &result) == 0);
+        jw_block_result result;
+        block(spin, 0, 5000000, &result);
         /* Every reading is in the table, in the log, or ran backwards; and every one has a CPU. */
-        CHECK(sum(jw_spin_table(spin), 1000) + result.gaps + result.negative == result.readings);
-        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.readings);
-        for (uint64_t i = 0; i < result.gaps; i++) {
+        CHECK(sum(jw_spin_table(spin), 1000) + result.spin.gaps + result.spin.negative == result.count);
+        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.count);
+        for (uint64_t i = 0; i < result.spin.gaps; i++) {
             const jw_gap *gap = &jw_spin_gaps(spin)[i];
-            CHECK(gap->end - gap->start >= 1000 && gap->start >= result.start && gap->end <= result.end);
+            CHECK(gap->end - gap->start >= 1000 && gap->start >= result.spin.start && gap->end <= result.spin.end);
         }
-        CHECK(jw_spin_block(spin, 6400, 0, &result) == 0);
-        CHECK(result.readings == 6400);
+        block(spin, 6400, 0, &result);
+        CHECK(result.count == 6400);
     }
-    jw_spin_free(spin);
+    jw_workload_free(spin);
 }
 
 static void a_full_log_ends_a_block(void) {
-    const jw_spin_config config = {.clock = ns_clock, .small_ticks = 1, .most_gaps = 640, .cpu = -1};
-    int error;
-    jw_spin *spin = jw_spin_new(&config, &error);
-    jw_spin_result result;
-    CHECK(spin != NULL && jw_spin_start(spin) == 0);
-    CHECK(jw_spin_block(spin, 0, UINT64_C(3600000000000), &result) == 0);
-    CHECK(result.gaps <= 640 && result.gaps > 640 - 64);
-    jw_spin_free(spin);
+    const jw_spin_options options = {.small_ticks = 1};
+    jw_workload *spin = started(640, &options);
+    jw_block_result result;
+    block(spin, 0, UINT64_C(3600000000000), &result);
+    CHECK(result.spin.gaps <= 640 && result.spin.gaps > 640 - 64);
+    jw_workload_free(spin);
 }
 
 /* Half of the time paused: a thread's own pause is no gap, however long, and every reading is accounted for. */
 static void pausing_in_between(int busily) {
-    const jw_spin_config config = {.clock = ns_clock,
-                                   .pause_busily = busily,
-                                   .small_ticks = 1000,
-                                   .most_gaps = 100000,
-                                   .cpu = -1,
-                                   .busy_ticks = 500000,
-                                   .period_ticks = 1000000};
-    int error;
-    jw_spin *spin = jw_spin_new(&config, &error);
-    CHECK(spin != NULL && jw_spin_start(spin) == 0);
+    const jw_spin_options options = {
+        .pause_busily = busily, .small_ticks = 1000, .busy_ticks = 500000, .period_ticks = 1000000};
+    jw_workload *spin = started(100000, &options);
     for (int round = 0; round < 3; round++) {
-        jw_spin_result result;
-        CHECK(jw_spin_block(spin, 0, 50000000, &result) == 0);
-        CHECK(result.sleeps > 0 && result.end - result.start >= 50000000);
-        CHECK(result.asleep_ticks > 0 && result.asleep_ticks < result.end - result.start);
-        CHECK(sum(jw_spin_table(spin), 1000) + result.gaps + result.negative == result.readings);
-        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.readings);
+        jw_block_result result;
+        block(spin, 0, 50000000, &result);
+        CHECK(result.spin.sleeps > 0 && result.spin.end - result.spin.start >= 50000000);
+        CHECK(result.spin.asleep_ticks > 0 && result.spin.asleep_ticks < result.spin.end - result.spin.start);
+        CHECK(sum(jw_spin_table(spin), 1000) + result.spin.gaps + result.spin.negative == result.count);
+        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.count);
         /* What was neither slept nor counted in the table lies in the log; one that held a sleep would exceed it. */
         uint64_t logged = 0, small = 0;
-        for (uint64_t i = 0; i < result.gaps; i++) {
+        for (uint64_t i = 0; i < result.spin.gaps; i++) {
             logged += jw_spin_gaps(spin)[i].end - jw_spin_gaps(spin)[i].start;
         }
         for (uint64_t ticks = 0; ticks < 1000; ticks++) {
             small += ticks * jw_spin_table(spin)[ticks];
         }
-        CHECK(result.asleep_ticks + logged + small == result.end - result.start);
-        CHECK(busily || result.usage.voluntary_switches > 0);
+        CHECK(result.spin.asleep_ticks + logged + small == result.spin.end - result.spin.start);
+        CHECK(busily || result.usage[0].voluntary_switches > 0);
     }
     /* Whether readings or time end a block, a sleep does not. */
-    jw_spin_result result;
-    CHECK(jw_spin_block(spin, 6400, 0, &result) == 0 && result.readings == 6400);
-    CHECK(jw_spin_block(spin, 0, 10000, &result) == 0 && result.sleeps == 0);
-    jw_spin_free(spin);
+    jw_block_result result;
+    block(spin, 6400, 0, &result);
+    CHECK(result.count == 6400);
+    block(spin, 0, 10000, &result);
+    CHECK(result.spin.sleeps == 0);
+    jw_workload_free(spin);
 }
 
 /* A pause of up to a second, and nobody waits for it. */
 static void stopped_in_a_busy_pause(void) {
-    const jw_spin_config config = {.clock = ns_clock,
-                                   .pause_busily = 1,
-                                   .small_ticks = 1000,
-                                   .most_gaps = 1000,
-                                   .cpu = -1,
-                                   .busy_ticks = 1000,
-                                   .period_ticks = 1000000000};
-    int error;
-    jw_spin *spin = jw_spin_new(&config, &error);
-    CHECK(spin != NULL && jw_spin_start(spin) == 0);
-    jw_spin_free(spin);
+    const jw_spin_options options = {
+        .pause_busily = 1, .small_ticks = 1000, .busy_ticks = 1000, .period_ticks = 1000000000};
+    jw_workload_free(started(1000, &options));
 }
 
 static void a_duty_that_cannot_be(void) {
-    jw_spin_config config = {.clock = ns_clock, .small_ticks = 1000, .most_gaps = 1000, .cpu = -1};
+    const jw_workload_config config = {.clock = ns_clock, .most = 1000, .cpu = {-1}};
+    jw_spin_options options = {.small_ticks = 1000};
     const uint64_t wrong[][2] = {{1000, 0}, {1000, 1000}, {1000, 999}, {1000, UINT64_C(2000000000)}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        config.busy_ticks = wrong[i][0];
-        config.period_ticks = wrong[i][1];
+        options.busy_ticks = wrong[i][0];
+        options.period_ticks = wrong[i][1];
         int error = 0;
-        CHECK(jw_spin_new(&config, &error) == NULL && error != 0);
+        CHECK(jw_spin_new(&config, &options, &error) == NULL && error != 0);
     }
 }
 

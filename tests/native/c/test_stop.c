@@ -24,84 +24,32 @@ void __wrap_jw_latch_arm(jw_latch *latch, int pending) {
     __real_jw_latch_arm(latch, pending);
 }
 
-static jw_ring *ring;
-static jw_spin *spin;
-static jw_wakeup *wakeup;
-static jw_ack *ack;
+static jw_workload *workload;
 
-static void stop_ring(void) {
-    jw_ring_stop(ring);
+static void stop_it(void) {
+    jw_workload_stop(workload);
 }
 
-static void stop_spin(void) {
-    jw_spin_stop(spin);
-}
-
-static void stop_wakeup(void) {
-    jw_wakeup_stop(wakeup);
-}
-
-static void stop_ack(void) {
-    jw_ack_stop(ack);
-}
-
-static void of_a_ring(void) {
-    static uint64_t records[16 * JW_RECORD_BYTES / sizeof(uint64_t)];
-    const jw_ring_config config = {.clock = ns_clock,
-                                   .slots = 16,
-                                   .most_messages = 1000,
-                                   .cpu = {-1, -1, -1},
-                                   .pacing = JW_PACING_SPIN,
-                                   .interval_ns = 1000,
-                                   .records = records,
-                                   .record_count = 16};
-    int error, failed_thread;
-    ring = jw_ring_new(&config, &error);
-    CHECK(ring != NULL && jw_ring_start(ring, &failed_thread) == 0);
-    const jw_block_request request = {.messages = 10, .unrecorded = 2};
+static void ends_its_block(jw_workload *made) {
+    int failed_thread;
+    workload = made;
+    CHECK(made != NULL && jw_workload_start(made, &failed_thread) == 0);
+    const jw_block_request request = {.count = 10, .duration_ticks = 1000000, .unrecorded = 2};
     jw_block_result result;
-    stop_now = stop_ring;
-    CHECK(jw_ring_block(ring, &request, &result) == -ECANCELED && stop_now == NULL);
-    jw_ring_free(ring);
-}
-
-static void of_a_spin(void) {
-    const jw_spin_config config = {.clock = ns_clock, .cpu = -1, .small_ticks = 1000, .most_gaps = 1000};
-    int error;
-    spin = jw_spin_new(&config, &error);
-    CHECK(spin != NULL && jw_spin_start(spin) == 0);
-    jw_spin_result result;
-    stop_now = stop_spin;
-    CHECK(jw_spin_block(spin, 1000, 0, &result) == -ECANCELED && stop_now == NULL);
-    jw_spin_free(spin);
-}
-
-static void of_a_wakeup(void) {
-    const jw_wakeup_config config = {.clock = ns_clock, .most_wakeups = 10, .interval_ns = 200000, .cpu = -1};
-    int error;
-    wakeup = jw_wakeup_new(&config, &error);
-    CHECK(wakeup != NULL && jw_wakeup_start(wakeup) == 0);
-    jw_wakeup_result result;
-    stop_now = stop_wakeup;
-    CHECK(jw_wakeup_block(wakeup, 1000000, &result) == -ECANCELED && stop_now == NULL);
-    jw_wakeup_free(wakeup);
-}
-
-static void of_an_ack(void) {
-    const jw_ack_config config = {.clock = ns_clock, .most_segments = 100, .interval_ns = 100000, .cpu = {-1, -1}};
-    int error, failed_thread;
-    ack = jw_ack_new(&config, &error);
-    CHECK(ack != NULL && jw_ack_start(ack, &failed_thread) == 0);
-    jw_ack_result result;
-    stop_now = stop_ack;
-    CHECK(jw_ack_block(ack, 1000000, &result) == -ECANCELED && stop_now == NULL);
-    jw_ack_free(ack);
+    stop_now = stop_it;
+    CHECK(jw_workload_block(made, &request, &result) == -ECANCELED && stop_now == NULL);
+    jw_workload_free(made);
 }
 
 int main(void) {
-    of_a_ring();
-    of_a_spin();
-    of_a_wakeup();
-    of_an_ack();
+    static uint64_t records[16 * JW_RECORD_BYTES / sizeof(uint64_t)];
+    const jw_workload_config config = {.clock = ns_clock, .cpu = {-1, -1, -1}, .most = 1000, .interval_ns = 100000};
+    const jw_ring_options ring = {.slots = 16, .pacing = JW_PACING_SPIN, .records = records, .record_count = 16};
+    const jw_spin_options spin = {.small_ticks = 1000};
+    int error;
+    ends_its_block(jw_ring_new(&config, &ring, &error));
+    ends_its_block(jw_spin_new(&config, &spin, &error));
+    ends_its_block(jw_wakeup_new(&config, &error));
+    ends_its_block(jw_ack_new(&config, &error));
     return 0;
 }

@@ -9,34 +9,39 @@ static const jw_clock ns_clock = {
 
 enum { INTERVAL_NS = 200000 };
 
-static jw_wakeup *started(jw_clock clock, uint64_t most) {
-    const jw_wakeup_config config = {.clock = clock, .most_wakeups = most, .interval_ns = INTERVAL_NS, .cpu = -1};
+static int block(jw_workload *workload, uint64_t duration_ticks, jw_block_result *result) {
+    const jw_block_request request = {.duration_ticks = duration_ticks};
+    return jw_workload_block(workload, &request, result);
+}
+
+static jw_workload *started(jw_clock clock, uint64_t most) {
+    const jw_workload_config config = {.clock = clock, .most = most, .interval_ns = INTERVAL_NS, .cpu = {-1}};
     int error;
-    jw_wakeup *wakeup = jw_wakeup_new(&config, &error);
-    CHECK(wakeup != NULL && error == 0 && jw_wakeup_start(wakeup) == 0 && jw_wakeup_tid(wakeup) > 0);
+    jw_workload *wakeup = jw_wakeup_new(&config, &error);
+    CHECK(wakeup != NULL && error == 0 && jw_workload_start(wakeup, &error) == 0 && jw_workload_tid(wakeup, 0) > 0);
     return wakeup;
 }
 
 static void sleeping(void) {
-    jw_wakeup *wakeup = started(ns_clock, 1000);
+    jw_workload *wakeup = started(ns_clock, 1000);
     for (int round = 0; round < 3; round++) {
-        jw_wakeup_result result;
-        CHECK(jw_wakeup_block(wakeup, 5000000, &result) == 0);
-        const uint64_t *due = jw_wakeup_due(wakeup), *woken = jw_wakeup_woken(wakeup);
+        jw_block_result result;
+        CHECK(block(wakeup, 5000000, &result) == 0);
+        const uint64_t *due = jw_workload_stamps(wakeup, JW_DUE), *woken = jw_workload_stamps(wakeup, JW_WOKEN);
         CHECK(result.count > 0 && result.count <= 1000 && woken[result.count] - woken[0] >= 5000000);
         for (uint64_t i = 1; i <= result.count; i++) {
             /* Never early, by the kernel's own clock; and what is due lies a whole number of periods further on. */
             CHECK(woken[i] >= due[i] && due[i] > due[i - 1] && (due[i] - due[i - 1]) % INTERVAL_NS == 0);
         }
-        CHECK((due[result.count] - due[0]) / INTERVAL_NS == result.count + result.missed);
-        CHECK(result.usage.voluntary_switches > 0);
+        CHECK((due[result.count] - due[0]) / INTERVAL_NS == result.count + result.wakeup.missed);
+        CHECK(result.usage[0].voluntary_switches > 0);
         /* It slept, so it came onto its CPU again; where the kernel does not count that, both are below 0. */
-        CHECK(result.usage.ran_ns > 0);
-        CHECK(result.usage.timeslices > 0 || result.usage.waited_ns == -1);
-        CHECK((result.usage.timeslices < 0) == (result.usage.waited_ns < 0));
-        CHECK(result.slack_ns == 1);
+        CHECK(result.usage[0].ran_ns > 0);
+        CHECK(result.usage[0].timeslices > 0 || result.usage[0].waited_ns == -1);
+        CHECK((result.usage[0].timeslices < 0) == (result.usage[0].waited_ns < 0));
+        CHECK(result.wakeup.slack_ns == 1);
     }
-    jw_wakeup_free(wakeup);
+    jw_workload_free(wakeup);
 }
 
 /* By another clock than the kernel's timers the same moments come out, but for what the two may differ by. */
@@ -53,59 +58,59 @@ static void by_the_counter(void) {
     jw_clock clock;
     const uint64_t rate = (last.ticks - first.ticks) * JW_NS_PER_S / (last.ns - first.ns);
     CHECK(jw_clock_init(&clock, source, rate) == 0);
-    jw_wakeup *wakeup = started(clock, 1000);
-    jw_wakeup_result result;
-    CHECK(jw_wakeup_block(wakeup, jw_clock_ticks(&clock, 20000000), &result) == 0);
-    const uint64_t *due = jw_wakeup_due(wakeup), *woken = jw_wakeup_woken(wakeup);
+    jw_workload *wakeup = started(clock, 1000);
+    jw_block_result result;
+    CHECK(block(wakeup, jw_clock_ticks(&clock, 20000000), &result) == 0);
+    const uint64_t *due = jw_workload_stamps(wakeup, JW_DUE), *woken = jw_workload_stamps(wakeup, JW_WOKEN);
     for (uint64_t i = 1; i <= result.count; i++) {
         CHECK(jw_ns_between(&clock, due[i], woken[i]) > -1000);
     }
-    jw_wakeup_free(wakeup);
+    jw_workload_free(wakeup);
 }
 
 static void full_arrays_end_a_block(void) {
-    jw_wakeup *wakeup = started(ns_clock, 7);
-    jw_wakeup_result result;
-    CHECK(jw_wakeup_block(wakeup, UINT64_C(3600000000000), &result) == 0 && result.count == 7);
+    jw_workload *wakeup = started(ns_clock, 7);
+    jw_block_result result;
+    CHECK(block(wakeup, UINT64_C(3600000000000), &result) == 0 && result.count == 7);
     /* However short a block is, it has a wake-up. */
-    CHECK(jw_wakeup_block(wakeup, 1, &result) == 0 && result.count == 1);
-    jw_wakeup_free(wakeup);
+    CHECK(block(wakeup, 1, &result) == 0 && result.count == 1);
+    jw_workload_free(wakeup);
 }
 
 static void *stop_it(void *wakeup) {
     const struct timespec pause = {.tv_nsec = 5000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    jw_wakeup_stop(wakeup);
+    jw_workload_stop(wakeup);
     return NULL;
 }
 
 static void stopped_in_a_block(void) {
-    jw_wakeup *wakeup = started(ns_clock, 1000000);
+    jw_workload *wakeup = started(ns_clock, 1000000);
     pthread_t stopper;
     CHECK(pthread_create(&stopper, NULL, stop_it, wakeup) == 0);
-    jw_wakeup_result result;
-    CHECK(jw_wakeup_block(wakeup, UINT64_C(3600000000000), &result) != 0);
+    jw_block_result result;
+    CHECK(block(wakeup, UINT64_C(3600000000000), &result) != 0);
     CHECK(pthread_join(stopper, NULL) == 0);
-    CHECK(jw_wakeup_block(wakeup, 1, &result) != 0);
-    jw_wakeup_free(wakeup);
+    CHECK(block(wakeup, 1, &result) != 0);
+    jw_workload_free(wakeup);
 }
 
 static void what_cannot_be(void) {
     const uint64_t wrong[][2] = {{0, INTERVAL_NS}, {10, 0}, {10, UINT64_C(3600000000000)}, {UINT64_MAX, INTERVAL_NS}};
     int error;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        const jw_wakeup_config config = {
-            .clock = ns_clock, .most_wakeups = wrong[i][0], .interval_ns = wrong[i][1], .cpu = -1};
+        const jw_workload_config config = {
+            .clock = ns_clock, .most = wrong[i][0], .interval_ns = wrong[i][1], .cpu = {-1}};
         CHECK(jw_wakeup_new(&config, &error) == NULL && error != 0);
     }
-    const jw_wakeup_config nowhere = {
-        .clock = ns_clock, .most_wakeups = 10, .interval_ns = INTERVAL_NS, .cpu = 60000};
-    jw_wakeup *wakeup = jw_wakeup_new(&nowhere, &error);
-    CHECK(wakeup != NULL && jw_wakeup_start(wakeup) != 0);
-    jw_wakeup_result result;
-    CHECK(jw_wakeup_block(wakeup, 1, &result) != 0);
-    jw_wakeup_free(wakeup);
-    jw_wakeup_free(NULL);
+    const jw_workload_config nowhere = {
+        .clock = ns_clock, .most = 10, .interval_ns = INTERVAL_NS, .cpu = {60000}};
+    jw_workload *wakeup = jw_wakeup_new(&nowhere, &error);
+    CHECK(wakeup != NULL && jw_workload_start(wakeup, &error) != 0);
+    jw_block_result result;
+    CHECK(block(wakeup, 1, &result) != 0);
+    jw_workload_free(wakeup);
+    jw_workload_free(NULL);
 }
 
 int main(void) {

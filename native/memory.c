@@ -1,0 +1,62 @@
+/* Memory that is resident before it is used, and locking it. */
+#include "memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Half a huge page of memory, or more, gets whole ones; the rest of the last one is left over. */
+static size_t in_huge_pages(size_t bytes) {
+    return bytes >= JW_HUGE_PAGE / 2 && bytes <= SIZE_MAX / 2 ? (bytes + JW_HUGE_PAGE - 1) / JW_HUGE_PAGE * JW_HUGE_PAGE : 0;
+}
+
+static void *map(size_t bytes, int flags) {
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+/* Map `huge` bytes from a huge page's boundary on: map more, and give back what is before and behind. */
+static void *map_huge(size_t huge) {
+    char *mapped = map(huge + JW_HUGE_PAGE, 0);
+    if (mapped == MAP_FAILED) {
+        return MAP_FAILED;
+    }
+    const size_t before = (JW_HUGE_PAGE - (uintptr_t)mapped % JW_HUGE_PAGE) % JW_HUGE_PAGE;
+    if (before > 0) {
+        (void)munmap(mapped, before);
+    }
+    (void)munmap(mapped + before + huge, JW_HUGE_PAGE - before);
+    /* Stamps are written one behind the other: on base pages each 4 KiB of them cost a TLB miss. A host without huge pages,
+     * or with none left, gives base pages instead; a refusal is no error. */
+    (void)madvise(mapped + before, huge, MADV_HUGEPAGE);
+    return mapped + before;
+}
+
+void *jw_map(size_t bytes) {
+    const size_t huge = in_huge_pages(bytes), whole = huge > 0 ? huge : bytes;
+    void *memory = huge > 0 ? map_huge(huge) : map(bytes, MAP_POPULATE);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    /* Touched here in any case: MAP_POPULATE is allowed to give up quietly. */
+    memset(memory, 0, whole);
+    /* What was obtained stays as it is. Otherwise khugepaged may move base pages into huge ones in the middle of a block,
+     * which stops the threads that use them (Documentation/admin-guide/mm/transhuge.rst). */
+    (void)madvise(memory, whole, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+void jw_unmap(void *memory, size_t bytes) {
+    if (memory != NULL) {
+        const size_t huge = in_huge_pages(bytes);
+        munmap(memory, huge > 0 ? huge : bytes);
+    }
+}
+
+int jw_lock_memory(int future) {
+    if (mlockall(future ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT) != 0) {
+        int failed = -errno;
+        munlockall();
+        return failed;
+    }
+    return 0;
+}
