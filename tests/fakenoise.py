@@ -18,7 +18,7 @@ class FakeNoise:
     def gone(self) -> MeasureError | None:
         return self.death
 
-    def end(self) -> None:
+    def kill(self) -> None:
         self.ended += 1
 
 

@@ -21,15 +21,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, Self, TypeVar
 
+from jitter_workshop.bench import protocol
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
-from jitter_workshop.errors import MeasureError
+from jitter_workshop.errors import MeasureError, WorkshopError
+from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
+
+M = TypeVar("M")
 
 WORKER = "jitter_workshop.bench.worker"
 NOISE = "jitter_workshop.bench.noise"
+MEASURING = "the measuring process"
+NOISY = "the noise process"
+"""The names of the two children in sentences about them."""
 
 _BOOTSTRAP = (
     "import json, runpy, sys; "
@@ -55,14 +62,6 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
 
 
-def ended(who: str, child: Child) -> MeasureError:
-    """Return the error for a child that ended by itself, with advice where the child had no native core to load."""
-    how = child.obituary(child.end())
-    if NO_CORE in how:
-        return MeasureError(NO_CORE + how.partition(NO_CORE)[2], BUILD_IT)
-    return MeasureError(f"{who} {how}")
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """Hold the result of :meth:`Child.wait`: a line, the end of the child's output, a stop, a suspension, or a
@@ -73,9 +72,16 @@ class Event:
 
 
 class Child:
-    """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out."""
+    """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out. ``name``: for
+    sentences about it; ``refusal``: the error to raise where it says that it cannot go on."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        name: str = MEASURING,
+        refusal: type[WorkshopError] = MeasureError,
+    ) -> None:
+        self._name, self._refusal = name, refusal
         try:
             self._process = subprocess.Popen(
                 arguments,
@@ -86,7 +92,7 @@ class Child:
                 start_new_session=True,
             )
         except OSError as error:
-            raise MeasureError(f"the measuring process could not be started: {error.strerror or error}") from error
+            raise MeasureError(f"{name} could not be started: {error.strerror or error}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -166,26 +172,50 @@ class Child:
         self._stderr.close()
         return status
 
-    def obituary(self, status: int) -> str:
-        """Describe the end of a child that ended by itself: half a sentence, with its last line on stderr."""
+    def kill(self) -> None:
+        """End and reap it without patience; nothing where it was ended before."""
+        if not self._stdout.closed:
+            self.end(patience_s=0.0)
+
+    def ended(self) -> MeasureError:
+        """Return the error for a child that ended by itself, with its last line on stderr, and with advice where it had
+        no native core to load."""
+        status = self.end()
         if status < 0:
             try:
                 name = signal.Signals(-status).name
             except ValueError:
                 name = f"signal {-status}"
-            return f"was killed by {name}"
+            return MeasureError(f"{self._name} was killed by {name}")
         complaints = self._complaints.decode(errors="replace").strip().splitlines()
-        last = f": {clean(complaints[-1], 200)}" if complaints else ""
-        return f"ended with exit code {status}{last}"
+        last = clean(complaints[-1], 200) if complaints else ""
+        if NO_CORE in last:
+            return MeasureError(NO_CORE + last.partition(NO_CORE)[2], BUILD_IT)
+        return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
-    def __enter__(self) -> Child:
+    def message(self, event: Event, wanted: str, message: type[M]) -> M:
+        """Return the expected message of a line. Raise MeasureError where the child ended or broke the protocol, and
+        its own refusal where it failed."""
+        if event.kind == "end":
+            raise self.ended()
+        try:
+            kind, data = protocol.parse(event.line)
+            if kind == "failed":
+                failed = from_plain(protocol.Failed, data)
+                raise self._refusal(clean(failed.message, 500), clean(failed.advice, 500))
+            if kind != wanted:
+                raise CodecError(f"'{kind}' came instead of '{wanted}'")
+            return from_plain(message, data)
+        except CodecError as error:
+            raise MeasureError(f"{self._name} broke the protocol: {clean(error, 300)}") from error
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._stdout.closed:
-            self.end(patience_s=0.0)
+        self.kill()
 
     def _signal(self, signum: signal.Signals) -> None:
         # Popen knows if it was reaped; afterwards its number may belong to another process.
@@ -198,7 +228,7 @@ class Child:
         self._buffer += chunk
         self._ended = not chunk
         if len(self._buffer) > _LONGEST_LINE:
-            raise MeasureError("the measuring process sent a line that is too long")
+            raise MeasureError(f"{self._name} sent a line that is too long")
 
     def _listen(self) -> bool:
         """Keep the last part of the child's stderr; return False once it will write no more."""

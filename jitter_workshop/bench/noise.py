@@ -1,100 +1,160 @@
-"""Make a noise in a process of its own: ``python -I -m jitter_workshop.bench.noise``; stdin says which one.
+"""Make a noise within the measuring process, or as a process of its own: ``python -I -m jitter_workshop.bench.noise``.
 
-Parent → child, a line of JSON each: the order (``noiseorder.NoiseOrder``), then ``{"aim": [tid, …]}`` where the noise
-needs the thread to move, at last ``{"stop": true}``. Child → parent: ``{"ready": true}`` or ``{"refused": sentence}``,
-the same after an aim, and after a stop the log. The process ends with its parent, with its stdin, and after the order's
-seconds.
+The process gets its order through the pipe (``protocol.py``). It ends with its parent, with its stdin, and after the
+order's seconds. The native side is ``native/noise*.c``.
 """
 
 from __future__ import annotations
 
-import json
+import base64
+import errno
 import os
-import select
-import sys
 import time
-from typing import Any
+import zlib
+from collections.abc import Collection, Sequence
 
-from jitter_workshop.bench.native import calibrate, die_with_parent
-from jitter_workshop.bench.noiselab import NoiseAtWork, plain_log
-from jitter_workshop.bench.noiseorder import NoiseOrder, read_order
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.bench import launch
+from jitter_workshop.bench.native import NS_PER_S, TickClock, bracket, calibrate, ffi, lib
+from jitter_workshop.bench.noiseorder import LONGEST_S, NoiseOrder, check_order, order_for
+from jitter_workshop.bench.parent import Parent, Silence, serve
+from jitter_workshop.bench.protocol import NoiseLog
+from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.codec import CodecError
+from jitter_workshop.model.noise import Burst, Bursts, noise, pack_bursts, unpack_bursts
+from jitter_workshop.model.spec import RunSpec
 
-_LONGEST_LINE = 65_536
-_ORDER_WITHIN_S = 60.0
-
-
-class Lines:
-    """Read lines of a pipe, each with a deadline on CLOCK_MONOTONIC."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._rest = b""
-        self._poller = select.poll()
-        self._poller.register(descriptor, select.POLLIN)
-
-    def next(self, deadline_s: float) -> bytes | None:
-        """Return the next line; None at the end of the pipe, and when the time is over."""
-        while b"\n" not in self._rest:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or len(self._rest) > _LONGEST_LINE:
-                return None
-            if self._poller.poll(left_s * 1000):
-                chunk = os.read(self._descriptor, _LONGEST_LINE)
-                if not chunk:
-                    return None
-                self._rest += chunk
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
+_NATIVE = {
+    "spinners": lib.JW_NOISE_SPINNERS,
+    "greedy": lib.JW_NOISE_GREEDY,
+    "timer": lib.JW_NOISE_TIMER,
+    "softirq": lib.JW_NOISE_SOFTIRQ,
+    "workqueue": lib.JW_NOISE_WORKQUEUE,
+    "migration": lib.JW_NOISE_MIGRATION,
+    "faults": lib.JW_NOISE_FAULTS,
+    "shootdown": lib.JW_NOISE_SHOOTDOWN,
+    "bandwidth": lib.JW_NOISE_BANDWIDTH,
+}
 
 
-def say(**words: Any) -> None:
-    # Unbuffered: the parent waits for each line.
-    rest = memoryview(json.dumps(words).encode() + b"\n")
-    while rest:
-        rest = rest[os.write(1, rest) :]
+class NoiseAtWork:
+    """Run a noise from construction, which may take a tenth of a second, until :meth:`stop` or its time limit. Raise
+    HostError, in one sentence, where it cannot be made."""
+
+    def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
+        kind = noise(order.kind)
+        self._order = order
+        self._clock = clock
+        self._began = _moment(clock)
+        cpus = ffi.new("int32_t[]", list(order.cpus) or [order.hot])
+        name = ffi.new("char[]", order.name.encode(errors="replace"))
+        config = ffi.new("jw_noise_config *")
+        config.clock = clock.native[0]
+        config.kind = _NATIVE[order.kind]
+        config.hot, config.other, config.away = order.hot, order.other, order.away
+        config.busy_ns, config.period_ns = kind.busy_ns, order.period_ns or kind.period_ns
+        config.deadline_ns = time.monotonic_ns() + order.seconds * NS_PER_S
+        config.most_bursts = order.most_bursts
+        config.seed = order.seed
+        config.cpus, config.cpus_len = cpus, len(order.cpus)
+        config.name = name
+        refused = ffi.new("int *")
+        self._native = lib.jw_noise_start(config, refused)
+        if self._native == ffi.NULL:
+            raise HostError(f"the noise {order.kind} cannot be made here: {_reason(order, -refused[0])}")
+
+    def aim(self, tids: Sequence[int]) -> None:
+        """Set the threads to move. Raise HostError where the first of them cannot be moved: tried once, there and
+        back."""
+        tid, away = tids[0], self._order.away
+        try:
+            before = os.sched_getaffinity(tid)
+            os.sched_setaffinity(tid, {away})
+            os.sched_setaffinity(tid, before)
+        except OSError as error:
+            raise HostError(
+                f"the noise {self._order.kind} cannot be made here: the measured thread cannot be sent to CPU {away} "
+                f"({error.strerror})"
+            ) from error
+        lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
+
+    def stop(self) -> Bursts:
+        """End all threads and return the log. Call it only once."""
+        native = self._native
+        lib.jw_noise_stop(native)
+        room = self._order.most_bursts
+        found = ffi.new("jw_burst[]", room)
+        count = min(int(lib.jw_noise_bursts(native, found, room)), room)
+        unlogged = int(lib.jw_noise_unlogged(native))
+        lib.jw_noise_free(native)
+        first, last = self._began, _moment(self._clock)
+
+        def monotonic_ns(ticks: int) -> int:
+            # Interpolate between two moments at which both clocks were read: NTP slews one of them.
+            return first[1] + (ticks - first[0]) * (last[1] - first[1]) // max(1, last[0] - first[0])
+
+        ns = self._clock.ns
+        records = pack_bursts(
+            Burst(b.start, b.end, monotonic_ns(b.start), ns(b.end - b.start), ns(b.taken), max(0, b.cpu), b.what)
+            for b in found[0:count]
+        )
+        return unpack_bursts(self._order.kind, self._order.name, records, unlogged)
 
 
-def serve(order: NoiseOrder, lines: Lines) -> None:
-    """Make the noise until a stop, the end of the pipe or the deadline. Raise HostError where it cannot be made."""
+def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
+    """Return the noise that a measuring process makes within itself, None where its spec asks for none. ``allowed``:
+    the CPUs that it might use before it stepped aside. Raise HostError."""
+    if spec.noise is None or noise(spec.noise).by != "inside":
+        return None
+    # It ends with the process; the order's time limit is only required by its type.
+    order = order_for(spec.noise, spec.placement, allowed, LONGEST_S, period_ns=spec.noise_period_ns)
+    return NoiseAtWork(order, clock)
+
+
+def plain_log(bursts: Bursts) -> NoiseLog:
+    """Return a log in its form for a pipe; ``noisechild.read_log`` reads it."""
+    return NoiseLog(base64.b64encode(zlib.compress(bursts.records, 1)).decode(), bursts.unlogged)
+
+
+def _moment(clock: TickClock) -> tuple[int, int]:
+    now = bracket(clock.native.source, time.CLOCK_MONOTONIC)
+    return int(now.ticks), int(now.ns)
+
+
+def _reason(order: NoiseOrder, number: int) -> str:
+    if number == errno.ENOTSUP:
+        return f"it had no effect on CPU {order.hot}"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no rights ({os.strerror(number)})"
+    if number == errno.EINVAL:
+        cpus = order.cpus or tuple(sorted({cpu for cpu in (order.hot, order.other) if cpu >= 0}))
+        return f"its threads may not use CPU {', '.join(map(str, cpus))}"
+    return os.strerror(number)
+
+
+def make(parent: Parent, order: NoiseOrder) -> None:
+    """Make the ordered noise until the parent asks for its log, or its time is over. Raise HostError where it cannot be
+    made, CodecError for an order or a message that makes no sense."""
+    check_order(order)
     deadline_s = time.monotonic() + order.seconds
     work = NoiseAtWork(order, calibrate(HostRoot()))
-    stopped = False
-    say(ready=True)
-    try:
-        while (line := lines.next(deadline_s)) is not None:
-            word = json.loads(line)
-            if "aim" in word:
-                work.aim([int(tid) for tid in word["aim"]])
-                say(ready=True)
-            if "stop" in word:
-                bursts = work.stop()
-                stopped = True
-                say(log=to_plain(plain_log(bursts)))
-                return
-    finally:
-        if not stopped:
-            work.stop()
-
-
-def main() -> int:
-    die_with_parent()
-    lines = Lines(0)
-    try:
-        order = read_order(lines.next(time.monotonic() + _ORDER_WITHIN_S) or b"")
-        serve(order, lines)
-    except WorkshopError as refusal:
-        say(refused=refusal.message, advice=refusal.advice)
-        return 2
-    except (ValueError, TypeError, KeyError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        return 2
-    return 0
+    parent.say("aimed")
+    kind, tid = "", 0
+    while kind != "noise":
+        try:
+            # One wait without a timer in between: this process must make no noise but the ordered one.
+            kind, tid = parent.hear([max(0.0, deadline_s - time.monotonic())])
+        except Silence:
+            break
+        if kind == "aim":
+            work.aim([int(tid)])
+            parent.say("aimed")
+        elif kind != "noise":
+            raise CodecError(f"'{kind}' is not a message for a noise")
+    log = work.stop()
+    if kind == "noise":
+        parent.say("noise", plain_log(log))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    serve(launch.NOISY, "order", NoiseOrder, make)

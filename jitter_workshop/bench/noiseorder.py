@@ -5,13 +5,12 @@ All faults that can be known before a run are refused here; the noise itself rep
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import MOST_BURSTS, NOISE_KINDS, Noise
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.spec import Placement
@@ -114,28 +113,17 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
         )
 
 
-def write_order(order: NoiseOrder) -> bytes:
-    """Return the order as a line of JSON. It goes over a pipe: a command line would show every user which noise it
-    is."""
-    return json.dumps(to_plain(order)).encode() + b"\n"
-
-
-def read_order(line: bytes) -> NoiseOrder:
-    """Parse an order. Raise ValueError with one sentence."""
-    try:
-        order = from_plain(NoiseOrder, json.loads(line))
-    except (ValueError, CodecError) as error:
-        raise ValueError(f"no order for a noise: {error}") from error
+def check_order(order: NoiseOrder) -> None:
+    """Check that a process of its own can follow this order. Raise CodecError."""
     if order.kind not in NOISE_KINDS or noise_called(order.kind).by != "child":
-        raise ValueError(f"'{clean(order.kind, 30)}' is no noise of a process of its own")
+        raise CodecError(f"'{clean(order.kind, 30)}' is no noise of a process of its own")
     if not 0 < order.seconds <= LONGEST_S:
-        raise ValueError(f"a noise lasts from 1 to {LONGEST_S} s")
+        raise CodecError(f"a noise lasts from 1 to {LONGEST_S} s")
     if order.period_ns:
         try:
             check_period(noise_called(order.kind), order.period_ns)
         except UsageError as error:
-            raise ValueError(error.message) from error
-    return order
+            raise CodecError(error.message) from error
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:

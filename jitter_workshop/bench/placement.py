@@ -1,6 +1,6 @@
-"""Choose the CPUs of the measured threads, and say why (DESIGN §4).
+"""Choose the CPUs of the measured threads, say why, and describe how near CPUs are to each other.
 
-It is a pure function of the topology: nothing is read or set here. The wishes, most important first: two CPUs on
+All are pure functions of the topology: nothing is read or set here. The wishes, most important first: two CPUs on
 different cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a
 core left for everything else; that share their last-level cache; of one core type; and away from the core of CPU 0,
 which boots the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller
@@ -12,7 +12,6 @@ or on two, the run takes both threads of the second core. One thread of each wou
 
 from __future__ import annotations
 
-from jitter_workshop.bench.nearness import BESIDE_CPU_0, pair_in_words, same_core, share_cache
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
@@ -20,6 +19,9 @@ from jitter_workshop.model.spec import TWO_THREADS, Placement
 from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
+
+BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
+"""The words for CPUs of which one is CPU 0's sibling."""
 
 _ALIKE = 3
 """The number of cores to compare among those that are alike in all that matters here: hosts have hundreds of them."""
@@ -142,27 +144,30 @@ def _named(workload: str) -> str:
 
 
 def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    allowed = topology.allowed
     explicit = any(c is not None for c in (wish.producer, wish.accumulator, wish.journaller))
     producer, accumulator = _pair(topology, wish, isolated)
     journaller = _third(topology, wish, isolated, producer, accumulator)
     if wish.mode == "none" and not explicit:
         on = journaller is not None
         return Placement(mode="none", journaller_on=on, why=_why_none(topology, wish, on))
-    used = [c for c in (producer, accumulator, journaller) if c is not None]
-    left = allowed - CpuSet.of(used)
-    quiet_left = left - topology.siblings_of(CpuSet.of(used))
-    hot = CpuSet.of(used) if left else CpuSet.of([accumulator])
+    used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
+    left, housekeeping = _left(topology, used)
     return Placement(
         mode="chosen" if explicit else "auto",
         producer=producer,
         accumulator=accumulator,
         journaller=journaller,
         journaller_on=journaller is not None,
-        hot=hot.cpus,
-        housekeeping=(quiet_left or left).cpus,
+        hot=used.cpus if left else (accumulator,),
+        housekeeping=housekeeping.cpus,
         why=_why_ring(topology, wish, isolated, producer, accumulator, journaller),
     )
+
+
+def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
+    """Return the allowed CPUs that a run leaves, and those for housekeeping: not on the run's cores, if possible."""
+    left = topology.allowed - used
+    return left, (left - topology.siblings_of(used)) or left
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
@@ -208,8 +213,8 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
     """Return True if everything else would have to run on the cores of these two, because there are no others."""
-    left = topology.allowed - CpuSet.of([a.id, b.id])
-    return bool(left) and not left - topology.siblings_of(CpuSet.of([a.id, b.id]))
+    used = CpuSet.of([a.id, b.id])
+    return bool(_left(topology, used)[1] & topology.siblings_of(used))
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
@@ -251,8 +256,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     number = wish.cpu
     if number is None:
         number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
-    left = allowed - CpuSet.of([number])
-    quiet_left = left - topology.siblings_of(CpuSet.of([number]))
+    left, housekeeping = _left(topology, CpuSet.of([number]))
     if wish.cpu is not None:
         why = f"The {who} runs on CPU {number}, as asked."
     elif number in isolated:
@@ -261,7 +265,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
-    if left and not quiet_left:
+    if housekeeping & topology.siblings_of(CpuSet.of([number])):
         why += f" Housekeeping (CPU {left}) shares its core: no other core is left."
     if not left:
         why += " It is the only CPU: no housekeeping CPU is left, so all other tasks show up as stalls."
@@ -269,7 +273,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         mode="auto" if wish.cpu is None else "chosen",
         sampler=number,
         hot=(number,),
-        housekeeping=(quiet_left or left).cpus,
+        housekeeping=housekeeping.cpus,
         why=why,
     )
 
@@ -330,8 +334,8 @@ def _why_ring(
 ) -> str:
     """Return the reasons for the ring's placement, in words."""
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
-    used = [c for c in (producer, accumulator, journaller) if c is not None]
-    left = topology.allowed - CpuSet.of(used)
+    used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
+    left, housekeeping = _left(topology, used)
     parts = [pair_in_words(topology, a, b)]
     if a.core_type != b.core_type:
         parts.append("of different core types")
@@ -339,7 +343,7 @@ def _why_ring(
         parts.append("efficiency cores both")
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
-    if 0 in topology.siblings_of(CpuSet.of(used)):
+    if 0 in topology.siblings_of(used):
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
@@ -350,9 +354,57 @@ def _why_ring(
     text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
-    quiet_left = left - topology.siblings_of(CpuSet.of(used))
     if not left:
         text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
-    elif not quiet_left:
+    elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run: no other core is left."
     return text
+
+
+def same_core(a: Cpu, b: Cpu) -> bool:
+    """Return True if both are threads of one core."""
+    return b.id in a.smt_siblings
+
+
+def share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
+    """Return True if both have the same last-level cache; where the kernel shows no caches, the same package."""
+    cache = topology.last_level_cache(a.id)
+    return b.id in cache.cpus if cache else a.package == b.package
+
+
+def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
+    """Describe how far a message between two CPUs goes."""
+    if same_core(a, b):
+        return "two hardware threads of one core, which slow each other down"
+    if a.node != b.node:
+        return f"cores of the memory nodes {a.node} and {b.node}: every message crosses between them"
+    if share_cache(topology, a, b):
+        known = topology.last_level_cache(a.id) is not None
+        return f"different cores {'that share their last-level cache' if known else 'of one package'}"
+    return "different cores without a common cache: every message crosses between them"
+
+
+def how_near(topology: Topology, cpus: CpuSet) -> str:
+    """Describe what is true of all these online CPUs, in a few words; "" for fewer than two of them."""
+    members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
+    pairs = [(a, b) for a in members for b in members if a.id < b.id]
+    nodes = sorted({cpu.node for cpu in members})
+    if not pairs:
+        return ""
+    if len(nodes) > 1:
+        return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
+    if any(same_core(a, b) for a, b in pairs):
+        if not all(same_core(a, b) for a, b in pairs):
+            return "some of them threads of one core"
+        if any(cpu.online and cpu.node != nodes[0] for cpu in topology.cpus):
+            others = "the other cores are on other nodes"
+        elif topology.online - cpus - topology.siblings_of(cpus):
+            others = "the other core is left for everything else"
+        else:
+            others = "there is no other core"
+        return f"threads of one core, which slow each other down: {others}"
+    shared = [share_cache(topology, a, b) for a, b in pairs]
+    if all(shared):
+        known = all(topology.last_level_cache(cpu.id) is not None for cpu in members)
+        return "cores that share a cache" if known else "cores of one package"
+    return "cores of which some share a cache" if any(shared) else "cores without a common cache"

@@ -1,21 +1,23 @@
-"""Define the messages between the runner (parent) and the worker (child): JSON, one object a line.
+"""Define the messages between a parent and its children: JSON, one object a line.
 
-Parent → child: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
-there are), ``noise`` where one was made within the child, ``end`` at last. Child → parent: ``ready``, one ``block`` per
-``go``, ``noise`` with its log, ``failed`` at any time. The end of either pipe is the end of the run. Measured threads
-keep exchanging unrecorded messages between blocks.
+To the worker: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
+there are), ``noise`` where one was made within the child, ``end`` at last. From it: ``ready``, one ``block`` per
+``go``, ``noise`` with its log. Measured threads keep exchanging unrecorded messages between blocks.
+
+To a noise in a process of its own: ``order`` first, ``aim`` with the threads to move where it needs them, ``noise`` to
+end it. From it: ``aimed`` after the order and after an aim, ``noise`` with its log.
+
+Both may say ``failed`` at any time. The end of either pipe is the end of the child.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.codec import CodecError, to_plain
 from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
-
-M = TypeVar("M")
 
 NO_CORE = "the native core cannot be loaded"
 """The last words of a child without the compiled module; its parent recognises the case by them."""
@@ -102,8 +104,7 @@ class BlockDone:
 
 @dataclass(frozen=True, slots=True)
 class NoiseLog:
-    """Hold the log of a noise within the measuring process, asked for with ``noise``. ``records``: packed
-    (``model.noise``), zlib, base64."""
+    """Hold the log of a noise, asked for with ``noise``. ``records``: packed (``model.noise``), zlib, base64."""
 
     records: str
     unlogged: int
@@ -129,8 +130,3 @@ def parse(raw: bytes) -> tuple[str, Any]:
         return str(value["kind"]), value.get("data")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CodecError(f"not a protocol line: {raw[:80]!r}") from error
-
-
-def read_as(cls: type[M], data: Any) -> M:
-    """Return the data of a line as ``cls``. Raise CodecError where it does not fit."""
-    return from_plain(cls, data)

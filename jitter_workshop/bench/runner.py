@@ -24,13 +24,11 @@ from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.host.power.thermal import read_thermal
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted, Witness
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import RunSpec
-from jitter_workshop.model.text import clean
 
 M = TypeVar("M")
 
@@ -322,18 +320,7 @@ class RunController:
             raise Cancelled(self._cancel.reason or "cancelled")
         if event.kind == "timeout":
             raise MeasureError(f"the measuring process was not ready after {_READY_WITHIN_S:.0f} s")
-        if event.kind == "end":
-            raise launch.ended("the measuring process", self._child)
-        try:
-            kind, data = protocol.parse(event.line)
-            if kind == "failed":
-                failed = protocol.read_as(protocol.Failed, data)
-                raise MeasureError(clean(failed.message, 500), clean(failed.advice, 500))
-            if kind != wanted:
-                raise CodecError(f"'{kind}' came instead of '{wanted}'")
-            return protocol.read_as(message, data)
-        except CodecError as error:
-            raise MeasureError(f"the measuring process broke the protocol: {clean(error, 300)}") from error
+        return self._child.message(event, wanted, message)
 
     def _pause(self, until: float) -> None:
         """Wait until a moment. Raise Cancelled at a request to stop. A request to suspend waits for the next block."""

@@ -1,7 +1,7 @@
 """Run the measuring child: ``python -I -m jitter_workshop.bench.worker``.
 
 It writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block runs. A
-second thread waits for the parent's messages, so that the end of stdin ends the child at any moment.
+second thread waits for the parent's messages (``parent.py``), so that the end of stdin ends the child at any moment.
 """
 
 from __future__ import annotations
@@ -9,21 +9,18 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import queue
 import resource
-import sys
-import threading
 import time
-import traceback
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitter_workshop.bench import protocol, workloads
-from jitter_workshop.bench.native import TickClock, calibrate, die_with_parent, lock_memory
-from jitter_workshop.bench.noiselab import NoiseAtWork, noise_inside, plain_log
-from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
+from jitter_workshop.bench import launch, workloads
+from jitter_workshop.bench.native import TickClock, calibrate, lock_memory
+from jitter_workshop.bench.noise import NoiseAtWork, noise_inside, plain_log
+from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve
+from jitter_workshop.bench.protocol import BlockDone, Ready
 from jitter_workshop.bench.workload import messages_of_block
-from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
+from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
@@ -36,48 +33,9 @@ from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
 
 SETTLE_S = 0.050
 LONGEST_SETTLE_S = 60.0
-PATIENCE_S = 30
-"""How long the child waits for a message after it has sent one: a parent that was stopped closes nothing."""
-
 HIGHEST_PRIORITY = 49
 MOST_LISTED = 100_000
-_STACK_BYTES = 256 * 1024
-_LONGEST_LINE = 1 << 20
 _RT_MARGIN_S = PATIENCE_S + 15
-
-
-class Parent:
-    """Hold the two pipes. Anything else written to stdout goes to stderr instead."""
-
-    def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
-        os.dup2(2, 1)
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-
-    def listen(self) -> None:
-        """Begin to read stdin on a thread of its own, with a small stack (all memory is locked)."""
-        threading.stack_size(_STACK_BYTES)
-        threading.Thread(target=self._read, name="parent", daemon=True).start()
-
-    def say(self, kind: str, payload: Any = None) -> None:
-        rest = memoryview(protocol.line(kind, payload))
-        while rest:
-            rest = rest[self._out.write(rest) :]
-
-    def hear(self, patience_s: int = PATIENCE_S) -> tuple[str, Any]:
-        """Return the next message. Raise MeasureError when none comes, CodecError when it makes no sense."""
-        # Second by second: the patience of a child that was stopped must not run out meanwhile.
-        for _ in range(patience_s):
-            with contextlib.suppress(queue.Empty):
-                return protocol.parse(self._lines.get(timeout=1.0))
-        raise MeasureError(f"the measuring process got no message from its parent for {patience_s} s and ended")
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while line := sys.stdin.buffer.readline(_LONGEST_LINE):
-                self._lines.put(line)
-        # The parent has gone, so no result is needed; no file has a name, so none is left behind.
-        os._exit(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,33 +245,9 @@ def bound_realtime(spec: RunSpec) -> None:
     resource.setrlimit(resource.RLIMIT_RTTIME, (limit_us, limit_us))
 
 
-def main() -> int:
-    parent = Parent()
-    try:
-        die_with_parent()
-        parent.listen()
-        kind, data = parent.hear()
-        if kind != "spec":
-            raise CodecError(f"'{kind}' came instead of 'spec'")
-        Worker(parent, protocol.read_as(RunSpec, data)).run()
-    except WorkshopError as error:
-        parent.say("failed", Failed(error.message, error.advice))
-        return 2
-    except CodecError as error:
-        parent.say("failed", Failed(f"the measuring process did not understand its parent: {error}"))
-        return 2
-    except BrokenPipeError:
-        return 2
-    except Exception as error:
-        traceback.print_exc()
-        with contextlib.suppress(OSError):
-            parent.say("failed", Failed(f"the measuring process failed: {type(error).__name__}: {error}"))
-        return 2
-    return 0
+def main() -> None:
+    serve(launch.MEASURING, "spec", RunSpec, lambda parent, spec: Worker(parent, spec).run())
 
 
 if __name__ == "__main__":
-    status = main()
-    sys.stderr.flush()
-    # Not sys.exit: the thread that waits for the parent would hold the interpreter's lock on stdin.
-    os._exit(status)
+    main()

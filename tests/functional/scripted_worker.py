@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from jitter_workshop.bench import protocol
+from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.stats import histogram
@@ -65,7 +66,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
 def main(mode: str) -> None:
     kind, data = protocol.parse(sys.stdin.buffer.readline())
     assert kind == "spec"
-    spec = protocol.read_as(RunSpec, data)
+    spec = from_plain(RunSpec, data)
     if mode == "exit":
         sys.exit("something broke")
     if mode == "garbage":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -20,13 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.bench import launch, runner
+from jitter_workshop.bench import launch, protocol, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.noiseorder import NoiseOrder
 from jitter_workshop.bench.protocol import NoiseLog
 from jitter_workshop.bench.stall import STALL_NS
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.noise import Burst, pack_bursts
 from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
@@ -198,8 +196,8 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     real = launch.command
     noise = (
         f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-        "input(); print('{\"ready\": true}', flush=True)\n"
-        f"input(); print({json.dumps(json.dumps({'log': to_plain(LOG)}))}, flush=True)"
+        f"input(); print({protocol.line('aimed').decode()!r}, end='', flush=True)\n"
+        f"input(); print({protocol.line('noise', LOG).decode()!r}, end='', flush=True)"
     )
     monkeypatch.setattr(
         launch,

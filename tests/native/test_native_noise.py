@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -12,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.bench import launch, noise, runner
+from jitter_workshop.bench import launch, protocol, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.noisechild import NoiseChild
-from jitter_workshop.bench.noiseorder import NoiseOrder, order_for, write_order
+from jitter_workshop.bench.noiseorder import NoiseOrder, order_for
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.noise import noise as noise_called
@@ -114,7 +113,9 @@ def test_nothing_but_the_pipe_tells_which_noise_it_is(kind: str) -> None:
 
 def test_spinners_are_one_thread_a_cpu_each_bound_to_its_own() -> None:
     with NoiseChild(order("spinners")) as child:
-        tasks = {int(t.name) for t in Path(f"/proc/{child.pid}/task").iterdir()} - {child.pid}
+        tasks = [
+            int(t.parent.name) for t in Path(f"/proc/{child.pid}/task").glob("*/comm") if t.read_text() == "spinners\n"
+        ]
         assert sorted(cpu for t in tasks for cpu in os.sched_getaffinity(t)) == sorted(os.sched_getaffinity(0))
 
 
@@ -130,8 +131,8 @@ def test_a_noise_ends_at_its_bound() -> None:
 
 def test_a_noise_ends_with_its_stdin() -> None:
     with launch.Child(launch.command(launch.NOISE)) as child:
-        child.send(write_order(order()))
-        assert json.loads(child.wait(timeout_s=PATIENCE_S).line) == {"ready": True}
+        child.send(protocol.line("order", order()))
+        assert protocol.parse(child.wait(timeout_s=PATIENCE_S).line)[0] == "aimed"
         assert child.end(patience_s=PATIENCE_S) == 0
 
 
@@ -141,16 +142,13 @@ def test_a_noise_dies_with_its_parent(kind: str) -> None:
         "import sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
         "from jitter_workshop.bench.noisechild import NoiseChild\n"
-        "from jitter_workshop.bench.noiseorder import read_order\n"
-        "child = NoiseChild(read_order(sys.stdin.buffer.readline()))\n"
+        "from jitter_workshop.bench.noiseorder import NoiseOrder\n"
+        f"child = NoiseChild({order(kind)!r})\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdin.write(write_order(order(kind)))
-        process.stdin.flush()
         child = os.pidfd_open(int(process.stdout.readline()))
         process.send_signal(signal.SIGKILL)
     try:
@@ -161,12 +159,28 @@ def test_a_noise_dies_with_its_parent(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [b"", b"\n", b"greedy\n", b"[]\n", b'{"kind": "greedy"}\n', write_order(order()).replace(b"greedy", b"rain")],
+    [
+        b"\n",
+        b"greedy\n",
+        b"[]\n",
+        b'{"kind": "go"}\n',
+        b'{"kind": "order", "data": {"kind": "greedy"}}\n',
+        protocol.line("order", order()).replace(b"greedy", b"rain"),
+    ],
 )
 def test_an_order_that_makes_no_sense_is_refused(said: bytes) -> None:
     with launch.Child(launch.command(launch.NOISE)) as child:
         child.send(said)
+        kind, failed = protocol.parse(child.wait(timeout_s=PATIENCE_S).line)
+        assert kind == "failed"
+        assert "did not understand its parent" in failed["message"]
+        assert child.wait(timeout_s=PATIENCE_S).kind == "end"
         assert child.end(patience_s=PATIENCE_S) == 2
+
+
+def test_a_noise_without_an_order_ends() -> None:
+    with launch.Child(launch.command(launch.NOISE)) as child:
+        assert child.end(patience_s=PATIENCE_S) == 0
 
 
 def test_a_cpu_that_is_not_there_is_refused_in_a_sentence() -> None:
@@ -179,15 +193,3 @@ def test_a_thread_that_cannot_be_moved_is_refused() -> None:
     aimed = NoiseOrder("migration", hot=last_cpu(), other=-1, away=60_000, cpus=(), seconds=5, name="migration")
     with NoiseChild(aimed) as child, pytest.raises(HostError, match="cannot be sent to CPU 60000"):
         child.aim({"sampler": os.getpid()})
-
-
-def test_lines_come_one_by_one_and_end() -> None:
-    reader, writer = os.pipe()
-    lines = noise.Lines(reader)
-    os.write(writer, b"one\ntwo\nth")
-    deadline_s = noise.time.monotonic() + PATIENCE_S
-    assert [lines.next(deadline_s), lines.next(deadline_s)] == [b"one", b"two"]
-    assert lines.next(noise.time.monotonic()) is None
-    os.close(writer)
-    assert lines.next(deadline_s) is None
-    os.close(reader)

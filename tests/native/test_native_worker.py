@@ -20,6 +20,7 @@ from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.run import Clock, ThreadRecord
 from jitter_workshop.model.spec import DUTY_PATTERNS_NS, Pause, Placement, RunSpec
 from jitter_workshop.stats import histogram as histograms
@@ -41,7 +42,7 @@ def answer(child: launch.Child) -> tuple[str, Any]:
     assert event.kind == "line", (event, child.obituary(child.end()))
     kind, data = protocol.parse(event.line)
     classes: dict[str, Any] = {"ready": Ready, "block": BlockDone, "failed": Failed}
-    return kind, protocol.read_as(classes[kind], data)
+    return kind, from_plain(classes[kind], data)
 
 
 def ready(child: launch.Child, spec: RunSpec) -> Ready:

@@ -99,7 +99,7 @@ def test_a_protocol_line_is_one_line_whatever_it_holds() -> None:
     raw = protocol.line("stall", stall)
     assert raw.count(b"\n") == 1
     kind, data = protocol.parse(raw)
-    assert (kind, protocol.read_as(Stall, data)) == ("stall", stall)
+    assert (kind, from_plain(Stall, data)) == ("stall", stall)
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e308", "1e30", "1" + "0" * 400, "-1" + "0" * 30])

@@ -33,7 +33,7 @@ class HiddenNoise(Protocol):
     """Run and end a hidden noise: the part of ``bench.noisechild.NoiseChild`` that the hunt uses."""
 
     def gone(self) -> MeasureError | None: ...
-    def end(self) -> None: ...
+    def kill(self) -> None: ...
 
 
 class Picker(Protocol):
@@ -134,7 +134,7 @@ class Hunt:
         """End the noise. May be called again."""
         if not self._ended:
             self._ended = True
-            self._noise.end()
+            self._noise.kill()
 
     def __enter__(self) -> Hunt:
         return self

@@ -87,8 +87,7 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
     """Return the hot CPUs of the ring's placement; of ``spin``'s where only one CPU exists or may be used."""
-    from jitter_workshop.bench.nearness import BESIDE_CPU_0, how_near
-    from jitter_workshop.bench.placement import Wish, choose
+    from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
 
     allowed = machine.allowed or machine.online
     placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))

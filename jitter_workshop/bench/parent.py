@@ -1,0 +1,95 @@
+"""Hold a child's end of the pipes to its parent, and run a child from its first message to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from jitter_workshop.bench import protocol
+from jitter_workshop.bench.native import die_with_parent
+from jitter_workshop.bench.protocol import Failed
+from jitter_workshop.errors import MeasureError, WorkshopError
+from jitter_workshop.model.codec import CodecError, from_plain
+
+M = TypeVar("M")
+
+PATIENCE_S = 30
+"""How long a child waits for a message after it has sent one: a parent that was stopped closes nothing."""
+
+_STACK_BYTES = 256 * 1024
+_LONGEST_LINE = 1 << 20
+
+
+class Silence(MeasureError):
+    """Report that the parent sent nothing in the time in which it should have."""
+
+
+class Parent:
+    """Hold the two pipes. Anything else written to stdout goes to stderr instead. ``name``: of this process, for
+    sentences about it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def listen(self) -> None:
+        """Begin to read stdin on a thread of its own, with a small stack (all memory is locked)."""
+        threading.stack_size(_STACK_BYTES)
+        threading.Thread(target=self._read, name="parent", daemon=True).start()
+
+    def say(self, kind: str, payload: Any = None) -> None:
+        rest = memoryview(protocol.line(kind, payload))
+        while rest:
+            rest = rest[self._out.write(rest) :]
+
+    def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
+        """Return the next message. ``waits_s``: how long to wait for it, one time after the other: the patience of a
+        child that was stopped must not run out meanwhile. Raise Silence when none comes, CodecError when it makes no
+        sense."""
+        for wait_s in waits_s:
+            with contextlib.suppress(queue.Empty):
+                return protocol.parse(self._lines.get(timeout=wait_s))
+        raise Silence(f"{self.name} got no message from its parent for {sum(waits_s):.0f} s and ended")
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while line := sys.stdin.buffer.readline(_LONGEST_LINE):
+                self._lines.put(line)
+        # The parent has gone, so no result is needed; no file has a name, so none is left behind.
+        os._exit(0)
+
+
+def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:
+    """Run this child, called ``name``: take the first message, of this ``kind``, do the ``work``, and end the process.
+    An error is sent to the parent (exit status 2). The process also ends with its parent, and with its stdin."""
+    parent = Parent(name)
+    status = 2
+    try:
+        die_with_parent()
+        parent.listen()
+        heard, data = parent.hear()
+        if heard != kind:
+            raise CodecError(f"'{heard}' came instead of '{kind}'")
+        work(parent, from_plain(message, data))
+        status = 0
+    except WorkshopError as error:
+        parent.say("failed", Failed(error.message, error.advice))
+    except CodecError as error:
+        parent.say("failed", Failed(f"{name} did not understand its parent: {error}"))
+    except BrokenPipeError:
+        pass
+    except Exception as error:
+        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            parent.say("failed", Failed(f"{name} failed: {type(error).__name__}: {error}"))
+    sys.stderr.flush()
+    # Not sys.exit: the thread that waits for the parent would hold the interpreter's lock on stdin.
+    os._exit(status)
