@@ -218,7 +218,7 @@ class Host:
         ("", (), False) where there is none.
         """
         from jitter_workshop.host.boot import next_boot
-        from jitter_workshop.host.boot.grubcfg import NotUnderstood
+        from jitter_workshop.host.boot.grub import NotUnderstood
 
         for folder in next_boot.FOLDERS:
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.boot.grubcfg import default_entry
+from jitter_workshop.host.boot.grub import default_entry
 from tests import madegrub
 from tests.tuned_tree import Agent, planned
 

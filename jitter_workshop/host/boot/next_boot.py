@@ -8,9 +8,8 @@ which reads it (grub-mkconfig's 41_custom): a copy of the default entry with mor
 
 from __future__ import annotations
 
-from jitter_workshop.host.boot import grubcfg
-from jitter_workshop.host.boot.grubcfg import MenuEntry, NotUnderstood
-from jitter_workshop.host.boot.grubenv import torn_by_a_cut, variables, with_variable
+from jitter_workshop.host.boot import grub
+from jitter_workshop.host.boot.grub import MenuEntry, NotUnderstood
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.record import dataclass
 
@@ -102,15 +101,15 @@ def next_entry(root: HostRoot, folder: str) -> str:
 
 
 def _offered(root: HostRoot, folder: str) -> OneBoot:
-    menu = root.reading(f"{folder}/grub.cfg", grubcfg.MAX_BYTES)
+    menu = root.reading(f"{folder}/grub.cfg")
     if menu.text is None:
         raise NotUnderstood(f"{folder}/grub.cfg cannot be read: {menu.reason}")
     if "\ufffd" in menu.text:
         raise NotUnderstood(f"{folder}/grub.cfg is not UTF-8")
-    commands = grubcfg.parse(menu.text)
-    if not grubcfg.takes_next_entry(commands):
+    commands = grub.parse(menu.text)
+    if not grub.takes_next_entry(commands):
         raise NotUnderstood("GRUB's menu does not look for an entry to boot once (next_entry)")
-    if not grubcfg.reads_custom(commands):
+    if not grub.reads_custom(commands):
         raise NotUnderstood(f"GRUB's menu does not read {folder}/{CUSTOM}")
     own_entry(root, folder)
     environment = _environment(root, folder)
@@ -121,12 +120,12 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
         raise NotUnderstood("GRUB's environment block is used in a way that this tool does not know")
     block = root.raw(f"{folder}/{ENVIRONMENT}", 65_536) or b""
     try:
-        torn = not chosen and torn_by_a_cut(block, with_variable(block, "next_entry", ENTRY_ID))
+        torn = not chosen and grub.torn_by_a_cut(block, grub.with_variable(block, "next_entry", ENTRY_ID))
     except ValueError as error:
         raise NotUnderstood(str(error)) from error
     if torn:
         raise NotUnderstood("GRUB's environment block holds so much that a power cut could tear it in two")
-    entry = grubcfg.default_entry(menu.text, environment.get("saved_entry", ""))
+    entry = grub.default_entry(menu.text, environment.get("saved_entry", ""))
     _can_be_forgotten(root, folder)
     return OneBoot(folder, entry, chosen)
 
@@ -137,7 +136,7 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
     if block is None:
         raise NotUnderstood(f"{path}: {root.reading(path).reason or 'it is too large'}")
     try:
-        return variables(block)
+        return grub.variables(block)
     except ValueError as error:
         raise NotUnderstood(f"{path}: {error}") from error
 
@@ -184,10 +183,10 @@ def _parse_own(text: str) -> OwnEntry | None:
         return None
     added = tuple(lines[2].removeprefix(_ADDED.rstrip()).split())
     try:
-        commands = grubcfg.parse(lines[3])
+        commands = grub.parse(lines[3])
         if len(commands) != 1 or commands[0].words[0] != "menuentry":
             return None
-        entry = grubcfg.entry_of(lines[3], commands[0])
+        entry = grub.entry_of(lines[3], commands[0])
     except NotUnderstood:
         return None
     more = "".join(f" {word}" for word in added)

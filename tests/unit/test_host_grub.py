@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.boot import grubcfg, grubenv
-from jitter_workshop.host.boot.grubcfg import NotUnderstood, default_entry, literal, parse
+from jitter_workshop.host.boot import grub
+from jitter_workshop.host.boot.grub import NotUnderstood, default_entry, literal, parse
 from tests import madegrub
 
 ADVANCED = "gnulinux-advanced-1>gnulinux-6.1.0-1-advanced-1"
@@ -146,12 +146,12 @@ def test_quotes_and_escapes_in_a_title() -> None:
 
 def test_the_menu_has_to_forget_what_it_boots_once_and_to_read_our_file() -> None:
     whole = parse(madegrub.menu())
-    assert grubcfg.takes_next_entry(whole)
-    assert grubcfg.reads_custom(whole)
+    assert grub.takes_next_entry(whole)
+    assert grub.reads_custom(whole)
     for line in ("load_env", "set next_entry=", "save_env next_entry"):
         without = madegrub.menu().replace(f"  {line}\n", "\n")
-        assert not grubcfg.takes_next_entry(parse(without)), line
-    assert not grubcfg.reads_custom(parse(madegrub.menu(custom="")))
+        assert not grub.takes_next_entry(parse(without)), line
+    assert not grub.reads_custom(parse(madegrub.menu(custom="")))
 
 
 NAME = st.text(
@@ -213,7 +213,7 @@ VALUE = st.text(st.characters(exclude_categories=("C",), exclude_characters="\\"
 
 def test_a_full_block_takes_no_more() -> None:
     with pytest.raises(ValueError, match="full"):
-        grubenv.with_variable(madegrub.block(a="x" * 980).encode(), "next_entry", "y" * 20)
+        grub.with_variable(madegrub.block(a="x" * 980).encode(), "next_entry", "y" * 20)
 
 
 @given(st.dictionaries(KEY, VALUE, max_size=6), VALUE)
@@ -221,11 +221,11 @@ def test_one_variable_changes_and_the_block_keeps_its_size(kept: dict[str, str],
     kept.pop("next_entry", None)
     block = b"# GRUB Environment Block\n".ljust(1024, b"#")
     for name, one in kept.items():
-        block = grubenv.with_variable(block, name, one)
-    changed = grubenv.with_variable(block, "next_entry", value)
+        block = grub.with_variable(block, name, one)
+    changed = grub.with_variable(block, "next_entry", value)
     assert len(changed) == 1024
-    assert grubenv.variables(changed) == {**kept, "next_entry": value}
-    assert grubenv.with_variable(changed, "next_entry", "") == block
+    assert grub.variables(changed) == {**kept, "next_entry": value}
+    assert grub.with_variable(changed, "next_entry", "") == block
 
 
 @pytest.mark.parametrize(
@@ -234,4 +234,4 @@ def test_one_variable_changes_and_the_block_keeps_its_size(kept: dict[str, str],
 )
 def test_what_is_no_block_is_not_written_over(block: bytes) -> None:
     with pytest.raises(ValueError, match=r"it is no|it holds"):
-        grubenv.with_variable(block, "next_entry", "x")
+        grub.with_variable(block, "next_entry", "x")

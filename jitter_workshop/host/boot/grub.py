@@ -1,0 +1,310 @@
+"""Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
+
+An entry for one boot has to be a copy of the one that GRUB boots by default, and none of GRUB's tools names that entry
+or copies it: grub-reboot only chooses among those that are there. So the default entry is found here. No code is run,
+and nothing is guessed: an unknown construct raises :class:`NotUnderstood` with the reason.
+
+GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. It can write only into
+the file's own blocks, so the file keeps its size and its place; grub-editenv empties the file before it writes it.
+
+Sources: GNU GRUB manual, "Shell-like scripting", "Simple configuration handling" and "Environment block".
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from jitter_workshop.host.root import printable
+from jitter_workshop.model.record import dataclass
+
+_OPENING = ("if", "while", "until", "for")
+_CLOSING = ("fi", "done")
+_BETWEEN = ("then", "else", "elif", "do")
+_WITH_BLOCK = ("menuentry", "submenu", "function")
+_LINUX = ("linux", "linux16", "linuxefi")
+_FUNCTIONS = ("load_video", "gfxmode", "recordfail", "savedefault")
+"""Functions that the distributions' menus define and their entries call."""
+
+_IN_ENTRY = (
+    *("[", "test", "true", "insmod", "set", "unset", "export", "echo", *_FUNCTIONS, *_LINUX),
+    *("search", "search_fs_uuid", "search_label", "cryptomount", "initrd", "initrd16", "initrdefi", "devicetree"),
+)
+"""Commands allowed in an entry that starts Linux, as grub-mkconfig and the distributions' additions write such entries.
+None of them makes an entry the permanent default or starts anything else."""
+
+_ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
+_CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
+
+_TOKEN = re.compile(
+    r"""(?P<blank> [ \t\r]+ | \#[^\n]* )
+      | (?P<end> [\n;] )
+      | (?P<brace> [{}] )
+      | (?P<word> (?: [^ \t\r\n;{}|&<>'"\\$] | \\[^\n] | '[^']*' | "(?:[^"\\]|\\.)*" | \$\{[^}]*\} | \$(?!\{) )+ )
+      | (?P<other> . )""",
+    re.VERBOSE | re.DOTALL,
+)
+_QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+|\\)""", re.DOTALL)
+"""The parts of a word: in single quotes, in double quotes, escaped, plain."""
+_SAVEDEFAULT = re.compile(r"^([ \t\r]*)savedefault(?=[ \t\r]*$)", re.MULTILINE)
+
+ENVIRONMENT_SIZE = 1024
+_SECTOR = 512
+"""Size of a sector, which a disk writes whole or not at all; many disks have larger ones, none a smaller."""
+_HEADER = b"# GRUB Environment Block\n"
+
+
+class NotUnderstood(Exception):
+    """Signal a menu that this tool leaves alone; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Hold one command.
+
+    It has its words as written, their end, and the contents of its braces (the commands, with start and end).
+    ``conditional``: GRUB may skip it when it reads the menu.
+    """
+
+    words: tuple[str, ...]
+    end: int
+    conditional: bool
+    block: tuple[Command, ...] = ()
+    inside: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """Hold an entry that starts a Linux kernel.
+
+    ``body``: the text between its braces, without ``savedefault``; a parameter is added at ``at``. ``arguments``: the
+    words after ``linux`` as written: the kernel, then its parameters.
+    """
+
+    title: str
+    body: str
+    at: int
+    arguments: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """Return a line such as ``'Debian GNU/Linux': /boot/vmlinuz-6.1.0-1-amd64 root=… ro quiet``."""
+        return f"'{self.title}': {' '.join(self.arguments)}"
+
+
+def default_entry(text: str, saved: str) -> MenuEntry:
+    """Return the entry that GRUB boots by default.
+
+    ``saved``: ``saved_entry`` of GRUB's environment. Raise NotUnderstood.
+    """
+    commands = parse(text)
+    return entry_of(text, _find(commands, _default(commands, saved)))
+
+
+def takes_next_entry(commands: Sequence[Command]) -> bool:
+    """Return True if the menu boots ``next_entry`` of the environment block once, and clears it before that.
+
+    00_header of grub-mkconfig does so since GRUB 2.00; GRUB_DEFAULT=saved is not needed for it.
+    """
+    words = [command.words for command in commands]
+    steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
+    starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
+    return bool(starts) and ("load_env",) in words[: starts[0]]
+
+
+def reads_custom(commands: Sequence[Command]) -> bool:
+    """Return True if the menu reads ``custom.cfg`` beside it (41_custom of grub-mkconfig)."""
+    return any(c.words[0] == "source" and c.words[1:2] and c.words[1] in _CUSTOM for c in commands)
+
+
+def entry_of(text: str, command: Command) -> MenuEntry:
+    """Return a ``menuentry`` of a parsed text. Raise NotUnderstood if it does more than start one Linux kernel."""
+    title = literal(command.words[1]) or ""
+    named = f"the default entry '{printable(title, 60)}'"
+    for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
+        raise NotUnderstood(f"{named} does more than start Linux: {printable(other, 60)}")
+    kernels = [c for c in command.block if c.words[0] in _LINUX]
+    if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
+        raise NotUnderstood(f"{named} does not start one Linux kernel")
+    words, end = kernels[0].words, kernels[0].end
+    if "--" in words:
+        raise NotUnderstood("the default entry's kernel line has parameters for init after a --")
+    # A user who picks our entry by hand must not make it the default.
+    start, stop = command.inside
+    before, cut = _SAVEDEFAULT.subn(r"\1", text[start:end])
+    after, cut_after = _SAVEDEFAULT.subn(r"\1", text[end:stop])
+    saving = [c.conditional for c in command.block if c.words[0] == "savedefault"]
+    if any(saving) or len(saving) != cut + cut_after:
+        raise NotUnderstood(f"{named} makes itself the default in its own way")
+    return MenuEntry(printable(title, 120), before + after, len(before), words[1:])
+
+
+def literal(word: str) -> str | None:
+    """Return the literal meaning of a word; None where it contains an expansion."""
+    found = []
+    for single, double, escaped, plain in _QUOTED.findall(word):
+        if "$" in plain or "$" in re.sub(r"\\.", "", double, flags=re.DOTALL):
+            return None
+        found.append(single or re.sub(r'\\([$"\\])', r"\1", double) or escaped or plain)
+    return "".join(found)
+
+
+# -- the default entry ------------------------------------------------------------------------------------------------
+
+
+def _no_others(commands: Sequence[Command]) -> None:
+    """Raise NotUnderstood where entries come from another file, or only some users may boot or change them."""
+    for command in commands:
+        first = command.words[0]
+        if first == "blscfg":
+            raise NotUnderstood("GRUB takes its entries from boot loader entries (blscfg)")
+        if first in ("source", ".", "configfile") and command.words[1:] and command.words[1] not in _CUSTOM:
+            raise NotUnderstood(f"GRUB's menu reads another file, {printable(command.words[1], 60)}")
+        assigned = " ".join(command.words[:2])
+        if "superusers=" in assigned or first.startswith("password"):
+            raise NotUnderstood("GRUB's menu is protected by a password")
+        if "check_signatures=" in assigned:
+            raise NotUnderstood("GRUB wants signed files (check_signatures)")
+
+
+def _default(commands: Sequence[Command], saved: str) -> str:
+    """Return the default that the menu sets when none was chosen for this boot."""
+    if any(command.words[0].startswith("default=") for command in commands):
+        raise NotUnderstood("GRUB's menu corrects its default later on")
+    settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
+    found = [word[8:] for word in settings if word.startswith("default=") and word != 'default="${next_entry}"']
+    if len(found) != 1:
+        raise NotUnderstood("GRUB's menu sets its default in more than one way" if found else "no default is set")
+    if found[0].strip('"') in ("${saved_entry}", "$saved_entry"):
+        return saved or "0"
+    value = literal(found[0])
+    if value is None:
+        raise NotUnderstood(f"GRUB's default is computed: {printable(found[0], 60)}")
+    return value or "0"
+
+
+def _find(commands: Sequence[Command], default: str) -> Command:
+    """Return the entry that ``1>2``, an id or a title names. ``>`` leads into a submenu, ``>>`` is a literal ``>``."""
+    *menus, last = (part.replace("\0", ">") for part in default.replace(">>", "\0").split(">"))
+    for name, kind in [*((menu, "submenu") for menu in menus), (last, "menuentry")]:
+        _no_others(commands)
+        found = _one([c for c in commands if c.words[0] in ("menuentry", "submenu")], name)
+        if found.words[0] != kind:
+            raise NotUnderstood(f"GRUB's default '{printable(default, 60)}' is no entry but a submenu, or lies in none")
+        commands = found.block
+    return found
+
+
+def _one(entries: Sequence[Command], name: str) -> Command:
+    """Return the entry of a menu with this number, id or title."""
+    number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
+    if number is None and name[:1].isdigit():
+        raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit")
+    for position, entry in enumerate(entries):
+        names = _names(entry)
+        if entry.conditional:
+            raise NotUnderstood("an entry before GRUB's default is there only under a condition")
+        if position == number or (number is None and name in names):
+            return entry
+    raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")
+
+
+def _names(entry: Command) -> tuple[str, ...]:
+    """Return an entry's title and id."""
+    title = literal(entry.words[1]) if len(entry.words) > 1 else None
+    if title is None or entry.words[1][0] in "-$":
+        raise NotUnderstood("an entry of GRUB's menu has no plain title")
+    idents = [literal(value) for option, value in itertools.pairwise(entry.words) if option in _ID_OPTIONS]
+    if None in idents:
+        raise NotUnderstood("an entry of GRUB's menu has no plain id")
+    return title, *(ident for ident in idents if ident is not None)
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def parse(text: str) -> tuple[Command, ...]:
+    """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood."""
+    return _block(_TOKEN.finditer(text), nested=False, conditional=False)[0]
+
+
+def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[Command, ...], int]:
+    """Return the commands up to the end of a block, and the position of its closing brace."""
+    found: list[Command] = []
+    words: list[str] = []
+    end = depth = 0
+    for token in tokens:
+        kind, word = token.lastgroup, token[0]
+        if kind == "word" and not words and word in (*_OPENING, *_CLOSING, *_BETWEEN):
+            depth += (word in _OPENING) - (word in _CLOSING)
+        elif kind == "word":
+            words.append(word)
+            end = token.end()
+        elif word == "{" and words and words[0] in _WITH_BLOCK:
+            block, closing = _block(tokens, nested=True, conditional=conditional or depth > 0)
+            inside = (token.end(), closing)
+            found.append(Command(tuple(words), closing + 1, conditional or depth > 0, block, inside))
+            words.clear()
+        elif word == "}" and nested and not words and depth == 0:
+            return tuple(found), token.start()
+        elif kind == "end" and words:
+            found.append(Command(tuple(words), end, conditional or depth > 0))
+            words.clear()
+        elif kind in ("brace", "other"):
+            raise NotUnderstood(f"GRUB's menu has {_UNEXPECTED.get(word) or f'a {word!r} that is not expected'}")
+    if nested or depth:
+        raise NotUnderstood("GRUB's menu ends within a block")
+    if words:
+        found.append(Command(tuple(words), end, conditional))
+    return tuple(found), len(found)
+
+
+_UNEXPECTED = {"\\": "a line that continues in the next one"} | dict.fromkeys("'\"$", "a quote that is not closed")
+
+
+# -- the environment block --------------------------------------------------------------------------------------------
+
+
+def variables(block: bytes) -> dict[str, str]:
+    """Return name → value. Raise ValueError with the reason if it is not a block as ``grub-editenv`` makes it."""
+    found = {}
+    for line in _lines(block):
+        name, equals, value = line.partition(b"=")
+        if equals and not line.startswith(b"#"):
+            found[name.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+    return found
+
+
+def with_variable(block: bytes, name: str, value: str) -> bytes:
+    """Return the block with one variable set, or without it where ``value`` is "".
+
+    Raise ValueError as ``variables`` does, and where the value does not fit.
+    """
+    key = f"{name}=".encode()
+    if "\n" in value or "\\" in value:
+        raise ValueError("a value that GRUB would have to escape")
+    lines = [line for line in _lines(block) if not line.startswith(key)]
+    if value:
+        lines.append(key + value.encode())
+    data = b"".join(line + b"\n" for line in lines)
+    if len(data) > ENVIRONMENT_SIZE:
+        raise ValueError("GRUB's environment block is full")
+    return data.ljust(ENVIRONMENT_SIZE, b"#")
+
+
+def torn_by_a_cut(old: bytes, new: bytes) -> bool:
+    """Return True if a power cut while ``new`` overwrites ``old`` could mix them: both sectors change."""
+    starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
+    return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
+
+
+def _lines(block: bytes) -> list[bytes]:
+    if len(block) != ENVIRONMENT_SIZE or not block.startswith(_HEADER):
+        raise ValueError("it is not an environment block of 1,024 bytes")
+    if b"\\" in block or b"\0" in block:
+        raise ValueError("it holds an escaped value")
+    text = block.rstrip(b"#")
+    if not text.endswith(b"\n"):
+        raise ValueError("its last line does not end with a newline")
+    return text.split(b"\n")[:-1]
