@@ -1,6 +1,6 @@
 """Make the changes of a plan: announce all, write and read back each one, then read all once more.
 
-The steps need only a writer and a journal keeper, so they run the same on a real host and on a test tree.
+The steps need only a writer and a journal recorder, so they run the same on a real host and on a test tree.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.journal import Recorder
 from jitter_workshop.tuning.ordering import cannot_without, facts
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.post_apply_commands import run_then
@@ -22,19 +22,6 @@ from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter
 
 _SHOWN = 80
-
-
-class Keeper(Protocol):
-    """Record in the journal the fate of each change.
-
-    ``intents`` returns after the intents have reached the disk. It raises OSError where that fails; then no change was
-    announced. The other methods do not raise.
-    """
-
-    def intents(self, changes: Sequence[Change]) -> None: ...
-    def written(self, n: int, read_back: str | None) -> None: ...
-    def refused(self, n: int, reason: str) -> None: ...
-    def then(self, name: str) -> None: ...
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
@@ -54,7 +41,7 @@ def apply_changes(
     root: HostRoot,
     writer: HostWriter,
     changes: Sequence[Change],
-    keeper: Keeper,
+    recorder: Recorder,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ApplyResult:
     """Make ``changes`` in the given order, which must be that of ``ordering``.
@@ -63,10 +50,10 @@ def apply_changes(
     change has to give back. A write that the host refuses is reported, and so is each change that depends on it; the
     others are made. ``stopped`` is called before each write. The result's ``journal_id`` is None: the caller knows it.
     """
-    way = _Way(root, writer, keeper, changes)
+    way = _Way(root, writer, recorder, changes)
     ready = [change for change in changes if way.is_as_planned(change)]
     try:
-        keeper.intents(ready)
+        recorder.intents(ready)
     except OSError as error:
         words = f"not written, because the journal cannot be kept: {reason(error)}"
         refused = [Refused(c.tunable, c.path, words) for c in ready]
@@ -78,7 +65,7 @@ def apply_changes(
                 way.refuse(one, "stopped before it was written")
             break
         way.make(change)
-    failed = _follow(root, writer, way.made, keeper)
+    failed = _follow(root, writer, way.made, recorder)
     way.refused += failed
     for change in way.made:
         way.make_again(change)
@@ -97,8 +84,8 @@ class _Way:
     the conditions that no remaining write will make (``ordering.cannot_without``).
     """
 
-    def __init__(self, root: HostRoot, writer: HostWriter, keeper: Keeper, changes: Sequence[Change]) -> None:
-        self.root, self.writer, self.keeper = root, writer, keeper
+    def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
+        self.root, self.writer, self.recorder = root, writer, recorder
         self.coming = frozenset().union(*(facts(c.path, c.kind, c.after).makes for c in changes))
         self.made: list[Change] = []
         self.refused: list[Refused] = []
@@ -131,7 +118,7 @@ class _Way:
             return
         found = kind.read(self.root, change.path)
         if kind.of_task and not kind.exists(self.root, change.path):
-            self.keeper.refused(change.n, "ended")
+            self.recorder.refused(change.n, "ended")
             return
         if found.text is None:
             self.refuse(change, f"it cannot be read, so it could not be given back: {found.reason}")
@@ -157,11 +144,11 @@ class _Way:
         if not why and ignored:
             why = f"the host took the write and still says {quoted(says or '')}"
         if not why:
-            self.keeper.written(change.n, says)
+            self.recorder.written(change.n, says)
             self.made.append(change)
             return
         if kind.of_task and not kind.exists(self.root, change.path):
-            self.keeper.refused(change.n, "ended")
+            self.recorder.refused(change.n, "ended")
             return
         # Where another write of ours has displaced the setting, only restore can give it back.
         if kind.same(found, change.before):
@@ -189,9 +176,9 @@ class _Way:
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
-            self.keeper.refused(change.n, why)
+            self.recorder.refused(change.n, why)
         else:
-            self.keeper.written(change.n, says)
+            self.recorder.written(change.n, says)
         self.missing |= facts(change.path, change.kind, change.after).makes
         self._report(change, why)
 
@@ -209,7 +196,7 @@ class _Way:
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is not None and not kind.same(says, change.after):
-            self.keeper.written(change.n, says)
+            self.recorder.written(change.n, says)
         return Applied(change.n, change.tunable, change.path, change.before, change.after, says)
 
     def _displaced(self, kind: Kind, change: Change, found: str) -> bool:
@@ -229,13 +216,13 @@ def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) ->
     return dataclasses.replace(result, ended=ended)
 
 
-def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: Keeper) -> list[Refused]:
+def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder: Recorder) -> list[Refused]:
     """Run each follow-up command of the changes once; return those that failed."""
     refused = []
     for name in dict.fromkeys(change.then for change in made if change.then):
         try:
             run_then(name, root, writer)
-            keeper.then(name)
+            recorder.then(name)
         except OSError as error:
             first = next(change for change in made if change.then == name)
             refused.append(Refused(first.tunable, name, f"written, but its follow-up failed: {reason(error)}"))

@@ -162,7 +162,10 @@ class Tunable:
         raise Unavailable("it cannot be set for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        """Return the CPUs that are offline after ``writes``; the rest of a plan is made for the remaining CPUs."""
+        """Return the CPUs that ``writes`` takes offline; the rest of a plan is made for the others.
+
+        Raise as ``writes`` does.
+        """
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ONCE
+from jitter_workshop.model.change import ONCE, Change
 from jitter_workshop.model.record import dataclass, field
 
 STATE_DIR = "/var/lib/jitter-workshop"
@@ -96,6 +96,23 @@ class Journal:
     def active(self) -> tuple[Entry, ...]:
         """Return the entries that may still stand, in the order in which they were written."""
         return tuple(entry for entry in self.entries.values() if entry.active)
+
+
+class Recorder(Protocol):
+    """Append to an open journal: the changes announced, and what became of each one.
+
+    ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails;
+    then no change was announced. The others do not raise: if the record of a restored setting is lost, the next
+    restore finds the setting in place.
+    """
+
+    def intents(self, changes: Sequence[Change]) -> None: ...
+    def written(self, n: int, read_back: str | None) -> None: ...
+    def refused(self, n: int, reason: str) -> None: ...
+    def handed(self, n: int, before: str) -> None: ...
+    def undone(self, n: int, how: str) -> None: ...
+    def owed(self, n: int, why: str) -> None: ...
+    def then(self, name: str) -> None: ...
 
 
 def encode(record: Mapping[str, Any]) -> bytes:

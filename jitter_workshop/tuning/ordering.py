@@ -1,7 +1,7 @@
 """Order writes by what each write needs, makes, ends and overwrites.
 
 One table of facts serves every order: of an apply, of a restore, of the end of a lease, and of the script of ``plan
---sh``. A write is a setting (its path) and its new value. The facts of a restore are those of the value from before.
+--sh``. The facts of a restore are those of the value from before.
 
 * A write *needs* a condition: it comes after the writes that make it and before those that end it.
 * A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to these come later.
@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
-
-from jitter_workshop.model.record import dataclass
+from typing import NamedTuple
 
 CPUS = "every CPU is online"
 BALANCED = "the top of the version 1 sets is balanced"
@@ -38,17 +36,7 @@ _OWN_SETS = ("jitter-workshop-hot", "jitter-workshop-rest")
 _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Hold one setting and its new value."""
-
-    path: str
-    kind: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """Hold the facts about one write.
 
     ``group``: the settings that it belongs to. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: groups of
@@ -63,19 +51,13 @@ class Facts:
     vacates: bool = False
 
 
-def _with(found: Facts, **new: Any) -> Facts:
-    """Return the same facts with some replaced. (``dataclasses.replace`` loads too much for the fast reading verbs.)"""
-    fields = {name: getattr(found, name) for name in Facts.__slots__}
-    return Facts(**fields | new)
-
-
 def facts(path: str, kind: str, value: str) -> Facts:
     """Return the facts of writing ``value`` to a setting."""
     if kind == "unit":
         return _condition(Facts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)
     there = frozenset({f"{_THERE}{path.rpartition('/')[0]}"}) if path.startswith("/") else _NONE
-    return _with(found, needs=found.needs | there | {QUIET})
+    return found._replace(needs=found.needs | there | {QUIET})
 
 
 def _facts(path: str, kind: str, value: str) -> Facts:
@@ -137,7 +119,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
         return _condition(handed, f"{_THERE}controller in {folder}", bool(value))
     if kind == "cgroup":
         found = _folder(path, value, "groups")
-        return found if value != "absent" else _with(found, needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
+        return found if value != "absent" else found._replace(needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
     if kind == "cgroup-cpus":
         # The group may already be a partition; another list then means another partition.
         needs = frozenset({CPUS, f"{_THERE}controller in {top}"})
@@ -178,9 +160,7 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
     """Return the facts of a write that makes a condition, or ends it."""
-    if on:
-        return _with(found, makes=found.makes | {condition})
-    return _with(found, ends=found.ends | {condition})
+    return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 
 def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
@@ -188,17 +168,16 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
     return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
 
 
-def ordered(targets: Sequence[Target], together: Sequence[str] = ()) -> list[int]:
-    """Return the positions of ``targets`` in the order in which they have to happen; ties keep the given order.
+def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
+    """Return the positions of ``writes`` in the order in which they have to happen; ties keep the given order.
 
-    ``together`` gives a name for each target; targets with the same name stay together where possible.
+    ``together`` gives a name for each write; writes with the same name stay together where possible.
     """
-    known = [facts(w.path, w.kind, w.value) for w in targets]
     for softly in (True, False):
-        found = _sorted(together or [""] * len(targets), _edges(known, softly=softly))
+        found = _sorted(together or [""] * len(writes), _edges(writes, softly=softly))
         if found is not None:
             return found
-    return list(range(len(targets)))
+    return list(range(len(writes)))
 
 
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.ordering import Target, ordered
+from jitter_workshop.tuning.ordering import facts, ordered
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import find, tunables
 
@@ -26,14 +25,16 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
-    remaining = _remaining(host, asked)
+    leaving = {tunable.id: _taken_offline(host, tunable, one) for tunable, one in asked}
+    all_leaving = CpuSet.of(cpu for cpus in leaving.values() for cpu in cpus)
+    remaining = host.without(all_leaving) if all_leaving else host
     found: dict[str, tuple[Tunable, Write]] = {}
     skipped: list[Skipped] = []
     for tunable, one in asked:
         if not tunable.changes_host:
             skipped.append(Skipped(tunable.id, f"it is reported, not changed, by this tool: {tunable.title}"))
             continue
-        seen = host if tunable.takes_offline(host, one.value) else remaining
+        seen = host if leaving[tunable.id] else remaining
         try:
             writes = tunable.writes_once(seen, one.value) if one.once else tunable.writes(seen, one.value)
             stays = tunable.stays(seen, one.value)  # reads again, and a file may be gone by then
@@ -58,19 +59,17 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
         elif stays:
             skipped.append(Skipped(tunable.id, stays, partly=True))
     drawn = list(found.values())
-    targets = [Target(write.path, write.kind, write.after) for _, write in drawn]
-    positions = ordered(targets, [tunable.id for tunable, _ in drawn])
+    known = [facts(write.path, write.kind, write.after) for _, write in drawn]
+    positions = ordered(known, [tunable.id for tunable, _ in drawn])
     changes = [_change(*drawn[position], n) for n, position in enumerate(positions, start=1)]
     return Plan(host.kernel.boot_id, host.hot.cpus, tuple(changes), tuple(skipped))
 
 
-def _remaining(host: Host, asked: Sequence[tuple[Tunable, Wanted]]) -> Host:
-    """Return the host with the CPUs that will be online after the plan."""
-    leaving = CpuSet()
-    for tunable, one in asked:
-        with contextlib.suppress(Unavailable, UsageError):
-            leaving |= tunable.takes_offline(host, one.value)
-    return host.without(leaving) if leaving else host
+def _taken_offline(host: Host, tunable: Tunable, wanted: Wanted) -> CpuSet:
+    try:
+        return tunable.takes_offline(host, wanted.value)
+    except (Unavailable, UsageError):
+        return CpuSet()
 
 
 def _merged(earlier: Write, later: Write) -> Write:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Protocol
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, printable
@@ -23,8 +22,8 @@ from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreRes
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.tuning.applying import quoted
-from jitter_workshop.tuning.journal import Entry, Journal, void
-from jitter_workshop.tuning.ordering import CPUS, Facts, Target, facts, ordered
+from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
+from jitter_workshop.tuning.ordering import CPUS, Facts, facts, ordered
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.post_apply_commands import run_then
 from jitter_workshop.tuning.reasons import reason
@@ -39,21 +38,6 @@ _OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
 
 _ROUNDS = 4
 """Number of passes over all settings. One pass suffices unless a host changes settings as a side effect."""
-
-
-class Recorder(Protocol):
-    """Append to an open journal.
-
-    ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails. The
-    others do not raise: if the record of a restored setting is lost, the next restore finds the setting in place.
-    """
-
-    def intents(self, changes: Sequence[Change]) -> None: ...
-    def handed(self, n: int, before: str) -> None: ...
-    def undone(self, n: int, how: str) -> None: ...
-    def owed(self, n: int, why: str) -> None: ...
-    def written(self, n: int, read_back: str | None) -> None: ...
-    def then(self, name: str) -> None: ...
 
 
 def restore(
@@ -414,8 +398,7 @@ class _Way:
         """Settle the chains in their order, and repeat until nothing changes any more."""
         displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
         self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
-        targets = [Target(c.path, c.kind.name, c.target) for c in self.chains]
-        in_order = [self.chains[position] for position in ordered(targets)]
+        in_order = [self.chains[position] for position in ordered([self._facts(c) for c in self.chains])]
         for _ in range(_ROUNDS):
             if not [chain for chain in in_order if self._moved(chain)]:
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
@@ -19,21 +18,14 @@ _SHOWN = 60
 """Number of characters of a drifted value that its reason quotes."""
 
 
-class Standing(Wrote, Protocol):
-    """Describe a write of ours that should still stand (an active entry of the journal, or a Change)."""
-
-    @property
-    def tunable(self) -> str: ...
-
-
-def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Standing] = ()) -> tuple[Assessment, ...]:
+def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wrote] = ()) -> tuple[Assessment, ...]:
     """Return each tunable's Assessment (of ``chosen``, or of all), in the order of the registry.
 
     ``standing`` are the writes that we made on this host and have not given back. If one no longer stands, the
     Assessment says that it drifted.
     """
     writes = list(standing)
-    set_by_us: dict[str, list[Standing]] = {}
+    set_by_us: dict[str, list[Wrote]] = {}
     # Of several writes to a setting, even by different tunables, the last one counts.
     for entry in {entry.path: entry for entry in writes}.values():
         set_by_us.setdefault(entry.tunable, []).append(entry)
@@ -52,7 +44,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
     return tuple(found)
 
 
-def _known(write: Standing) -> bool:
+def _known(write: Wrote) -> bool:
     """Return True if a write names a setting that this version has."""
     try:
         return owned(find(write.tunable), write.path)
@@ -61,7 +53,7 @@ def _known(write: Standing) -> bool:
 
 
 def find_drift(
-    host: Host, tunable: Tunable, standing: Iterable[Standing], switched: Switched | None = None
+    host: Host, tunable: Tunable, standing: Iterable[Wrote], switched: Switched | None = None
 ) -> Drift | None:
     """Return the first setting of ours that has another value now; None where all stand.
 

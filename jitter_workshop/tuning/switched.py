@@ -27,8 +27,10 @@ _MANY = 16
 
 
 class Wrote(Protocol):
-    """Describe a write that may stand on the host."""
+    """Describe a write that may stand on the host: a Change, or an entry of the journal."""
 
+    @property
+    def tunable(self) -> str: ...
     @property
     def path(self) -> str: ...
     @property

@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.ordering import Target, ordered
+from jitter_workshop.tuning.ordering import facts, ordered
 from jitter_workshop.tuning.tunables.cpu_frequency import (
     Boost,
     EnergyBias,
@@ -77,7 +77,7 @@ def test_the_preference_is_written_after_the_governor_that_displaces_it_and_only
         ("governor", "energy_performance_preference"),
     ]
     # On the way back the driver takes another preference only under another governor.
-    back = ordered([Target(c.path, c.kind, c.before) for c in reversed(made.changes)])
+    back = ordered([facts(c.path, c.kind, c.before) for c in reversed(made.changes)])
     assert made.changes[::-1][back[0]].path.endswith("/scaling_governor")
 
 

@@ -7,49 +7,49 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.tuning.ordering import Target, cannot_without, facts, ordered
+from jitter_workshop.tuning.ordering import Facts, cannot_without, facts, ordered
 
 CPU = "/sys/devices/system/cpu"
 OWN = "/sys/fs/cgroup/jitter-workshop"
 V1 = "/sys/fs/cgroup/cpuset"
 
 APPLY = {
-    "stop": Target("systemd(tuned.service)", "unit", "inactive"),
-    "offline": Target(f"{CPU}/cpu3/online", "number", "0"),
-    "controller": Target("/sys/fs/cgroup/cgroup.subtree_control", "controllers", "cpuset"),
-    "group": Target(OWN, "cgroup", "present"),
-    "list": Target(f"{OWN}/cpuset.cpus", "cgroup-cpus", "2"),
-    "partition": Target(f"{OWN}/cpuset.cpus.partition", "partition", "isolated"),
-    "mask": Target("sched_setaffinity(1@1)", "affinity", "0-1"),
-    "irq": Target("/proc/irq/9/smp_affinity_list", "cpu-list", "0-1"),
-    "queue": Target("/proc/irq/30/smp_affinity_list", "irq-across", "0"),
-    "governor": Target(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "performance"),
-    "preference": Target(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "performance"),
-    "cycle": Target(f"{CPU}/cpu2/online", "cpu-cycle", "0, then 1"),
+    "stop": facts("systemd(tuned.service)", "unit", "inactive"),
+    "offline": facts(f"{CPU}/cpu3/online", "number", "0"),
+    "controller": facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", "cpuset"),
+    "group": facts(OWN, "cgroup", "present"),
+    "list": facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", "2"),
+    "partition": facts(f"{OWN}/cpuset.cpus.partition", "partition", "isolated"),
+    "mask": facts("sched_setaffinity(1@1)", "affinity", "0-1"),
+    "irq": facts("/proc/irq/9/smp_affinity_list", "cpu-list", "0-1"),
+    "queue": facts("/proc/irq/30/smp_affinity_list", "irq-across", "0"),
+    "governor": facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "performance"),
+    "preference": facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "performance"),
+    "cycle": facts(f"{CPU}/cpu2/online", "cpu-cycle", "0, then 1"),
 }
 BACK = {
-    "start": Target("systemd(tuned.service)", "unit", "active"),
-    "online": Target(f"{CPU}/cpu3/online", "number", "1"),
-    "controller": Target("/sys/fs/cgroup/cgroup.subtree_control", "controllers", ""),
-    "group": Target(OWN, "cgroup", "absent"),
-    "list": Target(f"{OWN}/cpuset.cpus", "cgroup-cpus", ""),
-    "partition": Target(f"{OWN}/cpuset.cpus.partition", "partition", "member"),
-    "mask": Target("sched_setaffinity(1@1)", "affinity", "0-3"),
-    "irq": Target("/proc/irq/9/smp_affinity_list", "cpu-list", "3"),
-    "queue": Target("/proc/irq/30/smp_affinity_list", "irq-across", "3"),
-    "governor": Target(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "powersave"),
-    "preference": Target(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "balance_power"),
+    "start": facts("systemd(tuned.service)", "unit", "active"),
+    "online": facts(f"{CPU}/cpu3/online", "number", "1"),
+    "controller": facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", ""),
+    "group": facts(OWN, "cgroup", "absent"),
+    "list": facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", ""),
+    "partition": facts(f"{OWN}/cpuset.cpus.partition", "partition", "member"),
+    "mask": facts("sched_setaffinity(1@1)", "affinity", "0-3"),
+    "irq": facts("/proc/irq/9/smp_affinity_list", "cpu-list", "3"),
+    "queue": facts("/proc/irq/30/smp_affinity_list", "irq-across", "3"),
+    "governor": facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "powersave"),
+    "preference": facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "balance_power"),
 }
 SETS = {
-    "hot": Target(f"{V1}/jitter-workshop-hot", "cpuset", "cpus 2 mems 0"),
-    "rest": Target(f"{V1}/jitter-workshop-rest", "cpuset", "cpus 0-1 mems 0"),
-    "place": Target("cgroup(1@1)", "task-cgroup", "/jitter-workshop-rest"),
-    "mask": Target("sched_setaffinity(1@1)", "affinity-across", "0"),
-    "balance": Target(f"{V1}/cpuset.sched_load_balance", "number", "0"),
+    "hot": facts(f"{V1}/jitter-workshop-hot", "cpuset", "cpus 2 mems 0"),
+    "rest": facts(f"{V1}/jitter-workshop-rest", "cpuset", "cpus 0-1 mems 0"),
+    "place": facts("cgroup(1@1)", "task-cgroup", "/jitter-workshop-rest"),
+    "mask": facts("sched_setaffinity(1@1)", "affinity-across", "0"),
+    "balance": facts(f"{V1}/cpuset.sched_load_balance", "number", "0"),
 }
 
 
-def names(of: dict[str, Target], given: Sequence[str], together: Sequence[str] = ()) -> list[str]:
+def names(of: dict[str, Facts], given: Sequence[str], together: Sequence[str] = ()) -> list[str]:
     return [given[n] for n in ordered([of[name] for name in given], together)]
 
 
@@ -89,15 +89,14 @@ def test_sets_of_version_1_stand_before_the_top_is_unbalanced(given_in: list[str
 
 
 def test_without_the_set_for_the_rest_the_top_stays_balanced() -> None:
-    balance, rest = SETS["balance"], SETS["rest"]
-    missing = facts(rest.path, rest.kind, rest.value).makes
-    assert cannot_without(balance.path, balance.kind, balance.value) & missing
-    assert not cannot_without(balance.path, balance.kind, "1") & missing
+    balance, missing = (f"{V1}/cpuset.sched_load_balance", "number"), SETS["rest"].makes
+    assert cannot_without(*balance, "0") & missing
+    assert not cannot_without(*balance, "1") & missing
 
 
 @given(st.permutations(range(12)))
 def test_what_nothing_orders_stays_as_given_and_with_its_own(numbers: list[int]) -> None:
-    targets = [Target(f"/proc/sys/vm/x{n}", "number", "1") for n in numbers]
+    targets = [facts(f"/proc/sys/vm/x{n}", "number", "1") for n in numbers]
     assert ordered(targets) == list(range(12))
     found = [numbers[n] % 3 for n in ordered(targets, [str(n % 3) for n in numbers])]
     assert len([n for n in range(1, 12) if found[n] != found[n - 1]]) == 2

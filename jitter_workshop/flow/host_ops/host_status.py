@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
@@ -17,6 +18,9 @@ from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables import registry
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.journal import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
     return HostPlan(plan(host, chosen), chosen, host, hot)
 
 
-def _standing(root: HostRoot) -> Sequence[status.Standing]:
+def _standing(root: HostRoot) -> Sequence[Entry]:
     """Return what we set on this host and have not given back. Loads the journal's reader only where there is one."""
     if not root.is_dir("/var/lib/jitter-workshop"):
         return ()

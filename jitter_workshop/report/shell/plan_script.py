@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.shell.plan_shell import FUNCTIONS, NEEDS, quote, step
-from jitter_workshop.tuning.ordering import CPUS, Target, facts, ordered
+from jitter_workshop.tuning.ordering import CPUS, facts, ordered
 from jitter_workshop.tuning.switched import read_switched
 
 _COMMANDS = {"update-grub": "update-grub"}
@@ -55,7 +55,7 @@ def _way_back(plan: Plan) -> list[Change]:
     """Return the changes in the order in which they are undone, the boot changes first: they outlast a boot."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
-    return [newest[n] for n in ordered([Target(c.path, c.kind, c.before) for c in newest])]
+    return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:

@@ -37,9 +37,10 @@ class Smt(Tunable):
         both = _shared(host)
         if both:
             reason = f"CPU {both} are hot and share cores: each slows the other down"
-            fix = f"choose one CPU of each core: --cpus {_first_of_each(host)}"
+            first = CpuSet.of((_core(host, cpu) & host.hot).cpus[0] for cpu in host.hot)
+            fix = f"choose one CPU of each core: --cpus {first}"
             return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
-        siblings = _siblings(host)
+        siblings = host.siblings
         if not siblings:
             if host.guest:
                 reason = "this guest sees no siblings; only its hypervisor knows if its CPUs share cores with others"
@@ -67,18 +68,14 @@ class Smt(Tunable):
         left_for_the_rest(host)
         if wanted == "off":
             return self._off(host)
-        if not _siblings(host):
+        if not host.siblings:
             return []
         going = _spare_siblings(host)
         offline = [Write(_online_path(cpu), "1", "0", "number") for cpu in going]
         return [*displaced(host, going, host.housekeeping - going), *offline]
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        try:
-            planned = self.writes(host, value)
-        except (Unavailable, UsageError):
-            return CpuSet()
-        if not planned:
+        if not self.writes(host, value):
             return CpuSet()
         return _second_threads(host) if value == "off" else _spare_siblings(host)
 
@@ -156,10 +153,9 @@ def _spare_siblings(host: Host) -> CpuSet:
     both = _shared(host)
     if both:
         raise Unavailable(f"CPU {both} are hot and share cores: choose one CPU of each core")
-    siblings = _siblings(host)
-    going = _removable(host, siblings)
-    if siblings and not going:
-        raise Unavailable(f"CPU {siblings} cannot be taken offline on this host")
+    going = _removable(host, host.siblings)
+    if host.siblings and not going:
+        raise Unavailable(f"CPU {host.siblings} cannot be taken offline on this host")
     if not host.housekeeping - going:
         raise Unavailable(f"without CPU {going} none would be left for everything else")
     return going
@@ -174,30 +170,17 @@ def _online_path(cpu: int) -> str:
     return f"{CPU_DIR}/cpu{cpu}/online"
 
 
-def _cores(host: Host, cpus: CpuSet) -> list[CpuSet]:
-    """Return the online threads of each core that one of ``cpus`` belongs to."""
-    found: dict[CpuSet, None] = {}
-    for cpu in cpus:
-        folder = f"{CPU_DIR}/cpu{cpu}/topology"
-        threads = host.root.cpu_list(f"{folder}/core_cpus_list") or host.root.cpu_list(f"{folder}/thread_siblings_list")
-        found[(threads or CpuSet()) & host.online | CpuSet((cpu,))] = None
-    return list(found)
+def _core(host: Host, cpu: int) -> CpuSet:
+    """Return the online threads of a CPU's core."""
+    known = host.topology.cpu(cpu)
+    return (known.smt_siblings if known is not None else CpuSet()) & host.online | CpuSet((cpu,))
 
 
 def _second_threads(host: Host) -> CpuSet:
     """Return all online threads of each core except the first."""
-    return CpuSet.of(cpu for core in _cores(host, host.online) for cpu in core.cpus[1:])
-
-
-def _siblings(host: Host) -> CpuSet:
-    """Return the online CPUs that share a core with a hot one and are not hot themselves."""
-    return CpuSet.of(cpu for core in _cores(host, host.hot) for cpu in core) - host.hot
+    return CpuSet.of(cpu for cpu in host.online if _core(host, cpu).cpus[0] != cpu)
 
 
 def _shared(host: Host) -> CpuSet:
     """Return the hot CPUs that share a core with another hot one."""
-    return CpuSet.of(cpu for core in _cores(host, host.hot) if len(core & host.hot) > 1 for cpu in core & host.hot)
-
-
-def _first_of_each(host: Host) -> CpuSet:
-    return CpuSet.of((core & host.hot).cpus[0] for core in _cores(host, host.hot))
+    return CpuSet.of(cpu for cpu in host.hot if len(_core(host, cpu) & host.hot) > 1)
