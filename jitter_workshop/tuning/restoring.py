@@ -14,7 +14,7 @@ before that point, the next restore does everything again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, printable
@@ -30,11 +30,9 @@ from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.setting_types.tasks import affinity_call, remembers_wishes
-from jitter_workshop.tuning.switched import Switched, node_cpus, read_switched
+from jitter_workshop.tuning.switched import Switched, cpu_of, node_cpus, read_switched, switches
 from jitter_workshop.tuning.tunables.registry import tunables
 from jitter_workshop.tuning.writer import HostWriter
-
-_OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
 
 _ROUNDS = 4
 """Number of passes over all settings. One pass suffices unless a host changes settings as a side effect."""
@@ -61,8 +59,9 @@ def restore(
 
     The journals' entries are updated. The call may be repeated, even after it was killed at any point.
     """
-    ids = {journal.id for journal, _ in journals}
-    way = _Way(root, writer, journals, boot_id, culprit, forget, set(only), ids if among is None else ids & set(among))
+    recorders = {journal.id: recorder for journal, recorder in journals}
+    mine = set(recorders) if among is None else set(recorders) & set(among)
+    way = _Way(root, writer, [one for one, _ in journals], recorders, boot_id, culprit, forget, set(only), mine)
     way.choose()
     way.give_back()
     return way.finish(partly=bool(only) or among is not None)
@@ -82,7 +81,7 @@ class _Chain:
     kind: Kind
     path: str
     target: str
-    entries: list[tuple[Entry, Recorder]]
+    entries: list[Entry]
     holds: bool = False
     foreign: bool = False
     every: CpuSet = field(default_factory=CpuSet)
@@ -96,7 +95,7 @@ class _Chain:
 
     @property
     def newest(self) -> Entry:
-        return self.entries[-1][0]
+        return self.entries[-1]
 
     def settled(self, found: str) -> bool:
         """Return True if ``found`` is the value that the setting must have."""
@@ -107,16 +106,21 @@ class _Chain:
 
     def known(self) -> set[str]:
         """Return every value that our own writes gave it."""
-        return _values(entry for entry, _ in self.entries) | {self.target}
+        return _values(self.entries) | {self.target}
 
 
 @dataclass(slots=True)
 class _Way:
-    """Hold the state of one restore."""
+    """Hold the state of one restore.
+
+    ``recorders``: by the ids of the journals. ``struck``: the entries to mark as undone, and how. ``by_path``: the
+    active entries of each setting, ``undone``: those given back already.
+    """
 
     root: HostRoot
     writer: HostWriter
-    journals: Sequence[tuple[Journal, Recorder]]
+    journals: Sequence[Journal]
+    recorders: Mapping[str, Recorder]
     boot_id: str | None
     culprit: Callable[[str], str | None]
     forget: bool
@@ -125,8 +129,8 @@ class _Way:
     chains: list[_Chain] = field(default_factory=list)
     restored: list[Restored] = field(default_factory=list)
     left: list[LeftAlone] = field(default_factory=list)
-    struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
-    by_path: dict[str, list[tuple[Entry, Recorder]]] = field(default_factory=dict)
+    struck: list[tuple[Entry, str]] = field(default_factory=list)
+    by_path: dict[str, list[Entry]] = field(default_factory=dict)
     undone: dict[str, list[Entry]] = field(default_factory=dict)
     noted_in: dict[tuple[str, int], str] = field(default_factory=dict)
     ending: bool = False
@@ -142,14 +146,14 @@ class _Way:
     def choose(self) -> None:
         """Build the chains of the settings to give back."""
         history: list[Entry] = []
-        for journal, recorder in self.journals:
+        for journal in self.journals:
             for entry in journal.entries.values():
                 asked = self._asked(entry)
                 if entry.state == "refused" or (entry.state == "undone" and void(entry, self.boot_id)):
                     continue
                 if entry.active and void(entry, self.boot_id):
                     if asked:
-                        self.struck.append((entry, recorder, "void"))
+                        self.struck.append((entry, "void"))
                     continue
                 try:
                     _checked(entry)
@@ -158,15 +162,12 @@ class _Way:
                         self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, str(error)))
                     continue
                 history.append(entry)
-                if entry.active:
-                    self.by_path.setdefault(entry.path, []).append((entry, recorder))
-                else:
-                    self.undone.setdefault(entry.path, []).append(entry)
-        isolated = CpuSet.of(cpu for journal, _ in self.journals if journal.active for cpu in journal.isolated)
+                (self.by_path if entry.active else self.undone).setdefault(entry.path, []).append(entry)
+        isolated = CpuSet.of(cpu for journal in self.journals if journal.active for cpu in journal.isolated)
         self.switched = read_switched(self.root, history, isolated)
         self.wishes = remembers_wishes(self.root.text("/proc/sys/kernel/osrelease") or "")
         for entries in self.by_path.values():
-            with self._guarded(entries[-1][0]):
+            with self._guarded(entries[-1]):
                 self._choose_of(entries)
         self.chains.sort(key=lambda chain: (chain.newest.journal, chain.newest.n), reverse=True)
         self._open_masks()
@@ -193,14 +194,14 @@ class _Way:
         except Exception as error:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
-    def _choose_of(self, entries: list[tuple[Entry, Recorder]]) -> None:
+    def _choose_of(self, entries: list[Entry]) -> None:
         """Build the chain of one setting from its newest writes that are to be given back.
 
         An older write that is to be given back, below one that stays, hands its value from before up to the one that
         stays.
         """
-        asked = [self._asked(entry) for entry, _ in entries]
-        kinds = [kind_of(entry.kind) for entry, _ in entries]
+        asked = [self._asked(entry) for entry in entries]
+        kinds = [kind_of(entry.kind) for entry in entries]
         kind = next((k for k in kinds if k.always), kinds[-1])
         count = len(entries)
         top = count
@@ -212,15 +213,15 @@ class _Way:
                 above = next(n for n in range(position + 1, top) if not asked[n])
                 self._hand_down(entries[position], entries[above])
         if not mine:
-            newest = entries[-1][0]
+            newest = entries[-1]
             if newest.state == "written":
                 self.chains.append(_Chain(kind, newest.path, newest.after, entries[-1:], holds=True))
             return
         while len(mine) > 1 and (strangers := self._break_of(kind, mine)):
-            for entry, recorder in mine[:strangers]:
-                self._leave_to_others(entry, recorder, None)
+            for entry in mine[:strangers]:
+                self._leave_to_others(entry, None)
             mine = mine[strangers:]
-        self.chains.append(_Chain(kind, mine[0][0].path, mine[0][0].before, mine))
+        self.chains.append(_Chain(kind, mine[0].path, mine[0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
         """Use an older value as the target if the setting already has it.
@@ -228,7 +229,7 @@ class _Way:
         An interrupted restore may have given back several writes to a setting, and recorded this for the earlier ones
         only. Such writes lie directly below the chain: each left the value that the next one found.
         """
-        target, oldest = chain.target, chain.entries[0][0]
+        target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
             if (entry.journal, entry.n) > (oldest.journal, oldest.n):
                 continue
@@ -239,29 +240,27 @@ class _Way:
                 chain.target = target
                 return
 
-    def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
+    def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
         """Return how many of the oldest entries lie below a value of somebody else that a later entry overwrote."""
         for position in range(len(entries) - 1, 0, -1):
-            newer = entries[position][0]
-            ours = _values(entry for entry, _ in entries[:position])
+            newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
                 continue
             if not kind.by_kernel(self.root, newer.path, newer.before, ours, self.switched):
                 return position
         return 0
 
-    def _hand_down(self, lower: tuple[Entry, Recorder], upper: tuple[Entry, Recorder]) -> None:
-        entry, recorder = lower
-        above, its = upper
+    def _hand_down(self, entry: Entry, above: Entry) -> None:
+        """Have the later write ``above``, which stays, give back the value from before ``entry``."""
         try:
             if above.before != entry.before:
-                its.handed(above.n, entry.before)
+                self.recorders[above.journal].handed(above.n, entry.before)
         except OSError as error:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, reason(error)))
             return
         above.before = entry.before
         self.noted_in[above.journal, above.n] = self.noted_in.get((entry.journal, entry.n), entry.journal)
-        self.struck.append((entry, recorder, "handed"))
+        self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
         """Open masks that were noted while a set of ours stood and that lack only the set's CPUs.
@@ -269,7 +268,7 @@ class _Way:
         The kernel took these CPUs from a task that could use all CPUs. Such a task has a right to all of them once the
         set is gone.
         """
-        sets = [entry for entries in self.by_path.values() for entry, _ in entries if _makes_a_set(entry)]
+        sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
             return
         began = min(entry.journal for entry in sets)
@@ -281,13 +280,16 @@ class _Way:
             if not path.startswith("sched_setaffinity("):
                 continue
             chain = chosen.get(path)
-            for entry, recorder in entries:
-                mask = _mask(chain.target if chain is not None and entry is chain.entries[0][0] else entry.before)
+            for entry in entries:
+                oldest = chain is not None and entry is chain.entries[0]
+                mask = _mask(chain.target if chain is not None and oldest else entry.before)
                 if self.noted_in.get((entry.journal, entry.n), entry.journal) <= began or mask not in opened:
                     continue
                 if ending:
-                    self._correct(entry, recorder, str(present | mask))
-                if chain is not None and entry is chain.entries[0][0]:
+                    with contextlib.suppress(OSError):  # if this cannot be recorded, the noted value stays
+                        self.recorders[entry.journal].handed(entry.n, str(present | mask))
+                        entry.before = str(present | mask)
+                if chain is not None and oldest:
                     chain.target, chain.every = str(self.switched.possible), present
                     chain.opens = present if ending else present - held
 
@@ -298,12 +300,12 @@ class _Way:
         """
         if not self.switched.gone:
             return
-        isolated = {journal.id: CpuSet.of(journal.isolated) for journal, _ in self.journals}
-        sets = [entry for entries in self.by_path.values() for entry, _ in entries if _makes_a_set(entry)]
+        isolated = {journal.id: CpuSet.of(journal.isolated) for journal in self.journals}
+        sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         began = min((entry.journal for entry in sets), default="~")
         whole = [self.switched.possible, *self.switched.online, *node_cpus(self.root)]
         for chain in self.chains:
-            entry = chain.entries[0][0]
+            entry = chain.entries[0]
             noted = self.noted_in.get((entry.journal, entry.n), entry.journal)
             then = isolated[noted]
             mask = _mask(chain.target)
@@ -314,12 +316,6 @@ class _Way:
             found = [w for w in whole if any(w - cpus - then == mask for cpus in taken)]
             more = CpuSet.of(cpu for cpus in found for cpu in cpus) & then & self.switched.gone
             chain.target = str(mask | more)
-
-    def _correct(self, entry: Entry, recorder: Recorder, before: str) -> None:
-        """Change the value that giving back an entry means, for an entry that stays."""
-        with contextlib.suppress(OSError):  # if this cannot be recorded, the noted value stays
-            recorder.handed(entry.n, before)
-            entry.before = before
 
     def _note_lost(self) -> None:
         """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``).
@@ -336,34 +332,30 @@ class _Way:
             return
         lost = lost_at_the_end if ends else lost_to_others
         known = {chain.path for chain in self.chains if not chain.foreign}
-        entry, recorder = (ends or returns)[0].entries[-1]
-        journal = next(one for one, its in self.journals if its is recorder)
-        n = max(journal.entries)
-        changes = []
-        for task, mask, rest in lost(self.root, self.switched, self._returning()):
-            path = affinity_call(task.tid, task.start_ticks)
-            if path not in known:
-                n += 1
-                why = "Sets and CPUs that come and go overwrite which CPUs it may use."
-                changes.append(
-                    Change(n, entry.tunable, path, str(mask), str(rest), "runtime", "low", why, kind="affinity-across")
-                )
-        for path in self._governors() if ends else ():
-            if path not in known:
-                n += 1
-                why = "Ending the set opens the affinity of this thread; the governor is set anew."
-                kind = "governor-thread"
-                changes.append(Change(n, entry.tunable, path, BOUND, BOUND, "runtime", "low", why, kind=kind))
-        if not changes:
+        entry = (ends or returns)[0].newest
+        journal = next(one for one in self.journals if one.id == entry.journal)
+        why = "Sets and CPUs that come and go overwrite which CPUs it may use."
+        found = [
+            (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
+            for task, mask, rest in lost(self.root, self.switched, self._returning())
+        ]
+        why = "Ending the set opens the affinity of this thread; the governor is set anew."
+        found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
+        new = [one for one in found if one[0] not in known]
+        if not new:
             return
+        changes = [
+            Change(n, entry.tunable, path, before, after, "runtime", "low", why, kind=kind)
+            for n, (path, before, after, why, kind) in enumerate(new, start=max(journal.entries) + 1)
+        ]
         with contextlib.suppress(OSError):  # if this cannot be recorded, the rest is still given back
-            recorder.intents(changes)
+            self.recorders[journal.id].intents(changes)
         for c in changes:
             added = Entry(
-                entry.journal, c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when, False, "", entry.boot_id
+                journal.id, c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when, False, "", entry.boot_id
             )
             journal.entries[c.n] = added
-            self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)], readable=True))
+            self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [added], readable=True))
 
     def _governors(self) -> list[str]:
         """Return the threads of the governor schedutil that are bound after the restore.
@@ -381,16 +373,10 @@ class _Way:
 
     def _returning(self) -> CpuSet:
         """Return the CPUs that this restore brings back online."""
-        found: list[int] = []
-        for chain in self.chains:
-            if chain.foreign:
-                continue
-            if chain.path == f"{CPU_DIR}/smt/control" and chain.target == "on":
-                found += self.root.cpu_list(f"{CPU_DIR}/present") or ()
-            elif chain.path.startswith(f"{CPU_DIR}/cpu") and chain.path.endswith("/online") and chain.target == "1":
-                number = chain.path.split("/")[-2].removeprefix("cpu")
-                found += [int(number)] if number.isdecimal() and len(number) <= 6 else []
-        return CpuSet.of(cpu for cpu in found if cpu in self.switched.possible)
+        given_back = [chain for chain in self.chains if not chain.foreign and chain.target in ("1", "on")]
+        return (
+            CpuSet.of(cpu for chain in given_back for cpu in switches(self.root, chain.path)) & self.switched.possible
+        )
 
     # Give them back --------------------------------------------------------------------------------------------------
 
@@ -427,7 +413,7 @@ class _Way:
             or any(
                 (kind.halfway(found, entry.after) and (entry.state == "intent" or not kind.fleeting))
                 or kind.between(found, chain.target, entry.after)
-                for entry, _ in chain.entries
+                for entry in chain.entries
             )
             or kind.self_moving
             or kind.by_kernel(self.root, chain.path, found, known, self.switched)
@@ -486,7 +472,7 @@ class _Way:
         From 6.2 on the kernel remembers the last requested mask, which is ours, and returns to it when a set or a CPU
         comes or goes.
         """
-        wrote = any(entry.state == "written" and entry.before != entry.after for entry, _ in chain.entries)
+        wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
             return
         if not self.wishes:
@@ -499,7 +485,7 @@ class _Way:
     def _made_sure(self, chain: _Chain) -> bool:
         """Remove the rests of an interrupted write from a setting that is as before, and make its value last."""
         kind = chain.kind
-        if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry, _ in chain.entries)):
+        if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
             return True
         try:
             kind.make_sure(self.writer, chain.path, chain.target)
@@ -531,23 +517,23 @@ class _Way:
     def _tell_done(self, chain: _Chain) -> bool:
         """Record a setting that is given back. Return True if that takes effect only with the next boot."""
         told: set[str] = set()
-        for entry, recorder in reversed(chain.entries):
+        for entry in reversed(chain.entries):
             if chain.done == "restored" and entry.tunable not in told:
                 told.add(entry.tunable)
                 self.restored.append(Restored(entry.tunable, chain.path, chain.first or "", chain.target))
-            self.struck.append((entry, recorder, chain.done))
+            self.struck.append((entry, chain.done))
         return any(
             chain.kind.effect_after_boot
             and chain.done in ("restored", "same")
             and entry.boot_id != self.boot_id
             and chain.kind.in_effect(self.root, entry.after)
-            for entry, _ in chain.entries
+            for entry in chain.entries
         )
 
     def _tell_owed(self, chain: _Chain) -> None:
         """Record a setting that could not be given back yet."""
         says = chain.kind.read(self.root, chain.path).text
-        entry, recorder = chain.entries[-1]
+        entry = chain.newest
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
@@ -556,21 +542,19 @@ class _Way:
             return
         if says is not None and says != entry.read_back:
             entry.state, entry.read_back = "written", says
-            recorder.written(entry.n, says)
-        for one, its in chain.entries:
+            self.recorders[entry.journal].written(entry.n, says)
+        for one in chain.entries:
             one.owed = why
-            its.owed(one.n, why)
+            self.recorders[one.journal].owed(one.n, why)
         words = f"{why}; run 'restore' again when that has ended" if waits else why
         self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:
-        for position, (entry, recorder) in enumerate(reversed(chain.entries)):
-            if position == 0:
-                self._leave_to_others(entry, recorder, chain.first, chain.target)
-            elif self.forget:
-                self.struck.append((entry, recorder, "forgotten"))
+        self._leave_to_others(chain.newest, chain.first, chain.target)
+        if self.forget:
+            self.struck += [(entry, "forgotten") for entry in reversed(chain.entries[:-1])]
 
-    def _leave_to_others(self, entry: Entry, recorder: Recorder, found: str | None, before: str | None = None) -> None:
+    def _leave_to_others(self, entry: Entry, found: str | None, before: str | None = None) -> None:
         """Leave a setting as somebody else set it, and report that."""
         who = self.culprit(entry.tunable)
         by = f", probably {who}, which runs here" if who else ""
@@ -578,7 +562,7 @@ class _Way:
         words = f"{was}; it stays as it is" if self.forget else was
         self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, found, words))
         if self.forget:
-            self.struck.append((entry, recorder, "forgotten"))
+            self.struck.append((entry, "forgotten"))
 
     def _follow(self, partly: bool) -> None:
         """Run each follow-up command once for all journals that need it, and only then record the settings as undone.
@@ -587,17 +571,17 @@ class _Way:
         is due for each setting that was given back, and for each one found as before: a power cut that undid the write
         may not have undone the effect of the command.
         """
-        due: dict[str, list[tuple[Journal, Recorder]]] = {}
-        for journal, recorder in self.journals:
-            mine = [entry for entry, _, how in self.struck if entry.journal == journal.id and how != "forgotten"]
+        due: dict[str, list[Journal]] = {}
+        for journal in self.journals:
+            mine = [entry for entry, how in self.struck if entry.journal == journal.id and how != "forgotten"]
             if partly and not mine:
                 continue
             for name in dict.fromkeys((*journal.due, *(entry.then for entry in mine if entry.then))):
-                due.setdefault(name, []).append((journal, recorder))
-        written = {entry.then for c in self.chains if c.done == "restored" for entry, _ in c.entries}
+                due.setdefault(name, []).append(journal)
+        written = {entry.then for c in self.chains if c.done == "restored" for entry in c.entries}
         failed = set()
         for name, owing in due.items():
-            whose = next((e.tunable for j, _ in owing for e in j.entries.values() if e.then == name), "journal")
+            whose = next((e.tunable for j in owing for e in j.entries.values() if e.then == name), "journal")
             try:
                 run_then(name, self.root, self.writer)
             except OSError as error:
@@ -606,15 +590,15 @@ class _Way:
                 continue
             if name not in written:
                 self.restored.append(Restored(whose, name, "due", "done"))
-        for entry, recorder, how in self.struck:
+        for entry, how in self.struck:
             if entry.then not in failed:
                 entry.state = "undone"
-                recorder.undone(entry.n, how)
+                self.recorders[entry.journal].undone(entry.n, how)
         for name, owing in due.items():
-            for journal, recorder in owing:
+            for journal in owing:
                 journal.due = [one for one in journal.due if one != name] + ([name] if name in failed else [])
                 if name not in failed:
-                    recorder.then(name)
+                    self.recorders[journal.id].then(name)
 
 
 def _mistake(error: Exception) -> str:
@@ -669,9 +653,7 @@ def _checked(entry: Entry) -> Kind:
 def _cpu_offline(root: HostRoot, path: str) -> str:
     """Return that the CPU of a path is offline, so that the setting is only away; "" for any other path."""
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
-    parts = (part.removeprefix("machinecheck").removeprefix("cpu") for part in path.split("/")[:-1])
-    number = next((part for part in parts if part.isdecimal()), "") if path.startswith(_OF_CPUS) else ""
-    if not number.isdecimal() or present is None or online is None:
+    cpu = cpu_of(path)
+    if cpu is None or present is None or online is None:
         return ""
-    cpu = int(number)
     return f"CPU {cpu} is offline" if cpu in present and cpu not in online else ""

@@ -7,6 +7,7 @@ since our first write, as the journals tell it. The kinds ask it if a value come
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
@@ -22,6 +23,7 @@ _OWN_LISTS = (
     "/sys/fs/cgroup/cpuset/jitter-workshop-hot/cpuset.cpus",
 )
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
+_OF_CPU = re.compile(r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)(\d{1,6})/", re.ASCII)
 _MANY = 16
 """Up to this number of CPUs, every order of leaving is considered; for more, only all at once."""
 
@@ -149,25 +151,29 @@ def _own_lists(root: HostRoot) -> list[CpuSet]:
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
     """Return the CPUs that our writes took offline (for good or for a moment), in their order."""
     possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
-    found: dict[int, None] = {}
-    for write in writes:
-        if write.path == f"{CPU_DIR}/smt/control":
-            found |= dict.fromkeys(_second_threads(root))
-        elif write.path.startswith(f"{CPU_DIR}/cpu") and write.path.endswith("/online"):
-            number = write.path.split("/")[-2].removeprefix("cpu")
-            if number.isdecimal() and len(number) <= 6 and int(number) in possible:
-                found[int(number)] = None
-    return list(found)
+    return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path) if cpu in possible))
 
 
-def _second_threads(root: HostRoot) -> CpuSet:
-    """Return the CPUs that switching SMT off takes: the offline ones, and every thread of a core except its first."""
+def switches(root: HostRoot, path: str) -> CpuSet:
+    """Return the CPUs that a write to this path takes offline or brings back; none for most paths.
+
+    For SMT these are the offline CPUs, and every online thread of a core except its first.
+    """
+    cpu = cpu_of(path)
+    if cpu is not None and path.endswith("/online"):
+        return CpuSet((cpu,))
+    if path != f"{CPU_DIR}/smt/control":
+        return CpuSet()
     online = root.cpu_list(f"{CPU_DIR}/online") or CpuSet()
-    found = list((root.cpu_list(f"{CPU_DIR}/present") or online) - online)
-    for cpu in online:
-        threads = root.cpu_list(f"{CPU_DIR}/cpu{cpu}/topology/core_cpus_list")
-        found += [cpu] if threads and cpu != threads.cpus[0] else []
-    return CpuSet.of(found)
+    threads = {cpu: root.cpu_list(f"{CPU_DIR}/cpu{cpu}/topology/core_cpus_list") for cpu in online}
+    second = CpuSet.of(cpu for cpu, core in threads.items() if core and cpu != core.cpus[0])
+    return second | ((root.cpu_list(f"{CPU_DIR}/present") or online) - online)
+
+
+def cpu_of(path: str) -> int | None:
+    """Return the number of the CPU in whose folder a path lies; None where it lies in none."""
+    found = _OF_CPU.match(path)
+    return int(found[1]) if found is not None else None
 
 
 def _held(write: Wrote) -> CpuSet | None:
