@@ -351,9 +351,8 @@ class _Way:
         with contextlib.suppress(OSError):  # if this cannot be recorded, the rest is still given back
             self.recorders[journal.id].intents(changes)
         for c in changes:
-            added = Entry(
-                journal.id, c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when, False, "", entry.boot_id
-            )
+            what = (c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when)
+            added = Entry(journal.id, *what, lease=False, then="", boot_id=entry.boot_id)
             journal.entries[c.n] = added
             self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [added], readable=True))
 
@@ -373,10 +372,8 @@ class _Way:
 
     def _returning(self) -> CpuSet:
         """Return the CPUs that this restore brings back online."""
-        given_back = [chain for chain in self.chains if not chain.foreign and chain.target in ("1", "on")]
-        return (
-            CpuSet.of(cpu for chain in given_back for cpu in switches(self.root, chain.path)) & self.switched.possible
-        )
+        back = [chain.path for chain in self.chains if not chain.foreign and chain.target in ("1", "on")]
+        return CpuSet.of(cpu for path in back for cpu in switches(self.root, path))
 
     # Give them back --------------------------------------------------------------------------------------------------
 

@@ -150,8 +150,7 @@ def _own_lists(root: HostRoot) -> list[CpuSet]:
 
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
     """Return the CPUs that our writes took offline (for good or for a moment), in their order."""
-    possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
-    return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path) if cpu in possible))
+    return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path)))
 
 
 def switches(root: HostRoot, path: str) -> CpuSet:
@@ -161,7 +160,7 @@ def switches(root: HostRoot, path: str) -> CpuSet:
     """
     cpu = cpu_of(path)
     if cpu is not None and path.endswith("/online"):
-        return CpuSet((cpu,))
+        return CpuSet((cpu,)) & (root.cpu_list(f"{CPU_DIR}/possible") or CpuSet())
     if path != f"{CPU_DIR}/smt/control":
         return CpuSet()
     online = root.cpu_list(f"{CPU_DIR}/online") or CpuSet()
