@@ -27,6 +27,9 @@ from jitter_workshop.commands.common.shared import agreed, number, say_if_any
 from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
+from jitter_workshop.report.text import change as change_text
+from jitter_workshop.report.text import plan as plan_text
+from jitter_workshop.report.text.terminal import output_style
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -89,8 +92,6 @@ def run(args: argparse.Namespace) -> int:
 def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
     """Show the plan, ask if needed, and apply it."""
     from jitter_workshop.flow.host_ops.apply import apply
-    from jitter_workshop.report.text import plan as plan_text
-    from jitter_workshop.report.text.terminal import output_style
 
     if drawn.plan.changes:
         shown = plan_text.render(drawn.plan, output_style(), drawn.hot.why)
@@ -172,8 +173,6 @@ def _tell(
         sys.stdout.flush()
         return
     from jitter_workshop.flow.host_ops.apply import differently
-    from jitter_workshop.report.text import change as change_text
-    from jitter_workshop.report.text.terminal import output_style
 
     if not result.applied and not result.refused:
         text = "Nothing to do: it is already so.\n"

@@ -37,7 +37,10 @@ from jitter_workshop.commands.common.shared import (
 )
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.text import clean
+from jitter_workshop.report.text import proof as proof_text
 from jitter_workshop.report.text.progress import Line
+from jitter_workshop.report.text.terminal import error_style, output_style
+from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,9 +154,6 @@ def _take_turn(
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     """Show the cost, and ask if needed. Raises UsageError if the answer is no."""
-    from jitter_workshop.report.text import proof as proof_text
-    from jitter_workshop.report.text.terminal import error_style
-
     sys.stderr.write(proof_text.cost(plan, error_style()))
     if not args.yes and not agreed("\nProve it?"):
         raise UsageError("nothing was measured, nothing was changed")
@@ -202,8 +202,6 @@ class ProofLine(Line):
         self._done = len(rounds)
         every = -(-planned // MOST_LINES)
         if not self.shown and (self._done % every == 0 or self._done == planned):
-            from jitter_workshop.stats.scale import nice_duration
-
             left = f"; about {nice_duration(left_s)} left" if self._done < planned else ""
             # The reader of stderr may have left; that is no reason to stop.
             with contextlib.suppress(OSError):
@@ -219,7 +217,6 @@ class ProofLine(Line):
         self._show()
 
     def _show(self) -> None:
-        from jitter_workshop.stats.scale import nice_duration
 
         left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
         dots = "●" * self._done + "○" + "·" * (self._rounds - self._done - 1) if self._rounds <= MOST_DOTS else ""
@@ -229,8 +226,6 @@ class ProofLine(Line):
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
-    from jitter_workshop.report.text import proof as proof_text
-    from jitter_workshop.report.text.terminal import output_style
 
     if args.words or (args.list and args.show is not None):
         raise UsageError("--list and --show print earlier proofs", "leave the other words out")
@@ -253,9 +248,6 @@ def _old(args: argparse.Namespace) -> int:
 
 
 def _print(proof: Proof, as_object: bool) -> None:
-    from jitter_workshop.report.text import proof as proof_text
-    from jitter_workshop.report.text.terminal import output_style
-
     if as_object:
         print_json(as_json(proof))
     else:

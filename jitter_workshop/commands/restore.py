@@ -21,6 +21,8 @@ from typing import Any
 from jitter_workshop.commands.common.base import add_json, print_json, require_live_host
 from jitter_workshop.commands.common.shared import picked, say_if_any
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.report.text import change as change_text
+from jitter_workshop.report.text.terminal import output_style
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.report.text import change as change_text
-    from jitter_workshop.report.text.terminal import output_style
 
     change_log = apply.change_log_of(args.session)
     agent_session = AgentSession(change_log=change_log)
@@ -72,8 +72,6 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.report.text import change as change_text
-    from jitter_workshop.report.text.terminal import output_style
     from jitter_workshop.tuning.journal import read_journals
     from jitter_workshop.tuning.tunables.registry import find
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
-from jitter_workshop.agent.tracing.trace_integrity import TraceIntegrity, somebody_else
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.trace import kinds
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
@@ -39,6 +38,9 @@ _COUNTS = ("overrun", "commit overrun", "dropped events")
 _HANDED = ("read events",)
 """Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
+_WHOLE = ("trace_clock", "tracing_cpumask", "set_event_pid", "set_event_notrace_pid")
+"""Files of an instance that have to stay as they were set."""
+_WORDS = 60
 
 
 class Names(Strings):
@@ -49,13 +51,85 @@ class Names(Strings):
 
 
 class Instance:
-    """Hold one tracefs instance: its folder, the CPUs that are read, and the events lost and read so far on each."""
+    """Hold one tracefs instance: its folder, the CPUs that are read, and the events lost and read so far on each.
 
-    def __init__(self, folder: str, cpus: CpuSet) -> None:
+    It remembers how it was set, as the kernel prints it right after: the kernel may print a filter or a mask in other
+    words. Root may switch its events off, filter them or read them away (``trace-cmd reset -B``, ``echo 0 >
+    events/enable``). Events that are missing then are counted nowhere, and an empty trace would look like a quiet CPU.
+    """
+
+    def __init__(self, root: HostRoot, writer: HostWriter, folder: str, cpus: CpuSet) -> None:
+        self._root, self._writer = root, writer
         self.folder = folder
         self.cpus = cpus
         self.lost = dict.fromkeys(cpus, 0)
         self.handed = dict.fromkeys(cpus, 0)
+        self._enabled: tuple[str, ...] = ()
+        self._says: dict[str, str] = {}
+
+    def write(self, file: str, text: str) -> None:
+        """Write one of its files. Raises HostError."""
+        try:
+            self._writer.write(f"{self.folder}/{file}", text)
+        except OSError as error:
+            raise HostError(f"{self.folder}/{file} does not take '{text[:80]}': {reason(error)}") from error
+
+    def count(self, cpu: int, names: tuple[str, ...]) -> int:
+        """Return the sum of these lines of a CPU's ``stats``."""
+        total = 0
+        for line in self._text(f"per_cpu/cpu{cpu}/stats").splitlines():
+            name, _, number = line.partition(":")
+            if name in names and number.strip().isdigit():
+                total += int(number)
+        return total
+
+    def newly_lost(self) -> dict[str, int]:
+        """Return how many events found no room since the last call; CPUs that lost none are left out."""
+        found = {}
+        for cpu in self.cpus:
+            total = self.count(cpu, _COUNTS)
+            if total > self.lost[cpu]:
+                found[str(cpu)] = total - self.lost[cpu]
+            self.lost[cpu] = total
+        return found
+
+    def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
+        """Remember how it is set. ``events``: the enabled ones; ``triggers``: those that have a trigger of ours."""
+        self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
+        filters = (f"{_folder(title)}/filter" for title in events)
+        watched = (*_WHOLE, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
+        self._says = {file: self._text(file) for file in watched}
+
+    def off(self) -> str:
+        """Return why it does not record now, "" if it does."""
+        on = self._root.text(f"{self.folder}/tracing_on")
+        return "it is gone" if on is None else "" if on == "1" else "it was switched off"
+
+    def check(self) -> None:
+        """Raise HostError that names the first thing that is not as it was set."""
+        for file in self._enabled:
+            # An event with a trigger has a star behind the 1.
+            if (now := self._text(file))[:1] != "1":
+                raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}'")
+        if "overwrite" in self._text("trace_options").split():
+            raise _changed_by_others("its oldest events are overwritten")
+        for file, before in self._says.items():
+            if (now := self._text(file)) != before:
+                was = printable(before, _WORDS)
+                raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}' and no longer '{was}'")
+
+    def _text(self, file: str) -> str:
+        return self._root.text(f"{self.folder}/{file}") or ""
+
+
+def _folder(title: str) -> str:
+    """Return the folder of an event ``system:name`` in an instance."""
+    return f"events/{title.replace(':', '/')}"
+
+
+def _changed_by_others(what: str) -> HostError:
+    """Return the error for a trace that another program changed."""
+    return HostError(f"another program changed this tool's trace: {what}", "leave it alone while a run lasts")
 
 
 class Capture:
@@ -70,7 +144,7 @@ class Capture:
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
         self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
         self._hot, self._senders = (
-            Instance(f"{self._tracefs}/instances/{name}", of)
+            Instance(root, writer, f"{self._tracefs}/instances/{name}", of)
             for name, of in zip(self._names, (cpus, online | cpus), strict=True)
         )
         self._strings = Names()
@@ -81,7 +155,6 @@ class Capture:
         self._affinity: set[int] | None = None
         self._form: PageFormat | None = None
         self._decoder: Decoder | None = None
-        self._as_set: tuple[TraceIntegrity, ...] = ()
 
     # Beginning ----------------------------------------------------------------------------------------------------
 
@@ -113,10 +186,8 @@ class Capture:
         hot = self._enable(self._hot, wanted.hot, missing)
         senders = self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
-        self._as_set = (
-            TraceIntegrity(self._root, self._hot.folder, hot, (SWITCH,) if stacks else ()),
-            TraceIntegrity(self._root, self._senders.folder, senders),
-        )
+        self._hot.remember(hot, (SWITCH,) if stacks else ())
+        self._senders.remember(senders)
         self._note_handed()
         enabled = self._read_formats(hot + senders, missing)
         if SWITCH not in enabled:
@@ -159,36 +230,36 @@ class Capture:
         return not any(self._root.text(f"{folder}/set_event") for folder in folders)
 
     def _set_up(self, instance: Instance, clock: str, kilobytes: int, quiet: bool) -> None:
-        write = self._write
-        write(instance, "tracing_on", "0")
+        write = instance.write
+        write("tracing_on", "0")
         # Keep the oldest events: then events are lost only at the end, and they are counted.
         for option in ("nooverwrite", "nostacktrace", "nouserstacktrace"):
-            write(instance, "trace_options", option)
+            write("trace_options", option)
         if quiet:
             # Recording task names costs time at each switch. Switching it off affects every instance with enabled
             # events, so it stays on if another program traces.
             with contextlib.suppress(HostError):
-                write(instance, "trace_options", "norecord-cmd")
-                write(instance, "trace_options", "norecord-tgid")
-        write(instance, "trace_clock", clock)
-        write(instance, "tracing_cpumask", instance.cpus.to_mask())
-        write(instance, "buffer_size_kb", str(LEAST_KB))
+                write("trace_options", "norecord-cmd")
+                write("trace_options", "norecord-tgid")
+        write("trace_clock", clock)
+        write("tracing_cpumask", instance.cpus.to_mask())
+        write("buffer_size_kb", str(LEAST_KB))
         for cpu in instance.cpus:
-            write(instance, f"per_cpu/cpu{cpu}/buffer_size_kb", str(kilobytes))
+            write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(kilobytes))
 
     def _enable(self, instance: Instance, events: dict[str, str], missing: dict[str, str]) -> list[str]:
         """Enable events with their filters. Events that the kernel does not offer go to ``missing``."""
         enabled = []
         for title, only in events.items():
-            folder = f"events/{title.replace(':', '/')}"
+            folder = _folder(title)
             try:
                 if only:
                     try:
-                        self._write(instance, f"{folder}/filter", only)
+                        instance.write(f"{folder}/filter", only)
                     except HostError:
                         if title != "ipi:ipi_send_cpumask":  # before Linux 6.6 there is no filter by mask
                             raise
-                self._write(instance, f"{folder}/enable", "1")
+                instance.write(f"{folder}/enable", "1")
                 enabled.append(title)
             except HostError as error:
                 missing[title] = error.message
@@ -204,10 +275,10 @@ class Capture:
         elif (int(release[0]), int(release[1])) < _STACKS_SINCE:
             missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
         else:
-            switch = f"events/{SWITCH.replace(':', '/')}"
+            switch = _folder(SWITCH)
             try:
                 form = parse_event(self._root.text(f"{self._tracefs}/{switch}/format") or "")
-                self._write(self._hot, f"{switch}/trigger", plan.stack_trigger(self._tids, form))
+                self._hot.write(f"{switch}/trigger", plan.stack_trigger(self._tids, form))
                 return True
             except HostError as error:
                 missing[title] = error.message
@@ -230,7 +301,7 @@ class Capture:
             raise HostError(f"this kernel's trace is not understood: {error}", "please report it") from error
         for title in (*enabled, "ftrace:kernel_stack"):
             try:
-                kinds.add(self._decoder, title, read(f"{events}/{title.replace(':', '/')}/format") or "")
+                kinds.add(self._decoder, title, read(f"{self._tracefs}/{_folder(title)}/format") or "")
             except ValueError as error:
                 missing[title] = f"its form is not understood: {error}"
         return [title for title in enabled if title not in missing]
@@ -242,13 +313,13 @@ class Capture:
         self._process.check()
         if not self._empty:
             for instance in (self._hot, self._senders):
-                self._write(instance, "tracing_on", "0")
-                self._write(instance, "trace", "")  # empties the buffers and their counters
+                instance.write("tracing_on", "0")
+                instance.write("trace", "")  # empties the buffers and their counters
                 instance.lost = dict.fromkeys(instance.cpus, 0)
             self._note_handed()
         self._empty, self._running = False, True
         for instance in (self._senders, self._hot):
-            self._write(instance, "tracing_on", "1")
+            instance.write("tracing_on", "1")
 
     def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
         """Stop, and return what was recorded, zlib-compressed, with the lost events.
@@ -261,16 +332,16 @@ class Capture:
             raise UsageError("nothing is recorded now", "say 'start' first")
         assert self._decoder is not None
         self._running = False
-        off = [words for as_set in self._as_set if (words := as_set.off())]
+        off = [words for instance in (self._hot, self._senders) if (words := instance.off())]
         for instance in (self._hot, self._senders):
             with contextlib.suppress(*((HostError,) if off else ())):
-                self._write(instance, "tracing_on", "0")
+                instance.write("tracing_on", "0")
         if off:
-            raise somebody_else(off[0])
-        for as_set in self._as_set:
-            as_set.check()
-        if any(self._count(self._hot, cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
-            raise somebody_else("its events were read or thrown away")
+            raise _changed_by_others(off[0])
+        for instance in (self._hot, self._senders):
+            instance.check()
+        if any(self._hot.count(cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
+            raise _changed_by_others("its events were read or thrown away")
         events: list[TraceEvent] = []
         try:
             for instance in (self._hot, self._senders):
@@ -279,7 +350,7 @@ class Capture:
                         events.extend(self._decoder.events(page, cpu))
         except ValueError as error:
             raise HostError(f"the kernel's trace is damaged: {error}", "please report it") from error
-        lost, elsewhere = self._lost(self._hot), self._lost(self._senders)
+        lost, elsewhere = self._hot.newly_lost(), self._senders.newly_lost()
         self._note_handed()
         self._empty = True
         events.sort(key=lambda event: event.ts)
@@ -304,27 +375,9 @@ class Capture:
         finally:
             os.close(file)
 
-    def _lost(self, instance: Instance) -> dict[str, int]:
-        """Return how many events found no room since the last call; CPUs that lost none are left out."""
-        found = {}
-        for cpu in instance.cpus:
-            total = self._count(instance, cpu, _COUNTS)
-            if total > instance.lost[cpu]:
-                found[str(cpu)] = total - instance.lost[cpu]
-            instance.lost[cpu] = total
-        return found
-
     def _note_handed(self) -> None:
         """Note how many events were read so far: these reads are ours, reads during a block are not."""
-        self._hot.handed = {cpu: self._count(self._hot, cpu, _HANDED) for cpu in self._hot.cpus}
-
-    def _count(self, instance: Instance, cpu: int, names: tuple[str, ...]) -> int:
-        total = 0
-        for line in (self._root.text(f"{instance.folder}/per_cpu/cpu{cpu}/stats") or "").splitlines():
-            name, _, number = line.partition(":")
-            if name in names and number.strip().isdigit():
-                total += int(number)
-        return total
+        self._hot.handed = {cpu: self._hot.count(cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _packed(self, events: list[TraceEvent]) -> bytes:
         import json
@@ -355,10 +408,3 @@ class Capture:
 
     def _remove(self, patience_s: float = instances.PATIENCE_S) -> None:
         instances.remove(self._writer, self._tracefs, self._names, patience_s)
-
-    def _write(self, instance: Instance, file: str, text: str) -> None:
-        path = f"{instance.folder}/{file}"
-        try:
-            self._writer.write(path, text)
-        except OSError as error:
-            raise HostError(f"{path} does not take '{text[:80]}': {reason(error)}") from error

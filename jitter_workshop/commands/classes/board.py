@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from jitter_workshop.chart.printed import printed
+from jitter_workshop.classroom import client as board_service
 from jitter_workshop.commands.common.base import print_json, say
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.board import MAX_SAID, Banner
+from jitter_workshop.flow.classes.classboard import (
+    ClassTable,
+    Judged,
+    board_json,
+    csv_table,
+    gathered,
+    machines,
+    together,
+)
+from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
+from jitter_workshop.flow.turns.classhost import class_chapters
+from jitter_workshop.model.board import MAX_SAID, Banner, Board
 from jitter_workshop.model.text import clean, many
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jitter_workshop.flow.classes.classboard import ClassTable
-    from jitter_workshop.model.board import Board
+from jitter_workshop.report.text.board import board_text
+from jitter_workshop.report.text.fleet import fleet, fleet_text
+from jitter_workshop.report.text.terminal import output_style, wrap
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,13 +36,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _board(args: argparse.Namespace) -> int:
-    from jitter_workshop.classroom.client import connect
-
     _one_form(args)
     if args.machine and not args.json:
         raise UsageError("--machine is another form of --json", "add --json")
     _known_place(args.chapter, args.step)
-    with connect() as client:
+    with board_service.connect() as client:
         here = client.board()
     if args.machine:
         print_json(here)
@@ -46,25 +55,22 @@ def _results(args: argparse.Namespace) -> int:
     """Show what this caller may see: all results for an instructor, their own for a student."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
-    from jitter_workshop.classroom.client import connect
 
     _one_form(args)
     if args.yes:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
-    with connect() as client:
+    with board_service.connect() as client:
         _show(args, client.board() if client.instructs else client.mine())
     return 0
 
 
 def _show(args: argparse.Namespace, board: Board) -> None:
     """Print the board of this machine: as a table, as CSV or as JSON."""
-    from jitter_workshop.flow.classes import classboard
-
-    boards = (classboard.ClassTable(board.host, board, None),)
+    boards = (ClassTable(board.host, board, None),)
     if args.csv:
-        sys.stdout.write(classboard.csv_table(boards, classboard.Judged()))
+        sys.stdout.write(csv_table(boards, Judged()))
     elif args.json:
-        print_json(classboard.board_json(boards))
+        print_json(board_json(boards))
     else:
         _show_boards(boards)
 
@@ -74,27 +80,23 @@ def _collect(args: argparse.Namespace) -> int:
 
     With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
     """
-    from jitter_workshop.flow.classes.classboard import Judged, board_json, csv_table, gathered, together
-    from jitter_workshop.report.text.fleet import fleet, fleet_text
-    from jitter_workshop.report.text.terminal import output_style
-
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads what the playbook gather.yml wrote")
     _one_form(args)
     _known_place(args.chapter, args.step)
-    machines = gathered(Path(args.words[0]))
-    if not machines:
+    found = gathered(Path(args.words[0]))
+    if not found:
         raise UsageError("nothing was gathered there", "each machine has a folder with status.json and board.json")
-    answered = [one for one in machines if one.board is not None]
+    answered = [one for one in found if one.board is not None]
     if args.chapter is not None:
-        _show_boards([one for one in machines if one.board is None])
+        _show_boards([one for one in found if one.board is None])
         _show_curves(together(answered), args.chapter, args.step or "")
-        return 0 if len(answered) == len(machines) else 1
-    rows = fleet([(one.host, one.status, one.error) for one in machines])
+        return 0 if len(answered) == len(found) else 1
+    rows = fleet([(one.host, one.status, one.error) for one in found])
     if args.csv:
-        sys.stdout.write(csv_table(machines, Judged()))
+        sys.stdout.write(csv_table(found, Judged()))
     elif args.json:
-        print_json({**board_json(machines), "fleet": [row.plain() for row in rows]})
+        print_json({**board_json(found), "fleet": [row.plain() for row in rows]})
     else:
         sys.stdout.write(fleet_text(rows, output_style()))
         if answered:
@@ -114,20 +116,12 @@ def _one_form(args: argparse.Namespace) -> None:
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
     """Print the boards as a table that fits the terminal."""
-    from jitter_workshop.flow.classes import classboard
-    from jitter_workshop.report.text.board import board_text
-    from jitter_workshop.report.text.terminal import output_style
-
-    course = classboard.Judged()
-    sys.stdout.write(board_text(classboard.machines(boards), course.columns, course.near, output_style()))
+    course = Judged()
+    sys.stdout.write(board_text(machines(boards), course.columns, course.near, output_style()))
 
 
 def _show_curves(board: Board, chapter: str, step: str) -> None:
     """Print the curves of all members in a chapter over each other, with remarks."""
-    from jitter_workshop.chart.printed import printed
-    from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
-    from jitter_workshop.report.text.terminal import output_style, wrap
-
     shown, told = class_curves(board, chapter, step)
     crowd, named = outermost([one.curve for one in shown], curves_by(board, chapter))
     if shown:
@@ -139,8 +133,6 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 def _known_place(ident: str | None, step: str | None) -> None:
     """Raise UsageError for an unknown chapter of the course, or an unknown step of that chapter. None: none was
     named."""
-    from jitter_workshop.course.loader import load_course
-
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name it with --chapter ID")
@@ -153,14 +145,11 @@ def _known_place(ident: str | None, step: str | None) -> None:
 
 
 def _present(args: argparse.Namespace) -> int:
-    from jitter_workshop.classroom.client import connect
-    from jitter_workshop.flow.turns.classhost import class_chapters
-
     words = " ".join(args.words)
     if args.clear:
         if words or args.chapter or args.step:
             raise UsageError("--clear shows nothing: leave out the rest")
-        with connect() as client:
+        with board_service.connect() as client:
             client.say(None)
         return 0
     _known_place(args.chapter, args.step)
@@ -175,15 +164,13 @@ def _present(args: argparse.Namespace) -> int:
 
             return run_present()
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
-    with connect() as client:
+    with board_service.connect() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
     say("all members see it now; 'class present' alone shows it full screen, --clear removes it")
     return 0
 
 
 def _forget(args: argparse.Namespace) -> int:
-    from jitter_workshop.classroom.client import connect
-
     if args.forget is not None and args.forget_all:
         raise UsageError("--forget names one member, --forget-all means all", "use one of them")
     if args.csv:
@@ -192,7 +179,7 @@ def _forget(args: argparse.Namespace) -> int:
         raise UsageError("this deletes the results of all members", "use --yes to confirm")
     if args.yes and not args.forget_all:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
-    with connect() as client:
+    with board_service.connect() as client:
         gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(

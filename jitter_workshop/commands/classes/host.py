@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import print_json, say
 from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.classes import classadmin
+from jitter_workshop.flow.classes.classadmin import Step
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import terminal
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.classes.classadmin import Step
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,8 +20,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _init(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classadmin
-
     asked = classadmin.wish(args.file)
     todo = classadmin.to_do(asked)
     if not todo:
@@ -63,8 +59,6 @@ def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classadmin
-
     problems = classadmin.check()
     if args.json:
         print_json({"problems": list(problems)})
@@ -77,8 +71,6 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _remove(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classes import classadmin
-
     there = classadmin.to_remove()
     if not there:
         print("there is nothing of a class host here")
@@ -101,8 +93,6 @@ def _remove(args: argparse.Namespace) -> int:
 
 def _bundle(args: argparse.Namespace) -> int:
     """Write one archive that makes a class host without the internet."""
-    from jitter_workshop.flow.classes import classadmin
-
     if args.output is None:
         raise UsageError("the archive needs a name", "-o FILE.tar.gz")
     classadmin.bundle(args.output, args.file)

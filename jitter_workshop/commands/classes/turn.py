@@ -11,23 +11,31 @@ import subprocess
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import Interrupted, print_json, say
+from jitter_workshop.commands.common.shared import say_if_any, stopped_by_signals
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.measuring.measure import CancelToken
+from jitter_workshop.flow.turns.classhost import (
+    DAY_S,
+    TurnOver,
+    class_host,
+    in_words,
+    now_s,
+    place,
+    queue_rows,
+    read_turns,
+    take_turn,
+    turn_json,
+)
 from jitter_workshop.model.text import clean
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
 
 _ACTIONS = ("take", "give", "end", "freeze", "thaw")
 
 
 def run(args: argparse.Namespace) -> int:
     """Return 0; for ``take -- CMD`` the exit code of CMD if that is 0 or 1."""
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.flow.turns.classhost import class_host
-
     action, *rest = args.words or [""]
     if action and action not in _ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
@@ -53,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.turns.classhost import in_words, now_s, queue_rows, read_turns, turn_json
-
     state = read_turns()
     if args.json:
         print_json(turn_json(state, now_s()))
@@ -67,18 +73,12 @@ def _show(args: argparse.Namespace) -> int:
 
 def _give(agent_session: AgentSession) -> None:
     """Give up this user's turn or place in the queue, which another process of theirs has. Raises HostError."""
-    from jitter_workshop.flow.turns.classhost import now_s, place, read_turns
-
     if place(read_turns(), os.geteuid(), now_s()).before is None:
         raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' asks for it")
     agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
 
 
 def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
-    from jitter_workshop.commands.common.shared import say_if_any, stopped_by_signals
-    from jitter_workshop.flow.measuring.measure import CancelToken
-    from jitter_workshop.flow.turns.classhost import DAY_S, TurnOver, in_words, now_s, read_turns, take_turn
-
     token = CancelToken()
     try:
         with stopped_by_signals(token) as received:
@@ -109,8 +109,6 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
 
     If the turn ends first, root's agent ends the command.
     """
-    from jitter_workshop.flow.turns.classhost import TurnOver
-
     try:
         child = subprocess.Popen(command)
     except OSError as error:
