@@ -12,6 +12,7 @@ import typing
 from pathlib import Path
 from typing import Any, Literal
 
+from jitter_workshop.model.codec import field_names
 from jitter_workshop.model.report import ReportDocument
 
 ASSET = Path(__file__).parents[1] / "assets" / "report.schema.json"
@@ -67,13 +68,13 @@ def _define(cls: type, known: dict[str, type], defs: dict[str, Any]) -> str:
         return name
     known[name] = cls
     hints = typing.get_type_hints(cls)
-    fields = [field.name for field in dataclasses.fields(cls)]
+    fields = field_names(cls) or {}
     about = " ".join((cls.__doc__ or "").split())
     defs[name] = {
         "type": "object",
         "description": about,
-        "properties": {field: _of(hints[field], known, defs) for field in fields},
-        "required": fields,
+        "properties": {name: _of(hints[field], known, defs) for name, field in fields.items()},
+        "required": list(fields),
     }
     return name
 

@@ -27,8 +27,8 @@ def to_plain(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _ATOMS:
         return value
-    if (names := _field_names(kind)) is not None:
-        return {name: to_plain(getattr(value, name)) for name in names}
+    if (names := field_names(kind)) is not None:
+        return {name: to_plain(getattr(value, field)) for name, field in names.items()}
     if isinstance(value, tuple | list):
         return [to_plain(v) for v in value]
     if isinstance(value, dict):
@@ -39,10 +39,17 @@ def to_plain(value: Any) -> Any:
 _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
+_ALSO = {"stolen_ns_per_second": "interference_ns_per_second"}
+"""Fields that JSON has under a second name, too: the word of osnoise and rtla for the same value."""
+
+
 @cache
-def _field_names(kind: Any) -> tuple[str, ...] | None:
-    """Return the names of a dataclass's fields, None for any other type."""
-    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+def field_names(kind: Any) -> dict[str, str] | None:
+    """Return JSON's names of a dataclass's fields, each with the field's own name; None for any other type."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    names = [(name, f.name) for f in dataclasses.fields(kind) for name in (f.name, _ALSO.get(f.name)) if name]
+    return dict(names)
 
 
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench import protocol
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.model.run import Stall
+from jitter_workshop.model.run import Stall, StallRate
 
 
 @dataclass(frozen=True)
@@ -114,3 +114,10 @@ def test_large_numbers_that_can_be_measured_fit() -> None:
     assert from_plain(int, 10**29) == 10**29
     assert from_plain(float, 10**29) == 1e29
     assert from_plain(float, -1.5e29) == -1.5e29
+
+
+def test_stolen_time_is_also_given_in_the_words_of_osnoise() -> None:
+    rate = StallRate(1_000, 10, 5.0, 50_000.0)
+    plain = to_plain(rate)
+    assert plain["interference_ns_per_second"] == plain["stolen_ns_per_second"] == 50_000.0
+    assert from_plain(StallRate, plain) == rate
