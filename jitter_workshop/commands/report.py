@@ -49,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0. Raises WorkshopError if there are no runs."""
-    from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
-    from jitter_workshop.flow.reporting.build import build
+    from jitter_workshop.flow.reporting.build import build, keep_found
+    from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
-    from jitter_workshop.flow.reporting.formats import FORMATS
+    from jitter_workshop.host.root import HostRoot
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == "-":
@@ -70,12 +70,10 @@ def run(args: argparse.Namespace) -> int:
         try:
             ids = [session.find(wanted).id for wanted in args.run]
             document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-            told = {one.id for one in document.runs}
-            runs = tuple(one for one in session.runs() if one.id in told)
-            if args.private:
-                document, runs = for_others(document, os.uname().nodename), runs_for_others(document, runs)
-            target = Path(args.output or default_name(document, chosen.ending))
-            files = chosen.make(document, session, runs, "" if args.output == "-" else target.name)
+            keep_found(session, HostRoot(args.root), document)
+            draft = Draft(session, os.uname().nodename, document)
+            target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
+            files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
         finally:
             late.close()
         notices = tuple(session.notices)

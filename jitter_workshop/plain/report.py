@@ -7,8 +7,8 @@ from pathlib import Path
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
-from jitter_workshop.flow.reporting.formats import FORMATS, Files, Format
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, Format, opened_with, places
+from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain.causes import stopped_by_ctrl_c
@@ -28,7 +28,7 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
     except Stopped:
         talk.tell("Stopped: r begins anew.")
         return
-    chosen, private = formats()[0], False
+    chosen, private = FORMATS[RAW], False
     _tell(draft, chosen, private, talk)
     while True:
         names = "n with names" if private else "n hide names"
@@ -82,7 +82,7 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
     """Write the report to the first folder that accepts it. Return True if it was written."""
     for number, folder in enumerate(places()):
         path = draft.path(chosen, private, folder)
-        files = draft.files(chosen, private, path)
+        files = draft.files(chosen, private, path.name)
         try:
             made = write(files, folder)
         except WorkshopError as error:
@@ -100,5 +100,5 @@ def _written(draft: Draft, path: Path, files: Files, talk: Talk) -> None:
     talk.say("", f"Written: {clean(path, 400)}")
     talk.tell(f"({preview.size(files)})")
     # Each command stands on its own line and is not wrapped, so that it can be copied.
-    here, there = opened_with(path, draft.workshop.host.name)
+    here, there = opened_with(path, draft.host)
     talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from jitter_workshop.flow.reporting.anonymizer import names_in
-from jitter_workshop.flow.reporting.formats import Files, Format
+from jitter_workshop.flow.reporting.draft import Files, Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import bar, table, wrap

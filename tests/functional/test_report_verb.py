@@ -17,7 +17,7 @@ from jitter_workshop.commands import report as verb
 from jitter_workshop.flow.attribution import explaining
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files as reporting_files
-from jitter_workshop.flow.reporting.formats import FORMATS
+from jitter_workshop.flow.reporting.draft import FORMATS
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
 from tests import hosttrees, madereports, reportschema

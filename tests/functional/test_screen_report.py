@@ -17,8 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.reporting import draft
 from jitter_workshop.flow.reporting import files as reporting_files
 from jitter_workshop.flow.reporting.build import build
-from jitter_workshop.flow.reporting.draft import Draft
-from jitter_workshop.flow.reporting.formats import FORMATS
+from jitter_workshop.flow.reporting.draft import FORMATS, Draft
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.tui.app import WorkshopApp

@@ -12,8 +12,8 @@ import pytest
 from jitter_workshop.errors import LessonError
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files
-from jitter_workshop.flow.reporting import proofs as reporting_proofs
-from jitter_workshop.flow.reporting.build import NothingToReport, build
+from jitter_workshop.flow.reporting import runs as reporting_runs
+from jitter_workshop.flow.reporting.build import NothingToReport, build, keep_found
 from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import PercentileCurve
@@ -122,7 +122,37 @@ def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeR
             document = build(opened)
             assert (document.after is not None) is known
             assert ("after" in document.notes) is not known
+            keep_found(opened, HostRoot(), document)
             assert (history.last(opened.folder)[0] is not None) is known
+
+
+def test_building_writes_nothing_and_a_session_that_is_only_read_stays_as_it_is(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    from jitter_workshop.flow.chapters.session_context import look_at
+
+    _, here = look_at(HostRoot())
+    store = SessionStore(tmp_path)
+
+    def kept(opened: OpenSession) -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in opened.folder.rglob("*") if path.is_file()}
+
+    with store.create("here", here.name) as opened:
+        opened.add_run(*make_run(host={"name": here.name, "boot_id": here.boot_id}))
+        opened.add_proof(madereports.made_proof(restored=False, ended_at="2026-01-01T01:05:00.000000Z"))
+        before = kept(opened)
+        document = build(opened)
+        assert kept(opened) == before
+        # What became of the proof is told all the same.
+        assert document.proofs[0].restored
+        with store.open("here") as second:
+            assert second.read_only
+            assert build(second).proofs == document.proofs
+            keep_found(second, HostRoot(), document)
+            assert kept(opened) == before
+        keep_found(opened, HostRoot(), document)
+        assert opened.proofs()[0].restored
+        assert kept(opened) != before
 
 
 def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: Path) -> None:
@@ -198,7 +228,7 @@ def test_a_proof_has_a_chart_of_all_its_runs_by_side(make_run: MakeRun, tmp_path
 def test_of_many_proofs_the_newest_have_charts(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting_proofs, "MOST_RUNS", 5)
+    monkeypatch.setattr(reporting_runs, "MOST_HISTOGRAMS", 5)
     with SessionStore(tmp_path).create("proven", "lab03") as opened:
         proven(opened, make_run, 2)
         proven(opened, make_run, 1, "20260102-010000-beef")

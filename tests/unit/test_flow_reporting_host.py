@@ -32,28 +32,28 @@ def entry(path: str = "/a") -> Entry:
 
 
 def fates(*events: HostEvent, stands: tuple[Entry, ...] | None = (), boot: str = BOOT) -> list[str]:
-    rows = reporting_host._reconciled(events, stands, boot, "not known: elsewhere")
-    return [row.fate for _, row in rows]
+    _, rows = reporting_host._reconciled(events, stands, boot, "not known: elsewhere")
+    return [row.fate for row in rows]
 
 
 def test_what_was_given_back_is_told_with_when() -> None:
-    rows = reporting_host._reconciled([event("applied"), event("restored", at=7, after="1")], (), BOOT, "")
-    assert [(row.fate, row.fate_at, row.text) for _, row in rows] == [
+    _, rows = reporting_host._reconciled([event("applied"), event("restored", at=7, after="1")], (), BOOT, "")
+    assert [(row.fate, row.fate_at, row.text) for row in rows] == [
         ("restored", "2026-01-01T00:00:07Z", "given back: 1")
     ]
 
 
 def test_what_was_written_last_is_given_back_first() -> None:
     first, second = event("applied", after="2"), event("applied", at=1, after="3")
-    rows = reporting_host._reconciled([first, second, event("restored", at=2)], (entry(),), BOOT, "")
-    assert [(row.after, row.fate) for _, row in rows] == [("2", "standing"), ("3", "restored")]
+    _, rows = reporting_host._reconciled([first, second, event("restored", at=2)], (entry(),), BOOT, "")
+    assert [(row.after, row.fate) for row in rows] == [("2", "standing"), ("3", "restored")]
 
 
 def test_what_the_journal_has_stands_and_what_it_has_not_is_gone_and_nobody_saw_it() -> None:
     assert fates(event("applied"), stands=(entry(),)) == ["standing"]
     assert fates(event("applied", kept=True), stands=(entry(),)) == ["kept"]
     assert fates(event("applied"), event("kept"), stands=(entry(),)) == ["kept"]
-    (row,) = (row for _, row in reporting_host._reconciled([event("applied")], (), BOOT, ""))
+    _, (row,) = reporting_host._reconciled([event("applied")], (), BOOT, "")
     assert row.fate == "gone"
     assert "did not see it given back" in row.text
 
@@ -73,7 +73,7 @@ def test_of_another_host_nothing_is_claimed() -> None:
 
 
 def test_what_was_refused_or_left_alone_says_why() -> None:
-    rows = reporting_host._reconciled(
+    _, rows = reporting_host._reconciled(
         [
             event("refused", "/r", reason="EIO", after=None),
             event("applied"),
@@ -83,7 +83,7 @@ def test_what_was_refused_or_left_alone_says_why() -> None:
         BOOT,
         "",
     )
-    assert [(row.fate, row.text) for _, row in rows] == [("refused", "EIO"), ("left_alone", "changed by x")]
+    assert [(row.fate, row.text) for row in rows] == [("refused", "EIO"), ("left_alone", "changed by x")]
     # Somebody may give it back later all the same.
     assert fates(event("applied"), event("left_alone"), event("restored", at=9)) == ["restored"]
 
@@ -97,8 +97,9 @@ def test_a_proof_is_folded_but_for_what_it_left() -> None:
     taken = event("restored", at=1, proof="p")  # a proof gives back what its chapter had set
     rounds = [event(did, at=at, proof="p") for at in range(2, 8, 2) for did in ("applied", "restored")]
     left = event("applied", "/b", at=9, proof="p")
-    shown = reporting_host._without_rounds([before, taken, *rounds, left])
-    assert shown == [before, taken, left]
+    shown, rows = reporting_host._reconciled([before, taken, *rounds, left], (entry("/b"),), BOOT, "")
+    assert shown == (before, taken, left)
+    assert [(row.path, row.fate) for row in rows] == [("/a", "restored"), ("/b", "standing")]
 
 
 PATHS = st.sampled_from(["/a", "/b"])
@@ -120,13 +121,12 @@ def test_each_write_and_refusal_has_one_row_and_no_write_is_given_back_twice(
     events: list[HostEvent], stands: list[str], known: bool
 ) -> None:
     entries = tuple(entry(path) for path in stands) if known else None
-    rows = reporting_host._reconciled(events, entries, BOOT, "?")
-    assert [row.at for _, row in rows] == [e.at for e in events if e.did in ("applied", "refused")]
-    back = sum(row.fate == "restored" for _, row in rows)
+    shown, rows = reporting_host._reconciled(events, entries, BOOT, "?")
+    assert [row.at for row in rows] == [e.at for e in shown if e.did in ("applied", "refused")]
+    back = sum(row.fate == "restored" for row in rows)
     assert back <= sum(e.did == "restored" for e in events)
-    for _, row in rows:
+    for row in rows:
         assert row.text
         assert (row.fate in ("standing", "kept")) <= (known and row.path in stands)
         assert (row.fate == "unknown") <= (not known)
-    shown = reporting_host._without_rounds(events)
     assert [e for e in shown if not e.proof] == [e for e in events if not e.proof]

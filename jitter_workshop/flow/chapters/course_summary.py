@@ -19,6 +19,8 @@ from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
 
 if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.session_context import SessionContext
+    from jitter_workshop.flow.chapters.walk import ChapterSession
     from jitter_workshop.flow.chapters.workshop import Workshop
 
 MEASURES = ("p50", "p99", "p99.9", MAX)
@@ -92,9 +94,10 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     judged = {entry.chapter_id: entry.guess for entry in path if entry.guess is not None}
     hunting = {chapter.id for chapter in workshop.course.chapters if chapter.hunt}
     asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
-    chosen, half = _chosen(workshop)
+    walks = [workshop.walk(chapter.id) for chapter in workshop.course.chapters]
+    chosen, half = _chosen(walks)
     return CourseSummary(
-        steps=_steps(chosen, workshop),
+        steps=_steps(chosen, workshop.context),
         half=half,
         standing=tuple(words_of(workshop.standing())),
         written=workshop.written(),
@@ -108,13 +111,13 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         done=sum(1 for e in path if e.done),
         chapters=len(path),
         recorded=workshop.recorded,
-        hunts=tuple(o for c in workshop.course.chapters if c.hunt for o in workshop.walk(c.id).progress.hunts),
+        hunts=tuple(outcome for walk in walks if walk.chapter.hunt for outcome in walk.progress.hunts),
     )
 
 
-def steps_of(workshop: Workshop) -> tuple[Bought, ...]:
-    """Return the curves of the stack alone, without reading the host."""
-    return _steps(_chosen(workshop)[0], workshop)
+def steps_of(walks: Iterable[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
+    """Return the curves of the stack alone, without reading the host. ``walks``: the chapters of the course."""
+    return _steps(_chosen(walks)[0], context)
 
 
 def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
@@ -130,8 +133,8 @@ def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
     return tuple(sorted(picked))
 
 
-def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bought, ...]:
-    curves = {curve.key: curve for curve in workshop.curves(tuple(run.id for _, run in chosen))}
+def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[Bought, ...]:
+    curves = {curve.key: curve for curve in context.curves(tuple(run for _, run in chosen))}
     found: list[Bought] = []
     for chapter, run in chosen:
         if run.id in curves:
@@ -139,7 +142,7 @@ def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bough
     return tuple(found)
 
 
-def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
+def _chosen(walks: Iterable[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the stack, and the titles of the chapters that were measured before their step only.
 
     The stack begins with the first run of the first chapter that was measured with nothing applied (without one: of the
@@ -148,12 +151,11 @@ def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, .
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
-    for chapter in workshop.course.chapters:
-        walk = workshop.walk(chapter.id)
+    for walk in walks:
         if (run := walk.run_in("measure")) is not None:
-            first.append((chapter, run))
+            first.append((walk.chapter, run))
         if (run := walk.run_in("again")) is not None:
-            again.append((chapter, run))
+            again.append((walk.chapter, run))
     base = next(((chapter, run) for chapter, run in first if not run.applied), next(iter(first), None))
     finished = {chapter.id for chapter, _ in again}
     half = tuple(c.title for c, _ in first if c.id not in finished and (base is None or c.id != base[0].id))

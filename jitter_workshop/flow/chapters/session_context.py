@@ -168,6 +168,11 @@ class SessionContext:
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
+    def traced(self, run: Run) -> bool:
+        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
+        not to be had."""
+        return run.counters is not None or self.handle.has_trace(run.id)
+
     def curve(self, run: Run) -> RunCurve | None:
         """Return the curve of a run's main histogram; None where the run has none."""
         if run.id not in self._curves:

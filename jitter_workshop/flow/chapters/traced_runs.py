@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -18,7 +19,7 @@ TRACED = ", traced"
 """The end of the label of a run that was made once more to be traced."""
 
 
-def shown(workshop: Workshop, walk: ChapterSession) -> Run | None:
+def shown(session: Workshop | SessionContext, walk: ChapterSession) -> Run | None:
     """Return the run whose causes a chapter shows: its newest traced one; in a hunt the newest beside the noise (with a
     cure, if one was tried), traced or not. None where there is none."""
     if walk.hunts:
@@ -26,7 +27,7 @@ def shown(workshop: Workshop, walk: ChapterSession) -> Run | None:
         return next((r for s in (*slots, TREATED, "again", "measure") if (r := walk.run_in(s)) is not None), None)
     labels = {f"{m.label}{TRACED}" for m in walk.chapter.measurements}
     ours = set(walk.progress.runs.values())
-    found = [r for r in workshop.runs() if (r.id in ours or r.label in labels) and workshop.traced(r)]
+    found = [r for r in session.runs() if (r.id in ours or r.label in labels) and session.traced(r)]
     return found[-1] if found else None
 
 

@@ -92,6 +92,11 @@ class Workshop(Hunts):
         return cls(course, context)
 
     @property
+    def context(self) -> SessionContext:
+        """Return what the workshop shares with its chapters; a report is built from it."""
+        return self._context
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """Return what the learner must know: damaged files set aside, another workshop on this session, battery, a
         read-only session, progress that could not be stored. It may grow."""
@@ -231,9 +236,8 @@ class Workshop(Hunts):
         return self._context.runs()
 
     def traced(self, run: Run) -> bool:
-        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
-        not to be had."""
-        return run.counters is not None or self._context.handle.has_trace(run.id)
+        """Return True if there is evidence of a run."""
+        return self._context.traced(run)
 
     def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or its counters. Takes a second for every few hundred thousand events;

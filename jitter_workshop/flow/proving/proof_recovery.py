@@ -22,19 +22,29 @@ _NOT_KNOWN = "whether all of it was given back is not known here: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Record that proofs whose process was killed have ended, and for all proofs that were not given back whether their
-    change still stands. It goes by this host's journal, and only on the host that they were made on."""
-    waiting = [proof for proof in session.proofs() if proof.ended_at and not proof.restored]
-    if session.read_only or not waiting:
+    """Record in the session what :func:`settled` finds out."""
+    if session.read_only:
         return
-    root = root or HostRoot(proof_plan.HERE)
-    why = _elsewhere(session, root)
-    for proof in waiting:
-        settled = _settled(proof, why, root)
-        if settled != proof or proof.stopped == CUT_OFF:
+    for before, proof in zip(session.proofs(), settled(session, root), strict=True):
+        if _waits(before) and (proof != before or before.stopped == CUT_OFF):
             # On a full disk it is recorded at the next call.
             with contextlib.suppress(SessionError):
-                session.add_proof(settled)
+                session.add_proof(proof)
+
+
+def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
+    """Return the session's proofs. A proof whose process was killed has ended, and a proof that was not given back says
+    whether its change still stands. It goes by this host's journal, and only on the host that they were made on."""
+    proofs = session.proofs()
+    if not any(map(_waits, proofs)):
+        return proofs
+    root = root or HostRoot(proof_plan.HERE)
+    why = _elsewhere(session, root)
+    return tuple(_settled(proof, why, root) if _waits(proof) else proof for proof in proofs)
+
+
+def _waits(proof: Proof) -> bool:
+    return bool(proof.ended_at) and not proof.restored
 
 
 def stands(subject: str, root: HostRoot) -> bool:

@@ -4,8 +4,8 @@ document.
 Text that people or other hosts chose (labels, the session's name, imports, paths that are not the system's, arguments
 of options) is always replaced: no list of names could be complete. Our own sentences may hold a name that a field has,
 too: they are made again from the field, or the exact words are replaced. Where neither is possible, the sentence is
-left out. The kernel's own names stay (``flow.reporting.task_names``): a report is there to say which task took the
-time.
+left out. Public names of tasks stay, because a report is there to say which task took the time: the kernel's threads in
+the forms in which it prints them, known services, and the measured threads.
 """
 
 from __future__ import annotations
@@ -17,12 +17,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED
-from jitter_workshop.flow.reporting.task_names import is_private
 from jitter_workshop.host.recording.recording_filter import Scrubber
+from jitter_workshop.host.services import SERVICE_TASKS
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.evidence import Cause, ExplainedStall, InterferingTask, Part, RemoteAction, Slice
+from jitter_workshop.model.evidence import (
+    IDLE,
+    THROTTLED,
+    Cause,
+    ExplainedStall,
+    InterferingTask,
+    Part,
+    RemoteAction,
+    Slice,
+)
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import Proof
@@ -67,6 +76,33 @@ _VERSIONS = frozenset({"kernel", "cpu_model"})
 _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
 """Fields whose sentences may name a host."""
 
+_MEASURED_THREADS = frozenset({"producer", "accumulator", "journaller", "sampler", "sleeper", "sender", "receiver"})
+"""The measured threads: another program's task with such a name reveals nothing by it."""
+
+_DEVICE = r"(?:(?:[shv]|xv)d[a-z]{1,2}\d*|nvme\d+n\d+(?:p\d+)?|dm-\d+|md\d+|mmcblk\d+(?:p\d+)?|loop\d+|sr\d+)"
+_KERNEL_FORMS = (
+    r"kworker/(?:u?\d+:\d+H?|R)(?:[-+].*)?",
+    r"(?:ksoftirqd|migration|cpuhp|idle_inject|stopper|swapper|watchdog|irq_work|ktimers|posixcputmr|backlog_napi"
+    r"|rcuc|rcub|rcuos|rcuop|rcuog|kvm-pit)/\d+",
+    r"irq/\d+-.+",
+    r"(?:kswapd|kcompactd|scsi_eh_|scsi_tmf_|loop|vhost-|kdamond\.)\d+",
+    r"md\d+_(?:raid\d+|resync|recovery|reshape|check|cluster)",
+    rf"jbd2/{_DEVICE}-\d*",
+    rf"(?:xfsaild|f2fs_gc|f2fs_flush|f2fs_ckpt|xfs-[a-z]+|napi)/{_DEVICE}",
+    r"rcu_(?:gp|par_gp|bh|sched|preempt|tasks_kthre(?:ad)?|tasks_rude_(?:kthread)?|tasks_trace(?:_kthread)?"
+    r"|exp_gp_kthr(?:ead_worker)?|exp_par_gp_(?:kthread_worker)?(?:/\d+)?)",
+    r"nvme-(?:wq|reset-wq|delete-wq|auth-wq)|kvm-nx-lpage-re(?:covery)?|ext4-rsv-conver(?:sion)?",
+    r"pr/(?:tty[A-Z]*\d+|legacy|netcon\d+)|card\d+-crtc\d+|pool_workqueue_(?:release)?",
+    r"btrfs-(?:cleaner|transacti(?:on)?)",
+)
+_KERNEL_NAMES = """
+swapper kthreadd kauditd kdevtmpfs khungtaskd khugepaged ksmd oom_reaper writeback watchdogd kblockd psimon kintegrityd
+kthrotld hwrng edac-poller devfreq_wq ata_sff mm_percpu_wq netns inet_frag_wq slub_flushwq blkcg_punt_bio ipv6_addrconf
+zswap-shrink tpm_dev_wq kstrp md cryptd mld acpi_thermal_pm charger_manager
+"""
+_KERNEL = re.compile("|".join(f"(?:{form})" for form in _KERNEL_FORMS))
+_KERNEL_WORDS = frozenset(_KERNEL_NAMES.split())
+
 _SYSTEM = "proc|sys|dev|boot|etc|usr|lib|lib64|bin|sbin"
 _FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:)]+(?:/[^\s'\",;:)]*)+|/home\b)")
 _HOME = re.compile(r"/home/([^/\s'\"]+)")
@@ -86,6 +122,12 @@ class Names:
     hosts: tuple[str, ...]
     users: tuple[str, ...]
     tasks: tuple[str, ...]
+
+
+def is_private(task: str) -> bool:
+    """Return True if a task's name may reveal a user's work: it is neither the kernel's, nor a service's, nor ours."""
+    known = task in SERVICE_TASKS or task in _MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
+    return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:

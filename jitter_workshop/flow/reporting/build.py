@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.attribution.explaining import explained
+from jitter_workshop.flow.chapters.hunting import remembered
+from jitter_workshop.flow.chapters.session_context import key_of
+from jitter_workshop.flow.chapters.traced_runs import shown
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.reporting import chapters as reporting_chapters
-from jitter_workshop.flow.reporting import commands as reporting_commands
-from jitter_workshop.flow.reporting import host as reporting_host
-from jitter_workshop.flow.reporting import runs as reporting_runs
-from jitter_workshop.flow.reporting.causes import culprits
+from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+from jitter_workshop.flow.reporting.commands import commands
+from jitter_workshop.flow.reporting.host import Standing, look, still_open
+from jitter_workshop.flow.reporting.runs import import_line, overlays, reported, roles
 from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of, unheard
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument
+from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, many
+from jitter_workshop.report.text import counters as counters_text
+from jitter_workshop.report.text import evidence as evidence_text
 from jitter_workshop.report.text.proof import headline
+from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.stats.scale import nice_ns
+
+TOP_STALLS = 5
+"""Number of a run's worst stalls in a report; 'explain' shows as many as the user asks for."""
 
 
 def build(
@@ -44,11 +62,11 @@ def build(
     subject = subject_of(given, root, course_dir, runs, progress)
     if not subject.runs and not (subject.recorded and subject.walks()):
         raise NothingToReport(subject.session.name)
-    charts = reporting_runs.overlays(subject)
-    made_for = reporting_runs.roles(subject)
-    chapters = reporting_chapters.chapters(subject)
-    standing = reporting_host.look(subject)
-    session = subject.session
+    charts = overlays(subject)
+    made_for = roles(subject)
+    chapters = _chapters(subject)
+    standing = look(subject)
+    session, hosts = subject.session, _hosts(subject)
     host_name = clean(session.host, 40)
     return ReportDocument(
         format_version=FORMAT_VERSION,
@@ -59,23 +77,34 @@ def build(
         session_name=session.name,
         recorded=subject.recorded,
         summary=tuple(_summary(subject, standing)),
-        host_line=_host_line(subject),
-        hosts=_hosts(subject),
+        host_line=host_line(hosts[0]) if hosts else "an unknown host",
+        hosts=hosts,
         chapters=chapters,
         overlays=charts,
         proofs=subject.proofs,
-        runs=tuple(reporting_runs.reported(r, made_for.get(r.id, ""), subject.drawn.get(r.id)) for r in subject.runs),
-        imports=tuple(reporting_runs.import_line(one) for one in subject.imports),
+        runs=tuple(reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id)) for run in subject.runs),
+        imports=tuple(import_line(one) for one in subject.imports),
         culprits=culprits(subject),
         events=standing.events,
         before=subject.first,
         after=standing.after,
-        still_open=reporting_host.still_open(subject, standing),
-        commands=reporting_commands.commands(subject),
+        still_open=still_open(subject, standing),
+        commands=commands(subject),
         notes=subject.notes,
         changes=standing.changes,
         host_name=host_name,
     )
+
+
+def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
+    """Keep what a report found out about this host, for a later one that is made elsewhere or after a reboot: status,
+    and what became of proofs that were cut off. Building a report itself writes nothing."""
+    if root.recorded or session.read_only:
+        return
+    settle_cut_off(session, root)
+    if document.after is not None and "after" not in document.notes:
+        with contextlib.suppress(SessionError):
+            history.keep_last(session.folder, document.after)
 
 
 class NothingToReport(SessionError):
@@ -90,7 +119,7 @@ class NothingToReport(SessionError):
         )
 
 
-def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[str]:
+def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
     """Yield the first lines: proofs, runs, chapters and standing settings. They claim no more than the data."""
     if subject.recorded:
         looked = "" if subject.runs else ": it was looked at, and nothing was measured on it"
@@ -100,7 +129,7 @@ def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[st
     done = [walk.chapter.title for walk in subject.walks() if walk.progress.done]
     if subject.walks():
         begun = len(subject.walks())
-        every = many(len(subject.workshop.course.chapters), "chapter")
+        every = many(len(subject.course.chapters), "chapter")
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} done."
     near = [o.near for walk in subject.walks() if (o := walk.outcome()) is not None and o.near is not None]
     if near:
@@ -157,6 +186,94 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
     return tuple(found.values())
 
 
-def _host_line(subject: Subject) -> str:
-    hosts = _hosts(subject)
-    return host_line(hosts[0]) if hosts else "an unknown host"
+# -- chapters ----------------------------------------------------------------------------------------------------------
+
+
+def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
+    """Return the chapters that were begun, in the order of the course. Those of another course stand in ``notes``."""
+    if strangers := _of_other_courses(subject):
+        subject.notes["chapters"] = strangers
+    return tuple(_chapter(subject, walk) for walk in subject.walks())
+
+
+def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
+    chapter, progress = walk.chapter, walk.progress
+    first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
+    comparison, text = None, ""
+    if first is not None and second is not None:
+        view = compare_runs(first, second)
+        # Where all was good and nothing had to be set, a note that nothing was set would mislead.
+        strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
+        comparison, text = view.comparison, " ".join([*strayed, view.headline])
+    return ReportedChapter(
+        id=chapter.id,
+        title=chapter.title,
+        question=chapter.prediction.question if chapter.prediction is not None else "",
+        guess=_guess(walk, progress.prediction),
+        outcome=walk.outcome(),
+        runs={slot: ident for slot, ident in progress.runs.items() if subject.run(ident) is not None},
+        comparison=comparison,
+        comparison_text=text,
+        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
+        curve=progress.marks.get("curve", False),
+        done=progress.done,
+        rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.rehearsed)),
+        learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
+    )
+
+
+def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
+    """Return the guess in words; "" for none."""
+    task = walk.chapter.prediction
+    if prediction is None or task is None:
+        return ""
+    if task.kind == "mark":
+        value = prediction.value_ns
+        return f"{nice_ns(value)} at p{prediction.percentile or task.percentile}" if value is not None else ""
+    given = next((a.text for a in task.answers if a.id == prediction.choice), None)
+    return given if given is not None else "an answer that the lesson no longer has"
+
+
+def _of_other_courses(subject: Subject) -> str:
+    """Return a sentence with the chapters that this course does not have; "" for none."""
+    known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
+    strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
+    if subject.chosen or not strange:
+        return ""
+    names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
+    return f"of another course, so not shown here (name it with --course): {names}"
+
+
+# -- causes ------------------------------------------------------------------------------------------------------------
+
+
+def culprits(subject: Subject) -> tuple[Culprits, ...]:
+    """Return the culprits of each chapter's explained run and of the newest run with evidence, oldest run first. Where
+    runs were picked, return those of all picked runs with evidence."""
+    wanted = _explainable(subject)
+    return tuple(_culprits_of(subject, run, number, len(wanted)) for number, run in enumerate(wanted, 1))
+
+
+def _explainable(subject: Subject) -> list[Run]:
+    told = [run for run in subject.runs if subject.context.traced(run)]
+    if not told:
+        asked = "no run was measured with --evidence, so no task is named" if subject.runs else "nothing was measured"
+        subject.notes.setdefault("culprits", asked)
+        return []
+    if subject.chosen:
+        return told
+    ids = {run.id for walk in subject.walks() if (run := shown(subject.context, walk)) is not None}
+    return [run for run in told if run.id in ids or run is told[-1]]
+
+
+def _culprits_of(subject: Subject, run: Run, number: int, total: int) -> Culprits:
+    what = "explaining" if total == 1 else f"explaining run {number} of {total}"
+    try:
+        report = explained(subject.handle, run, TOP_STALLS, partial(subject.progress, what))
+    except SessionError as error:
+        return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
+    if isinstance(report, CounterReport):
+        sentences = (counters_text.headline(report), *counters_text.verdict(report), *counters_text.others(report))
+        return Culprits(run.id, "counters", None, sentences)
+    said = (evidence_text.headline(report), *evidence_text.limits(report), *evidence_text.explanations(report))
+    return Culprits(run.id, "trace", report, said)

@@ -1,35 +1,74 @@
-"""Prepare a report before it is written: built once, rendered in any format, with its names or without, for a folder
-that can be written and a free name. The screen and the plain walk show it and write it."""
+"""Prepare a report before it is written: built once, made in any format, with its names or without.
+
+The verb, the screen and the plain walk make their files here; ``flow.reporting.files`` writes them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
-from jitter_workshop.flow.reporting import files as reporting_files
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
-from jitter_workshop.flow.reporting.build import build
-from jitter_workshop.flow.reporting.formats import FORMATS, Files, Format
+from jitter_workshop.flow.reporting.build import build, keep_found
+from jitter_workshop.flow.reporting.files import default_name, free
 from jitter_workshop.flow.reporting.subject import Progress, unheard
 from jitter_workshop.model.report import ReportDocument
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.run import Run
+from jitter_workshop.session.store import OpenSession
 
 RAW = "html"
 """The format that holds the raw data."""
+Files = dict[str, bytes]
+Make = Callable[[ReportDocument, OpenSession, Sequence[Run], str], Files]
+"""Document, session, the runs that are reported, the name of the file ("" = standard output, which holds one file) →
+file name → content. The first file is the named one; the others lie beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Hold one format. ``about``: its use, in a few words. ``make`` loads its modules when it is called."""
+
+    name: str
+    ending: str
+    about: str
+    make: Make
+
+
+def _of(module: str) -> Make:
+    def make(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+        found: Files = import_module(f"jitter_workshop.report.{module}").files(document, session, runs, name)
+        return found
+
+    return make
+
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _of("html")),
+        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown")),
+        Format("json", ".json", "every figure, for scripts", _of("formats.json_document")),
+        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", _of("formats.pyperf")),
+        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", _of("formats.hlog")),
+        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", _of("formats.hgrm")),
+    )
+}
 
 
 @dataclass(slots=True)
 class Draft:
-    """Hold a report that is not written yet. ``document``: with its names."""
+    """Hold a report that is not written yet. ``document``: with its names. ``host``: the host that it is made on, which
+    its sentences may name, too."""
 
-    workshop: Workshop
+    session: OpenSession
+    host: str
     document: ReportDocument
     _hidden: ReportDocument | None = None
     _made: dict[tuple[str, bool, str], Files] = field(default_factory=dict)
@@ -38,43 +77,33 @@ class Draft:
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
         first. Raises NothingToReport, SessionError, LessonError, and what ``progress`` raises."""
-        return cls(workshop, build(workshop, progress=progress))
+        document, context = build(workshop, progress=progress), workshop.context
+        keep_found(context.handle, context.root, document)
+        return cls(context.handle, workshop.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
         """Return the document, or with ``private`` the one for others."""
         if not private:
             return self.document
         if self._hidden is None:
-            self._hidden = for_others(self.document, self.workshop.host.name)
+            self._hidden = for_others(self.document, self.host)
         return self._hidden
 
-    def files(self, chosen: Format, private: bool, path: Path) -> Files:
-        """Return what would be written for the file ``path``: name → content, that file first. The last answer is kept.
-        Raises WorkshopError."""
-        wish = (chosen.name, private, path.name)
+    def files(self, chosen: Format, private: bool, name: str) -> Files:
+        """Return what would be written for the file of this name: name → content, that file first. The last answer is
+        kept. Raises WorkshopError."""
+        wish = (chosen.name, private, name)
         if wish not in self._made:
-            document = self.shown(private)
-            handle = self.workshop._context.handle
-            told = {run.id for run in document.runs}
-            runs = tuple(run for run in handle.runs() if run.id in told)
-            shown = runs_for_others(self.document, runs) if private else runs
+            told = {run.id for run in self.document.runs}
+            runs = tuple(run for run in self.session.runs() if run.id in told)
+            runs = runs_for_others(self.document, runs) if private else runs
             # One at a time: a page with the raw data of a long session is megabytes.
-            self._made = {wish: chosen.make(document, handle, shown, path.name)}
+            self._made = {wish: chosen.make(self.shown(private), self.session, runs, name)}
         return self._made[wish]
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
         """Return a path in the folder where no file is yet."""
-        return reporting_files.free(folder / reporting_files.default_name(self.shown(private), chosen.ending))
-
-
-def write(files: Files, folder: Path) -> tuple[Path, ...]:
-    """Write a draft's files, all or none, never over one that is there; return their paths. Raises NotWritten."""
-    return reporting_files.write(files, folder)
-
-
-def formats() -> tuple[Format, ...]:
-    """Return the formats in the order in which the screen offers them."""
-    return tuple(FORMATS.values())
+        return free(folder / default_name(self.shown(private), chosen.ending))
 
 
 def places() -> tuple[Path, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jitter_workshop.errors import SessionError, WorkshopError
+from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
@@ -37,19 +36,12 @@ class Standing:
 def look(subject: Subject) -> Standing:
     """Read this host if it is the session's, and join it with the history. Unknown facts stand in ``notes``."""
     stands, unread = _stands(subject)
-    rows = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
-    shown = _without_rounds(subject.events)
-    known = {id(event) for event in shown}
-    folded = sum(id(event) not in known for event, _ in rows)
+    events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
+    folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
     if folded:
         told = f"{many(folded, 'write')} made and given back within proofs are not listed: each proof has its own"
         subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
-    return Standing(
-        events=tuple(shown),
-        changes=tuple(row for event, row in rows if id(event) in known),
-        after=_after(subject),
-        stands=stands,
-    )
+    return Standing(events, changes, _after(subject), stands)
 
 
 def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
@@ -71,44 +63,58 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
-) -> list[tuple[HostEvent, ReportedChange]]:
-    """Return each write and refusal with its fate, in the order of time. The last write is given back first: a
-    ``restored`` belongs to the newest write of its path that is not given back yet."""
-    open_rows: dict[tuple[str, str], list[int]] = defaultdict(list)
-    rows: list[tuple[HostEvent, Fate, str | None, str]] = []
-    for event in events:
-        key = (event.tunable, event.path)
+) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
+    """Return the events, and each write and refusal with its fate, in the order of time; both without the rounds of a
+    proof, which the proof applied and gave back itself.
+
+    The last write is given back first: a ``restored`` belongs to the newest write of its path that is not given back
+    yet. ``stands`` None: this host's journal tells nothing of the session, and ``unread`` says why.
+    """
+    waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
+    fates: dict[int, tuple[Fate, str | None, str]] = {}
+    folded: set[int] = set()
+    for at, event in enumerate(events):
+        open_writes = waiting[event.tunable, event.path]
         if event.did == "refused":
-            rows.append((event, "refused", None, clean(event.reason, 400) or "refused"))
+            fates[at] = ("refused", None, clean(event.reason, 400) or "refused")
         elif event.did == "applied":
-            open_rows[key].append(len(rows))
-            rows.append((event, "kept" if event.kept else "standing", None, ""))
-        elif open_rows[key]:
-            at = open_rows[key][-1]
-            first = rows[at][0]
-            if event.did == "restored":
-                open_rows[key].pop()
-                rows[at] = (first, "restored", event.at, f"given back: {clean(event.after or 'nothing', 120)}")
-            elif event.did == "left_alone":
-                rows[at] = (first, "left_alone", event.at, clean(event.reason, 400) or "left alone")
-            else:
-                rows[at] = (first, "kept", None, "")
-    standing = {(e.tunable, e.path) for e in stands or ()}
-    return [(event, _row(event, fate, at, text, standing, stands, boot, unread)) for event, fate, at, text in rows]
+            open_writes.append(at)
+            fates[at] = ("kept" if event.kept else "standing", None, "")
+        elif open_writes and event.did == "restored":
+            first = open_writes.pop()
+            fates[first] = ("restored", event.at, f"given back: {clean(event.after or 'nothing', 120)}")
+            if event.proof and event.proof == events[first].proof:
+                folded |= {first, at}
+        elif open_writes and event.did == "left_alone":
+            fates[open_writes[-1]] = ("left_alone", event.at, clean(event.reason, 400) or "left alone")
+        elif open_writes:
+            fates[open_writes[-1]] = ("kept", None, "")
+    standing = {(entry.tunable, entry.path) for entry in stands} if stands is not None else None
+    return (
+        tuple(event for at, event in enumerate(events) if at not in folded),
+        tuple(_change(events[at], *fate, standing, boot, unread) for at, fate in fates.items() if at not in folded),
+    )
 
 
-def _row(
+def _change(
     event: HostEvent,
     fate: Fate,
-    at: str | None,
+    fate_at: str | None,
     text: str,
-    standing: set[tuple[str, str]],
-    stands: tuple[journal.Entry, ...] | None,
+    standing: set[tuple[str, str]] | None,
     boot: str | None,
     unread: str,
 ) -> ReportedChange:
-    if fate in ("standing", "kept", "left_alone"):
-        fate, text = _now(event, fate, text, (event.tunable, event.path) in standing, stands is None, boot, unread)
+    """Return a write. If the session did not see it given back, its fate is by the journal of the host."""
+    if fate in ("standing", "kept"):
+        if standing is None:
+            fate, text = "unknown", unread
+        elif (event.tunable, event.path) in standing:
+            text = "stands now, until 'jitter-workshop restore'" if fate == "kept" else "stands now"
+        elif event.boot_id is not None and boot is not None and event.boot_id != boot:
+            fate, text = "rebooted", "gone with a reboot"
+        else:
+            fate, text = "gone", _GONE
     return ReportedChange(
         at=event.at,
         tunable=event.tunable,
@@ -117,71 +123,26 @@ def _row(
         after=event.after,
         read_back=event.read_back,
         fate=fate,
-        fate_at=at,
+        fate_at=fate_at,
         text=text,
         chapter=event.chapter,
         proof=event.proof,
     )
 
 
-def _now(
-    event: HostEvent, fate: Fate, text: str, stands: bool, unknown: bool, boot: str | None, unread: str
-) -> tuple[Fate, str]:
-    """Return the fate of a write that this session did not see given back, by the journal of the host."""
-    if unknown:
-        return (fate, text) if fate == "left_alone" else ("unknown", unread)
-    if stands and fate != "left_alone":
-        return fate, "stands now, until 'jitter-workshop restore'" if fate == "kept" else "stands now"
-    if fate == "left_alone":
-        return fate, text
-    if event.boot_id is not None and boot is not None and event.boot_id != boot:
-        return "rebooted", "gone with a reboot"
-    return "gone", _GONE
-
-
-def _without_rounds(events: Sequence[HostEvent]) -> list[HostEvent]:
-    """Return the events without those of a proof's rounds, which the proof applied and gave back itself."""
-    made: dict[tuple[str, str], list[HostEvent]] = defaultdict(list)
-    folded: set[int] = set()
-    for event in events:
-        key = (event.tunable, event.path)
-        if event.did == "applied":
-            made[key].append(event)
-        elif event.did == "restored" and made[key]:
-            first = made[key].pop()
-            if first.proof and first.proof == event.proof:
-                folded |= {id(first), id(event)}
-    return [event for event in events if id(event) not in folded]
-
-
 def _after(subject: Subject) -> Snapshot | None:
     """Return status now if this is the session's host, else the last status that the session kept."""
     if subject.chosen:
-        subject.notes["before"] = subject.notes["after"] = "this report is about single runs"
-        subject.first = None
         return None
     why = subject.elsewhere
     if not why:
         try:
-            now = snapshot(subject.root)
+            return snapshot(subject.root)
         except WorkshopError as error:
             why = f"the host could not be read: {error.sentence()}"
-        else:
-            _keep(subject, now)
-            return now
-    last, none = (subject.last, "") if subject.last is not None else history.last(subject.handle.folder)
-    if last is not None:
-        subject.notes["after"] = f"the last status that was kept, of {last.at}: {why}"
-        return last
-    subject.notes["after"] = f"{why}; {none}"
-    return None
-
-
-def _keep(subject: Subject, now: Snapshot) -> None:
-    """Keep this status for a later report that is made elsewhere, or after a reboot."""
-    if not subject.root.recorded and not subject.handle.read_only:
-        with contextlib.suppress(SessionError):
-            history.keep_last(subject.handle.folder, now)
+    last, none = history.last(subject.handle.folder)
+    subject.notes["after"] = f"{why}; {none}" if last is None else f"the last status that was kept, of {last.at}: {why}"
+    return last
 
 
 def _left_standing(standing: Standing) -> Iterator[OpenPoint]:
@@ -222,7 +183,7 @@ def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
     begun = {walk.chapter.id: walk for walk in subject.walks()}
     if not begun:
         return
-    for chapter in subject.workshop.course.chapters:
+    for chapter in subject.course.chapters:
         walk = begun.get(chapter.id)
         if walk is None:
             yield OpenPoint("chapter", chapter.id, chapter.title, "not begun")

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
+from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
 from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.measuring.published import ORIGIN, imported_curves, published_curves
-from jitter_workshop.flow.reporting.proofs import proof_charts
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, Stall
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.budget import standings
-from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.curve import imported_curve, percentile_curve, value_at
+from jitter_workshop.stats.histogram import add, new_histogram
 from jitter_workshop.stats.scale import nice_ns
 
+MOST_HISTOGRAMS = 80
+"""Most histograms that the charts of proofs add up, those of the newest proofs: a report takes seconds, not minutes."""
+_SUMS = (
+    "All messages of each side's runs in one curve. It shows what was measured, and not how sure it is: runs differ "
+    "among themselves, and the verdict is of the rounds."
+)
 LATEST = 6
 """Number of runs in a chart where no chapter groups them; more cannot be told apart."""
 ONE_RUN = "One run: there is nothing to compare it with."
@@ -39,7 +48,7 @@ _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max",
 def roles(subject: Subject) -> dict[str, str]:
     """Return run id → what the run was made for; runs of a verb are left out."""
     found: dict[str, list[str]] = {}
-    for chapter in subject.workshop.course.chapters:
+    for chapter in subject.course.chapters:
         for slot, ident in subject.context.progress(chapter.id).runs.items():
             found.setdefault(ident, []).append(f"{clean(chapter.title, 40)} · {clean(slot, 20)}")
     for proof in subject.proofs:
@@ -96,7 +105,7 @@ def import_line(run: ImportedRun) -> str:
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:
     """Return the charts: proofs, the whole course, each chapter, other runs by workload, then curves from elsewhere."""
-    ours = [*proof_charts(subject), *_course(subject), *_chapters(subject), *_others(subject)]
+    ours = [*_proofs(subject), *_course(subject), *_chapters(subject), *_others(subject)]
     charts = [*ours, *_published(subject), *_imports(subject)]
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
 
@@ -112,10 +121,41 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
     return tuple(found)
 
 
+def _proofs(subject: Subject) -> Iterator[Overlay]:
+    """Yield a chart for each proof with a round, oldest first; of many proofs the newest."""
+    left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
+    for proof in reversed(subject.proofs):
+        without, with_it = _runs_of(subject, proof, "without"), _runs_of(subject, proof, "with_it")
+        left -= len(without) + len(with_it)
+        if left < 0:
+            break
+        if without and with_it:
+            chosen.append((proof, without, with_it))
+    for proof, without, with_it in reversed(chosen):
+        try:
+            curves = (_sum(subject, without, "without"), _sum(subject, with_it, "with"))
+        except (SessionError, ValueError):
+            # A run's file may be damaged or edited: the session reports that itself, and the verdict does not need it.
+            continue
+        yield Overlay(f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _SUMS, curves)
+
+
+def _runs_of(subject: Subject, proof: Proof, side: Literal["without", "with_it"]) -> list[Run]:
+    return [run for one in proof.rounds if (run := subject.run(getattr(one, side))) is not None]
+
+
+def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
+    whole = new_histogram()
+    for run in runs:
+        add(whole, subject.handle.histogram(run.id, run.main_histogram))
+    maxima = [h.max for run in runs if (h := run.histograms.get(run.main_histogram)) is not None and h.max is not None]
+    return percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
+
+
 def _course(subject: Subject) -> Iterator[Overlay]:
     if subject.chosen:
         return
-    steps = steps_of(subject.workshop)
+    steps = steps_of(subject.walks(), subject.context)
     shown = drawn(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}

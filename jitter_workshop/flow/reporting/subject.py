@@ -11,9 +11,9 @@ from jitter_workshop.flow.chapters.session_context import SessionContext, look_a
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.host_identity import host_mismatch, known_boots
-from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+from jitter_workshop.flow.proving.proof_recovery import settled
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.course import Course
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.imported import ImportedRun
@@ -41,18 +41,17 @@ class Subject:
     does. ``notes``: of the document. ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are
     made."""
 
-    workshop: Workshop
     context: SessionContext
+    course: Course
     runs: tuple[Run, ...]
     chosen: bool
     proofs: tuple[Proof, ...]
     imports: tuple[ImportedRun, ...]
     events: tuple[HostEvent, ...]
     first: Snapshot | None
-    last: Snapshot | None
     elsewhere: str
-    progress: Progress = unheard
-    notes: dict[str, str] = field(default_factory=dict)
+    progress: Progress
+    notes: dict[str, str]
     drawn: dict[str, PercentileCurve] = field(default_factory=dict)
 
     @property
@@ -78,11 +77,8 @@ class Subject:
         """Return the chapters that were begun, in the order of the course; () where runs were picked by name."""
         if self.chosen:
             return ()
-        course = self.workshop.course
-        return tuple(ChapterSession(c, self.context) for c in course.chapters if self.begun(c))
-
-    def begun(self, chapter: Chapter) -> bool:
-        return self.context.progress(chapter.id) != ChapterProgress()
+        every = (ChapterSession(chapter, self.context) for chapter in self.course.chapters)
+        return tuple(walk for walk in every if walk.progress != ChapterProgress())
 
     def run(self, ident: str | None) -> Run | None:
         return next((run for run in self.runs if run.id == ident), None) if ident else None
@@ -95,46 +91,48 @@ def subject_of(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> Subject:
-    """Gather a report's subject. ``runs``: ids of those to report, () for all. Raises SessionError and LessonError."""
-    workshop = given if isinstance(given, Workshop) else _workshop_of(given, root, course_dir)
-    context = workshop._context
+    """Gather a report's subject; it only reads. ``runs``: ids of those to report, () for all. Raises SessionError and
+    LessonError."""
+    course = given.course if isinstance(given, Workshop) else load_course(course_dir)
+    context = given.context if isinstance(given, Workshop) else _context_of(given, root, course)
     every = context.runs()
     picked = tuple(run for run in every if run.id in runs) if runs else every
-    if not context.root.recorded:
-        settle_cut_off(context.handle, context.root)
-    proofs = tuple(p for p in context.handle.proofs() if not runs)
     folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
-    last, _ = history.last(folder)
-    rehearsal = context.root.recorded or context.session.recorded
-    notes = {"before": "a recorded host has one status" if rehearsal else no_first} if first is None else {}
+    boots = known_boots(picked, events, (first, history.last(folder)[0]))
+    notes = {}
+    if runs:
+        notes = dict.fromkeys(("before", "after"), "this report is about single runs")
+    elif first is None:
+        rehearsal = context.root.recorded or context.session.recorded
+        notes = {"before": "a recorded host has one status" if rehearsal else no_first}
     if damaged:
         notes["events"] = "; ".join(damaged)
     return Subject(
-        workshop=workshop,
         context=context,
+        course=course,
         runs=picked,
         chosen=bool(runs),
-        proofs=proofs,
+        proofs=() if runs else _proofs(context),
         imports=() if runs else context.handle.imports(),
         events=() if runs else events,
-        first=first,
-        last=last,
-        elsewhere=_elsewhere(context, known_boots(picked, events, (first, last))),
+        first=None if runs else first,
+        elsewhere=_elsewhere(context, boots),
         progress=progress,
         notes=notes,
     )
 
 
-def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> Workshop:
-    """Return a workshop for reading: it makes nothing, and holds only the session that it was given."""
-    course = load_course(course_dir)
+def _context_of(session: OpenSession, root: Path, course: Course) -> SessionContext:
     place = HostRoot(root)
     topology, host = look_at(place)
-    return Workshop(
-        course, SessionContext(session, place, host, topology, course_dir=course.source, course_id=course.id)
-    )
+    return SessionContext(session, place, host, topology, course_dir=course.source, course_id=course.id)
+
+
+def _proofs(context: SessionContext) -> tuple[Proof, ...]:
+    """Return the proofs; of those that were cut off, what became of them by now."""
+    return context.handle.proofs() if context.root.recorded else settled(context.handle, context.root)
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:

@@ -17,8 +17,8 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
-from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
-from jitter_workshop.flow.reporting.formats import Files
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, opened_with, places
+from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
@@ -63,7 +63,7 @@ class ReportScreen(WorkshopScreen):
         self._draft: Draft | None = None
         self._went: tuple[str, int, int] = ("putting the report together", 0, 0)
         self._stopped = False
-        self._formats = formats()
+        self._formats = tuple(FORMATS.values())
         self._format = 0
         self._private = False
         self._places = places()
@@ -162,7 +162,7 @@ class ReportScreen(WorkshopScreen):
 
         def make() -> tuple[Path, Files]:
             path = draft.path(chosen, private, folder)
-            return path, draft.files(chosen, private, path)
+            return path, draft.files(chosen, private, path.name)
 
         try:
             self._path, self._files = await aside(make)
