@@ -29,9 +29,9 @@ from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.report.text.proof import headline
 from jitter_workshop.stats import histogram as hg
-from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
+from jitter_workshop.stats.sample_support import standings
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import NOISY, make_rounds
 from tests.madeup import make_run

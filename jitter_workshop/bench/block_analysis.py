@@ -16,7 +16,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.spec import LISTED_STALLS, STALL_DECADES_NS, Pacing
 from jitter_workshop.stats import histogram as histograms
-from jitter_workshop.stats.buckets import BOUNDS_NS
+from jitter_workshop.stats.stalls import BUCKETS_NS
 
 _CPUS = 65_536
 
@@ -71,7 +71,7 @@ class Stamps:
 class Digest:
     """Hold a block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start.
     ``unlisted``: number of all threads' stalls that are not among ``stalls``. ``buckets``: ``spin``'s gaps by length
-    (``stats.buckets``), of ``sampled_ns`` in which it was looking. ``blocked_publishes``: None where nothing is
+    (``stats.stalls``), of ``sampled_ns`` in which it was looking. ``blocked_publishes``: None where nothing is
     published. ``missed_wakeups``: None where nothing sleeps. ``notes``: by field of the block."""
 
     start_ticks: int
@@ -327,9 +327,9 @@ def _long_intervals(clock: Any, start: int, count: int, threshold_ns: int, threa
 
 
 def _buckets(clock: Any, gaps: Any, count: int) -> tuple[int, ...]:
-    counts = ffi.new("uint64_t[]", len(BOUNDS_NS))
-    lib.jw_digest_buckets(clock, gaps, count, ffi.new("int64_t[]", BOUNDS_NS), len(BOUNDS_NS), counts)
-    return tuple(ffi.unpack(counts, len(BOUNDS_NS)))
+    counts = ffi.new("uint64_t[]", len(BUCKETS_NS))
+    lib.jw_digest_buckets(clock, gaps, count, ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
+    return tuple(ffi.unpack(counts, len(BUCKETS_NS)))
 
 
 def _residence(stamps: Stamps, count: int) -> dict[str, int]:

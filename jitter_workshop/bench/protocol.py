@@ -71,7 +71,7 @@ class BlockDone:
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
     ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
 
-    ``buckets``: ``spin``'s gaps by length (``stats.buckets``), of ``sampled_ns`` in which it was looking.
+    ``buckets``: ``spin``'s gaps by length (``stats.stalls``), of ``sampled_ns`` in which it was looking.
     ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
     """
 

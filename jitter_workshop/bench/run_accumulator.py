@@ -21,7 +21,6 @@ from jitter_workshop.model.run import (
     ThreadRecord,
 )
 from jitter_workshop.model.spec import RunSpec
-from jitter_workshop.stats import buckets as bucket_arithmetic
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats import stalls as stall_arithmetic
 from jitter_workshop.stats.curve import percentile_curve
@@ -81,13 +80,11 @@ class RunAccumulator:
     @property
     def buckets(self) -> tuple[GapBucket, ...] | None:
         """Return ``spin``'s gaps by length; None where a block does not say."""
-        total: tuple[int, ...] | None = None
-        for block in self.raw:
-            if block.buckets is None:
-                return None
-            total = block.buckets if total is None else bucket_arithmetic.add(total, block.buckets)
+        counted = [block.buckets for block in self.raw if block.buckets is not None]
         sampled_ns = self.sum_of(_sampled)
-        return None if total is None or sampled_ns is None else bucket_arithmetic.buckets(total, sampled_ns)
+        if not counted or len(counted) < len(self.raw) or sampled_ns is None:
+            return None
+        return stall_arithmetic.buckets([sum(counts) for counts in zip(*counted, strict=True)], sampled_ns)
 
     @property
     def sampled_s(self) -> float | None:

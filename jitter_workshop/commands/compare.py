@@ -118,7 +118,7 @@ def _require(one: Run, metric: str) -> None:
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
     """Return the gate's verdict on each run. Raises SessionError if one of them cannot be judged."""
     from jitter_workshop.report.text.gate import verdict
-    from jitter_workshop.stats.measurewords import measure_name
+    from jitter_workshop.stats.comparison import measure_name
 
     verdicts = []
     for comparison, other in zip(found, others, strict=True):

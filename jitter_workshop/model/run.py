@@ -89,7 +89,7 @@ class Stalls:
     """Hold all stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
 
     ``per_second_low`` and ``per_second_high``: 95 % limits of the true rate, if stalls come independently of each other
-    (``stats.poisson``); None in runs of older versions. ``rated_s``: the time that all rates refer to, in which the
+    (``stats.exact``); None in runs of older versions. ``rated_s``: the time that all rates refer to, in which the
     workload was looking; None in runs of older versions, whose rates refer to ``duration_s``.
     """
 

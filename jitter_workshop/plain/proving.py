@@ -24,8 +24,8 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import proof_words as words
 from jitter_workshop.report.text import proof as proof_text
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.stats.interim_result import SoFar, so_far
 from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.verdicts import SoFar, so_far
 
 HELP = (("p", "at compare: prove the change in rounds, or see the newest proof"),)
 

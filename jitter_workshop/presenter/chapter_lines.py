@@ -19,7 +19,7 @@ from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact,
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.trace import now_told, trace_lines
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 Lines = list[Text]

@@ -21,10 +21,10 @@ from jitter_workshop.presenter.plan_overview import in_short
 from jitter_workshop.presenter.prose import styled
 from jitter_workshop.presenter.settings_lines import every_write, writes
 from jitter_workshop.report.text.proof import OF_PAIRS, WORDS, headline
-from jitter_workshop.stats.interim_result import SoFar
+from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
-from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.verdicts import SoFar
 
 _HEADS = ("", "without", "with", "ratio")
 _VERDICT = len("cannot tell")

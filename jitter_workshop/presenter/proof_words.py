@@ -10,7 +10,7 @@ from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, Proof, P
 from jitter_workshop.model.text import clean, many, tally
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order
 from jitter_workshop.report.text.proof import headline
-from jitter_workshop.stats.measurewords import measure_name
+from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.scale import nice_duration
 
 OFFER = "Press p to prove it."

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
-from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 NO_PROOF = "Two single runs cannot prove anything: the same thing measured twice also differs."
 
@@ -21,20 +20,13 @@ STALLS_PREFIX = "stalls_per_second_over_"
 STOLEN = "stolen_ns_per_second"
 MAX = "max"
 
+_NAMES = {STOLEN: "time stolen", MAX: "worst seen"}
 _HEADLINE_NS = 100_000
 _SAME_RATIO = 1.1
 _STOLEN_WORTH_SAYING = 1.2
 _MEDIAN_WORTH_SAYING = 1.5
 _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 _PAYLOAD = {"ring": "64-byte record", "spin": "", "wakeup": "", "ack": "TCP segments"}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Hold one side's figure in a comparison, with the number of events behind it."""
-
-    rate: float
-    count: int
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
@@ -106,6 +98,24 @@ def stall_measure(threshold_ns: int) -> str:
     return f"{STALLS_PREFIX}{threshold_ns}_ns"
 
 
+def measure_name(measure: str) -> str:
+    """Return ``stalls over 100 µs``, ``time stolen``, ``p99.9``; an unknown name is returned as it is (an edited
+    file)."""
+    threshold = measure.removeprefix(STALLS_PREFIX).removesuffix("_ns")
+    if measure.startswith(STALLS_PREFIX) and threshold.isascii() and threshold.isdecimal() and len(threshold) < 19:
+        return f"stalls over {nice_ns(int(threshold))}"
+    return _NAMES.get(measure, measure)
+
+
+def amount(measure: str, value: float | None) -> str:
+    """Return a measure's value: a rate (``4.2/s``), ns stolen a second (``3.1 µs/s``), or a time; ``–`` for None."""
+    if value is None:
+        return "–"
+    if measure.startswith(STALLS_PREFIX):
+        return f"{nice_number(value)}/s"
+    return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)
+
+
 def _stall_rows(a: Run, b: Run) -> list[ComparisonRow]:
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
@@ -161,8 +171,8 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 def _stalls_in_words(a: Run, b: Run) -> str:
     """Describe the rarest threshold near 100 µs at which a stall occurred."""
-    mine = {r.threshold_ns: Side(r.per_second, r.count) for r in a.stalls.rates}
-    theirs = {r.threshold_ns: Side(r.per_second, r.count) for r in b.stalls.rates}
+    mine = {r.threshold_ns: r for r in a.stalls.rates}
+    theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
     for threshold in thresholds:
         x, y = mine[threshold], theirs[threshold]
@@ -173,14 +183,14 @@ def _stalls_in_words(a: Run, b: Run) -> str:
     return ""
 
 
-def _rate_in_words(x: Side, y: Side, a_s: float, b_s: float) -> str:
+def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
     if not y.count:
-        return f"{_per_second(x.rate)}, then none in {_seconds(b_s)}"
+        return f"{_per_second(x.per_second)}, then none in {_seconds(b_s)}"
     if not x.count:
-        return f"none in {_seconds(a_s)}, then {_per_second(y.rate)}"
-    ratio = y.rate / x.rate
+        return f"none in {_seconds(a_s)}, then {_per_second(y.per_second)}"
+    ratio = y.per_second / x.per_second
     if 1 / _SAME_RATIO <= ratio <= _SAME_RATIO:
-        return f"about as often ({_per_second(y.rate)})"
+        return f"about as often ({_per_second(y.per_second)})"
     return f"{_times(1 / ratio)} rarer" if ratio < 1 else f"{_times(ratio)} more often"
 
 

@@ -10,10 +10,9 @@ import math
 from collections.abc import Sequence
 
 from jitter_workshop.model.verdict import SIGNIFICANCE
-from jitter_workshop.stats import signflip
 from jitter_workshop.stats.comparison import STALLS_PREFIX, stall_measure
+from jitter_workshop.stats.exact import smallest_flip_p
 from jitter_workshop.stats.measures import Line
-from jitter_workshop.stats.multiplicity import holm
 
 _PRIMARY = stall_measure(100_000)
 _PRIMARY_EVENTS = 10
@@ -34,6 +33,26 @@ def usual(shown: Sequence[Line]) -> int:
     if first is None:
         first = next((i for i, line in enumerate(shown) if line.measure == _PRIMARY), 0)
     return first
+
+
+def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
+    """Return each p adjusted for all of them, in the order given (Holm, Scandinavian Journal of Statistics 6, 1979).
+
+    All lines together then claim a change that is not there in at most 5 % of cases, for any dependence between them.
+
+    ``weights``: each line's share of the doubt, equal where not given (his section 4). Raise ValueError for a p outside
+    0..1, for a weight that is not positive, and for a different number of weights.
+    """
+    shares = [1.0] * len(ps) if weights is None else list(weights)
+    if any(not 0 <= p <= 1 for p in ps) or any(not w > 0 for w in shares) or len(shares) != len(ps):
+        raise ValueError("a p lies between 0 and 1 and has a positive weight")
+    adjusted = [1.0] * len(ps)
+    left, largest = sum(shares), 0.0
+    for index in sorted(range(len(ps)), key=lambda i: ps[i] / shares[i]):
+        largest = max(largest, min(1.0, left * ps[index] / shares[index]))
+        adjusted[index] = largest
+        left -= shares[index]
+    return adjusted
 
 
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
@@ -73,7 +92,7 @@ def doubt_of_no_change(shown: Sequence[Line]) -> float:
 
 def can_claim(line: Line) -> bool:
     """Return True if any signs of its contributions could make a line significant."""
-    return signflip.smallest_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
+    return smallest_flip_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
@@ -88,7 +107,7 @@ def doubt(shown: Sequence[Line], index: int) -> float:
 
 def _can_be_even(line: Line) -> bool:
     events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
-    return signflip.smallest_p(events) < SIGNIFICANCE
+    return smallest_flip_p(events) < SIGNIFICANCE
 
 
 def _enough(line: Line) -> bool:

@@ -10,11 +10,11 @@ For counted events c is 10. Below ten events a pair's contribution grows with it
 Poisson rate does, so that rounds without an event need no invented half. Far above ten it is the bounded log ratio
 again. Ten is where luck between rounds (a spread of the log ratio of about 0.6) outweighs that of counting: 4/c = 0.6².
 
-The test flips signs (``stats.signflip``). It is exact for r = 1 in rounds of random order, for every distribution. At
-other ratios flipped score contributions stay right under overdispersion (Hemerik, Goeman and Finos, JRSS B 82, 2020),
-and the interval is all ratios that the test does not reject. With few events a flip test cannot know how uncertain a
-side without any is. So a ratio of counts is rejected only where the exact conditional test of two Poisson rates rejects
-it as well (Przyborowski and Wilenski, Biometrika 1940). That can only widen intervals and raise ps.
+The test flips signs (``stats.exact.flip_p``). It is exact for r = 1 in rounds of random order, for every distribution.
+At other ratios flipped score contributions stay right under overdispersion (Hemerik, Goeman and Finos, JRSS B 82,
+2020), and the interval is all ratios that the test does not reject. With few events a flip test cannot know how
+uncertain a side without any is. So a ratio of counts is rejected only where the exact conditional test of two Poisson
+rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). That can only widen intervals and raise ps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jitter_workshop.model.verdict import CONFIDENCE
-from jitter_workshop.stats import binomial, signflip
+from jitter_workshop.stats.exact import binomial_two_sided, flip_p
 
 SOFTENING = 10.0
 """c in the module's docstring, for counted events."""
@@ -76,7 +76,7 @@ class Pairs:
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
     """Return how rare pairs as far from this ratio are. A result above ``give_up`` may be less exact."""
-    p = signflip.p_value(pairs.contributions(log_ratio))
+    p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or p > give_up:
         return p
     return max(p, _poisson_p(pairs, log_ratio))
@@ -141,7 +141,7 @@ def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
 
 def _poisson_p(pairs: Pairs, log_ratio: float) -> float:
     x, y = math.fsum(pairs.x), math.fsum(pairs.y)
-    return binomial.two_sided(y, x + y, 1 / (1 + math.exp(-log_ratio))) if x + y else 1.0
+    return binomial_two_sided(y, x + y, 1 / (1 + math.exp(-log_ratio))) if x + y else 1.0
 
 
 def _slope(pairs: Pairs, ratio: float) -> float:

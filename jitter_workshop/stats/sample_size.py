@@ -1,11 +1,15 @@
-"""Estimate how many rounds would tell, at the spread seen: a guess for the next try, made from the same few rounds."""
+"""Estimate how much has to be measured: rounds until a proof tells, and samples until a percentile is solid."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
 
-from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE, Budget
+from jitter_workshop.stats.curve import SOLID_BEYOND
+from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 MANY_ROUNDS = 1_000
 """A larger number is no useful advice."""
@@ -25,9 +29,10 @@ def rounds_needed(
     difference of this size at a p of ``p_to_reach``, or show at ``p_for_no_change`` (one-sided, at each end) that it
     lies within the band of no change.
 
-    ``spread`` is the standard deviation of one round's log ratio, ``coarseness`` the clock's share of an interval.
-    Computed by the normal approximation plus a correction for few rounds (z²/2: Guenther, The American Statistician 35,
-    1981). None where more than :data:`MANY_ROUNDS` were needed.
+    This is a guess for the next try, made from the same few rounds. ``spread`` is the standard deviation of one round's
+    log ratio, ``coarseness`` the clock's share of an interval. Computed by the normal approximation plus a correction
+    for few rounds (z²/2: Guenther, The American Statistician 35, 1981). None where more than :data:`MANY_ROUNDS` were
+    needed.
     """
     z = NormalDist().inv_cdf
     candidates: list[float] = []
@@ -42,3 +47,33 @@ def rounds_needed(
         candidates.append(((sure + z((1 + _POWER) / 2)) * spread / room) ** 2 + sure**2 / 2)
     fewest = min(candidates, default=math.inf)
     return max(ENOUGH_ROUNDS, rounds + 1, math.ceil(fewest)) if fewest <= MANY_ROUNDS else None
+
+
+def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
+    """Return messages, and seconds at ``per_second`` of them, until :data:`SOLID_BEYOND` events lie beyond a
+    percentile.
+
+    ``messages_per_stall``: messages that one stall makes late; they count as one event. Raise ValueError for a
+    percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message.
+    """
+    if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
+        raise ValueError(f"no budget for p{percentile} at {per_second} a second, {messages_per_stall} a stall")
+    events = Fraction(SOLID_BEYOND) / (1 - Fraction(percentile) / 100)
+    messages = math.ceil(events * Fraction(messages_per_stall))
+    return Budget(percentile, messages, messages / per_second, messages_per_stall > 1)
+
+
+def budget_from(run: Run, percentile: str) -> Budget | None:
+    """Return the budget from a run like the planned one: its own rate of messages, and stalls of its own size. Where
+    the run knows the percentile, the rate of stalls beyond it decides, if that needs more messages. Return None for an
+    empty run."""
+    summary = run.histograms.get(run.main_histogram)
+    if summary is None or not summary.count or run.duration_s <= 0:
+        return None
+    per_second = summary.count / run.duration_s
+    worst = main_stalls(run)
+    late = max(Fraction(1), Fraction(sum(s.messages for s in worst), len(worst))) if worst else Fraction(1)
+    value = summary.percentiles.get(percentile)
+    if value is not None and (beyond := stalls_beyond(run, value)):
+        late = max(Fraction(1), summary.count * (1 - Fraction(percentile) / 100) / beyond)
+    return budget(percentile, per_second, late)

@@ -1,14 +1,15 @@
-"""Mark percentiles in a table that too few samples or stalls support; no mark where there are enough."""
+"""Tell how many samples and stalls support each percentile, and mark those with too few in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.verdict import Standing
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.curve import SOLID_BEYOND
+from jitter_workshop.stats.rounds import stalls_beyond
 
 FEW_SAMPLES, FEW_STALLS = "·", "~"
 LEGEND = {
@@ -17,6 +18,21 @@ LEGEND = {
 }
 _RARE = 99.0
 """Beyond this percentile a handful of stalls decides (DESIGN §6)."""
+
+
+def standings(run: Run) -> tuple[Standing, ...]:
+    """Return the support of each percentile of a run's main histogram; () without that histogram."""
+    summary = run.histograms.get(run.main_histogram)
+    if summary is None:
+        return ()
+    found: list[Standing] = []
+    for percentile in PERCENTILES:
+        value = summary.percentiles.get(percentile)
+        stalls = stalls_beyond(run, value) if value is not None else 0
+        beyond = summary.count * (1 - Fraction(percentile) / 100)
+        solid = value is not None and beyond >= SOLID_BEYOND
+        found.append(Standing(percentile, value, float(beyond), stalls, solid, solid and stalls >= SOLID_BEYOND))
+    return tuple(found)
 
 
 def of_count(count: int) -> dict[str, str]:

@@ -47,11 +47,6 @@ def x_of_percentile(percentile: float) -> float:
     return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
 
 
-def percentile_of_x(x: float) -> float:
-    """Return the percentile (0..100) at a position."""
-    return 100 * (1 - 10**-x)
-
-
 def y_of_ns(value_ns: float) -> float:
     """Return log10 of a time; below 1 ns sits at 1 ns."""
     return math.log10(max(value_ns, 1.0))

@@ -1,16 +1,24 @@
-"""Merge windows of stolen time into distinct stalls, and compute a run's rates from its blocks' totals."""
+"""Merge windows of stolen time into distinct stalls, compute a run's rates from its blocks' totals, and count gaps."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from jitter_workshop.model.run import Stall, StallRate, Stalls
-from jitter_workshop.stats.poisson import rate_limits
+from jitter_workshop.model.run import GapBucket, Stall, StallRate, Stalls
+from jitter_workshop.stats.exact import rate_limits
 
 WORST_KEPT = 100
 """The number of stalls that a run keeps in full; all of them are counted."""
+
+_US = (2, 3, 4, 6, 8, 10, 14, 20, 30, 40, 60, 80, 100, 140, 200, 300, 400, 600, 800)
+_MS = (1, 2, 5, 10, 20, 50, 100)
+BUCKETS_NS = (*(us * 1_000 for us in _US), *(ms * 1_000_000 for ms in _MS))
+"""The starts of the 26 buckets of the micro jitter sampler (Peter Lawrey, 2013), which counts gaps by length. A bucket
+ends where the next one begins; the last one is open."""
+
+_HOUR_NS = 3_600_000_000_000
 
 
 class BlockTotal(Protocol):
@@ -73,6 +81,19 @@ def of_run(
         low,
         high,
         duration_s,
+    )
+
+
+def buckets(counts: Sequence[int], sampled_ns: int) -> tuple[GapBucket, ...]:
+    """Return counts by bucket as events in an hour of ``sampled_ns``. Raise ValueError unless there are 26 counts.
+
+    The hour is one of *sampled* time, because a sampler sees no gap while it sleeps. Only so can a thread that is busy
+    a tenth of the time be compared with one that is always busy.
+    """
+    ends = (*BUCKETS_NS[1:], None)
+    return tuple(
+        GapBucket(start, end, count, count * _HOUR_NS / sampled_ns if sampled_ns > 0 else None)
+        for start, end, count in zip(BUCKETS_NS, ends, counts, strict=True)
     )
 
 

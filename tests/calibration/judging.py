@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
-from jitter_workshop.stats import binomial
 from jitter_workshop.stats.comparison import stall_measure
+from jitter_workshop.stats.exact import binomial_at_least
 from jitter_workshop.stats.measures import lines
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import estimate, p_value
@@ -85,8 +85,8 @@ def pools() -> list[Path]:
 def exact(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
     """The interval of a share (Clopper and Pearson, 1934); all of 0 to 1 for none of none."""
     tail = (1 - confidence) / 2
-    low = _crossing(lambda share: binomial.at_least(count, total, share) >= tail) if count else 0.0
-    high = 1 - _crossing(lambda share: binomial.at_least(total - count, total, share) >= tail) if count < total else 1.0
+    low = _crossing(lambda share: binomial_at_least(count, total, share) >= tail) if count else 0.0
+    high = 1 - _crossing(lambda share: binomial_at_least(total - count, total, share) >= tail) if count < total else 1.0
     return low, high
 
 

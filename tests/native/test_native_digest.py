@@ -18,7 +18,7 @@ from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.spec import LISTED_STALLS, Pacing
-from jitter_workshop.stats.buckets import BOUNDS_NS
+from jitter_workshop.stats.stalls import BUCKETS_NS
 
 pytestmark = pytest.mark.native
 
@@ -303,12 +303,12 @@ def test_a_block_that_was_answered_at_once_is_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 3 * 10**8)), max_size=40))
 def test_gaps_are_counted_by_length(gaps: list[tuple[int, int]]) -> None:
     native = ffi.new("jw_gap[]", [{"start": start, "end": start + length} for start, length in gaps])
-    counts = ffi.new("uint64_t[]", len(BOUNDS_NS))
-    lib.jw_digest_buckets(NS, native, len(gaps), ffi.new("int64_t[]", BOUNDS_NS), len(BOUNDS_NS), counts)
-    plain = [0] * len(BOUNDS_NS)
+    counts = ffi.new("uint64_t[]", len(BUCKETS_NS))
+    lib.jw_digest_buckets(NS, native, len(gaps), ffi.new("int64_t[]", BUCKETS_NS), len(BUCKETS_NS), counts)
+    plain = [0] * len(BUCKETS_NS)
     for _, length in gaps:
-        if length >= BOUNDS_NS[0]:
-            plain[bisect_right(BOUNDS_NS, length) - 1] += 1
+        if length >= BUCKETS_NS[0]:
+            plain[bisect_right(BUCKETS_NS, length) - 1] += 1
     assert list(counts) == plain
 
 

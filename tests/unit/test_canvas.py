@@ -16,7 +16,7 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
-from tests.madecurves import curve
+from tests.madecurves import curve, percentile_of_x
 
 LOW = curve("pinned", [100] * 30 + [4_000] * 20, solid=40)
 HIGH = curve("baseline", [150] * 15 + [2_000_000] * 35)
@@ -160,7 +160,7 @@ def test_the_label_of_the_marked_percentile_is_never_the_one_left_out() -> None:
     for width in range(44, 120):
         for height in (6, 12):
             for nines in range(3, 8):
-                percentile = scale.percentile_of_x(nines)
+                percentile = percentile_of_x(nines)
                 label = "99." + "9" * (nines - 2) + "%"
                 long = PercentileCurve("spin", (CurvePoint(0.0, 30, True), CurvePoint(100 - 1e-6, 900, True)), 10**8)
                 last = canvas.render([long], width, height, "mono", None, [(percentile, 5_000)]).plain.split("\n")[-1]

@@ -18,8 +18,8 @@ from jitter_workshop.report import html
 from jitter_workshop.report.blocks import Column, Row, Span, Table, code, name
 from jitter_workshop.report.html import Html, block, inline, shown, tag
 from jitter_workshop.session import reportfile
+from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.measurewords import measure_name
 from jitter_workshop.stats.scale import nice_ns, times
 from tests import madereports
 from tests.madereports import HOSTILE

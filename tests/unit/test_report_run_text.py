@@ -9,8 +9,7 @@ import pytest
 from jitter_workshop.bench.protocol import StallTotal
 from jitter_workshop.model.run import BurstTotal, Run
 from jitter_workshop.report.text.run import kept, remark, render
-from jitter_workshop.stats.buckets import buckets
-from jitter_workshop.stats.stalls import of_run
+from jitter_workshop.stats.stalls import buckets, of_run
 from tests import madecounted, madeup
 
 OUTSIDE = "the isolated CPUs were not used: sudo asks for a \x1b[1mpassword"

@@ -16,7 +16,7 @@ from jitter_workshop.report.pictures.drawing import Series, Words, colour_of, fi
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
-from tests.madecurves import curve
+from tests.madecurves import curve, percentile_of_x
 
 NS = "{http://www.w3.org/2000/svg}"
 
@@ -135,9 +135,7 @@ def test_twenty_four_curves_look_each_different() -> None:
 @pytest.mark.parametrize("count", range(3, 14))
 def test_no_label_below_the_plot_runs_into_the_next(count: int) -> None:
     # A spin run of a second reaches 99.999999 %; sheets are 960 wide, and digits of 14 pixels at most 9 wide.
-    deep = PercentileCurve(
-        "spin", tuple(CurvePoint(scale.percentile_of_x(i), 100 + i, True) for i in range(count)), 10**9
-    )
+    deep = PercentileCurve("spin", tuple(CurvePoint(percentile_of_x(i), 100 + i, True) for i in range(count)), 10**9)
     shapes = picture([deep]).shapes
     labels = [s for s in shapes if isinstance(s, Words) and s.text.endswith(" %") and s.role == "dim"]
     ends = [

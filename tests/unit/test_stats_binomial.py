@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.stats.binomial import at_least, two_sided
-from jitter_workshop.stats.multiplicity import holm
+from jitter_workshop.stats.exact import binomial_at_least, binomial_two_sided
+from jitter_workshop.stats.multiple_comparisons import holm
 
 SHARES = st.floats(0.001, 0.999)
 PS = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -22,27 +22,30 @@ def summed(count: int, total: int, share: float) -> float:
 
 @given(st.integers(0, 60), st.integers(0, 60), SHARES)
 def test_the_tail_is_the_sum_of_its_terms(a: int, b: int, share: float) -> None:
-    assert at_least(a, a + b, share) == pytest.approx(summed(a, a + b, share), rel=1e-8, abs=1e-12)
+    assert binomial_at_least(a, a + b, share) == pytest.approx(summed(a, a + b, share), rel=1e-8, abs=1e-12)
 
 
 @given(st.floats(0.1, 1e6), st.floats(0.1, 1e6), SHARES)
 def test_between_whole_counts_it_lies_between_theirs(a: float, b: float, share: float) -> None:
-    lower, upper = at_least(math.ceil(a), math.ceil(a) + b, share), at_least(math.floor(a), math.floor(a) + b, share)
-    assert lower - 1e-9 <= at_least(a, a + b, share) <= upper + 1e-9
+    lower, upper = (
+        binomial_at_least(math.ceil(a), math.ceil(a) + b, share),
+        binomial_at_least(math.floor(a), math.floor(a) + b, share),
+    )
+    assert lower - 1e-9 <= binomial_at_least(a, a + b, share) <= upper + 1e-9
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), SHARES)
 def test_either_side_says_the_same(a: int, b: int, share: float) -> None:
-    assert two_sided(a, a + b, share) == pytest.approx(two_sided(b, a + b, 1 - share), abs=1e-9)
+    assert binomial_two_sided(a, a + b, share) == pytest.approx(binomial_two_sided(b, a + b, 1 - share), abs=1e-9)
 
 
 def test_edges() -> None:
-    assert at_least(0, 5, 0.3) == 1.0
-    assert at_least(6, 5, 0.3) == 0.0
-    assert at_least(2, 5, 0.0) == 0.0
-    assert at_least(2, 5, 1.0) == 1.0
+    assert binomial_at_least(0, 5, 0.3) == 1.0
+    assert binomial_at_least(6, 5, 0.3) == 0.0
+    assert binomial_at_least(2, 5, 0.0) == 0.0
+    assert binomial_at_least(2, 5, 1.0) == 1.0
     # None of ten on one side at equal shares: the sign test's p.
-    assert two_sided(10, 10, 0.5) == pytest.approx(2 / 1024)
+    assert binomial_two_sided(10, 10, 0.5) == pytest.approx(2 / 1024)
 
 
 def test_holm_by_hand() -> None:

@@ -17,7 +17,7 @@ from jitter_workshop.plain import views
 from jitter_workshop.presenter.curves import curve_rows, percentile_table
 from jitter_workshop.report.text.run import render
 from jitter_workshop.stats import sample_support
-from jitter_workshop.stats.budget import standings
+from jitter_workshop.stats.sample_support import standings
 
 MakeRun = Callable[..., tuple[Any, Any]]
 

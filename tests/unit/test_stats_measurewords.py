@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.comparison import amount, measure_name
 
 
 @pytest.mark.parametrize(

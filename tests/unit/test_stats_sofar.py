@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.stats.comparison import stall_measure
-from jitter_workshop.stats.interim_result import so_far
 from jitter_workshop.stats.scale import nice_duration
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.verdicts import judge, so_far
 from tests.maderounds import QUIET, make_rounds
 
 

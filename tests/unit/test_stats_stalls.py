@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Stall
 from jitter_workshop.stats import stalls
-from jitter_workshop.stats.poisson import rate_limits
+from jitter_workshop.stats.exact import rate_limits
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda w: (w[0], w[0] + w[1])), max_size=20)
 

@@ -13,8 +13,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.verdict import Judgement, Round, Side, Verdict, VerdictWord
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.verdicts import judge
-from jitter_workshop.stats.verdictwords import headline_in_words
+from jitter_workshop.stats.verdicts import headline_in_words, judge
 from tests.maderounds import LAPTOP, NOISY, QUIET, make_rounds
 
 OVER_100_US = "stalls_per_second_over_100000_ns"

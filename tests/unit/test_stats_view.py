@@ -15,8 +15,8 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
 from jitter_workshop.stats import view as vw
-from jitter_workshop.stats.buckets import buckets
 from jitter_workshop.stats.curve import percentile_curve
+from jitter_workshop.stats.stalls import buckets
 
 # Below 2,048 every ns has a counter of its own.
 EXACT = st.lists(st.integers(1, 2_047), min_size=1, max_size=300)

@@ -14,7 +14,7 @@ from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.presenter import proof_lines as views
 from jitter_workshop.presenter import proof_words as words
-from jitter_workshop.stats.interim_result import SoFar, so_far
+from jitter_workshop.stats.verdicts import SoFar, so_far
 from tests.fakeprover import PLACED, proof_of
 from tests.maderounds import QUIET, make_rounds
 

@@ -13,7 +13,7 @@ from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Budget
-from jitter_workshop.stats.budget import budget, budget_from
+from jitter_workshop.stats.sample_size import budget, budget_from
 from jitter_workshop.stats.scale import nice_duration, nice_ns
 
 _WHAT = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "segments"}

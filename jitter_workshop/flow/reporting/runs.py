@@ -19,9 +19,9 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, Stall
 from jitter_workshop.model.text import clean, many, minute
-from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.curve import imported_curve, percentile_curve, value_at
 from jitter_workshop.stats.histogram import add, new_histogram
+from jitter_workshop.stats.sample_support import standings
 from jitter_workshop.stats.scale import nice_ns
 
 MOST_HISTOGRAMS = 80

@@ -9,8 +9,7 @@ from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import sample_support
-from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, headline_measures
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, amount, headline_measures, measure_name
 
 WIDTH = 80
 _LABEL, _COLUMN, _RATIO = 26, 20, 10

@@ -10,10 +10,9 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report.text.comparison import ratio_text
 from jitter_workshop.stats import sample_support
-from jitter_workshop.stats.budget import standings
-from jitter_workshop.stats.comparison import higher_at, stall_measure
+from jitter_workshop.stats.comparison import amount, higher_at, measure_name, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.sample_support import standings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement, Verdict, Ver
 from jitter_workshop.report.text import plan as plan_text
 from jitter_workshop.report.text.terminal import Style, wrap
 from jitter_workshop.stats import interval_plot
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.scale import nice_duration, times
 
 _NAME, _VALUE, _RATIO, _SPAN = 19, 11, 8, 18

@@ -13,7 +13,7 @@ from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.verdict import Order, Round
-from jitter_workshop.stats.interim_result import SoFar, so_far
+from jitter_workshop.stats.verdicts import SoFar, so_far
 from jitter_workshop.tui.background.measuring import Watching
 
 

@@ -18,7 +18,7 @@ from jitter_workshop.presenter import proof_lines as views
 from jitter_workshop.presenter import proof_words as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import styled
-from jitter_workshop.stats.interim_result import SoFar
+from jitter_workshop.stats.verdicts import SoFar
 from jitter_workshop.tui.background.proving_run import Proving
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork
 from jitter_workshop.tui.widgets.keybar import Shown
