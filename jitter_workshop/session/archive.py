@@ -32,7 +32,7 @@ from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import files, history, ids, imports, proofs
 from jitter_workshop.session.lock import LOCK_NAME
-from jitter_workshop.session.opened import BLOCKS_FILE, MERGED_FILE, RUN_FILE, SESSION_FILE, is_newer
+from jitter_workshop.session.opened import BLOCKS_FILE, MERGED_FILE, RUN_FILE, SESSION_FILE
 from jitter_workshop.session.traces import TRACE_FILE
 
 FORMAT_VERSION = 2
@@ -275,7 +275,7 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 def _index(manifest: bytes, most: int) -> Index:
     """Return the index in a manifest. Raise ValueError, or SessionError for one of a newer version."""
     value = json.loads(manifest)
-    if is_newer(value if isinstance(value, dict) else {}, FORMAT_VERSION):
+    if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("a newer version of the workshop wrote the session in it", "update jitter-workshop")
     index = from_plain(Index, value)
     _check(index, most)
@@ -332,7 +332,7 @@ def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
         if os.path.lexists(wanted):
             old = session.id
             session = dataclasses.replace(
-                session, id=_free_id(sessions_dir), name=clean(f"{session.name} (imported)", ids.NAME_LIMIT)
+                session, id=ids.free_id(sessions_dir), name=clean(f"{session.name} (imported)", ids.NAME_LIMIT)
             )
             # The plain object, so that fields of a later version stay in it.
             plain = json.loads(content[SESSION_FILE]) | {"id": session.id, "name": session.name}
@@ -352,14 +352,6 @@ def _session(unpacked: Unpacked) -> Session:
     if session.id != unpacked.session or not ids.is_id(session.id):
         raise _damaged(f"{SESSION_FILE} belongs to another session")
     return session
-
-
-def _free_id(sessions_dir: Path) -> str:
-    for _ in range(64):
-        ident = ids.new_id()
-        if not (sessions_dir / ident).exists():
-            return ident
-    raise SessionError("no free id for the session was found", "try again")
 
 
 def _is_same(folder: Path, content: Mapping[str, bytes], left_out: Iterable[LeftOut]) -> bool:

@@ -37,6 +37,16 @@ _ADVICE = {
 }
 
 
+class NewerVersion(Exception):
+    """Report that a later version of the workshop wrote something."""
+
+
+def is_newer(value: Any, known: int) -> bool:
+    """Return True if a later version of the workshop wrote an object of JSON."""
+    version = value.get("format_version") if isinstance(value, dict) else None
+    return isinstance(version, int) and version > known
+
+
 @contextlib.contextmanager
 def explained(what: str, path: Path) -> Iterator[None]:
     """Turn an OSError into a SessionError: ``cannot <what> <path>: <reason>; <what to do>``."""
@@ -179,8 +189,7 @@ def read_each(
         shown = clean(path.stem, 80)
         try:
             value = read_json(path)
-            version = value.get("format_version")
-            if isinstance(version, int) and version > newest:
+            if is_newer(value, newest):
                 notices.append(f"{what} {shown} was written by a newer version and is left out")
                 continue
             one = from_plain(kind, value)

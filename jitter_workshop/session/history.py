@@ -14,10 +14,10 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.history import FORMAT_VERSION, HostEvent, Snapshot
+from jitter_workshop.model.text import many
 from jitter_workshop.session import files
 
 FILE = "history.jsonl"
@@ -67,15 +67,15 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
             continue
         try:
             found.append(_event(line))
-        except _Newer:
+        except files.NewerVersion:
             newer += 1
         except ValueError:
             damaged += 1
     damaged += bool(torn)
     if damaged:
-        notices.append(f"{_lines(damaged)} of {FILE} cannot be read: left out")
+        notices.append(f"{many(damaged, 'line')} of {FILE} cannot be read: left out")
     if newer:
-        notices.append(f"{_lines(newer)} of {FILE} by a newer version: left out")
+        notices.append(f"{many(newer, 'line')} of {FILE} by a newer version: left out")
     # The order is the file's, not that of the times: the clock may have been set back.
     return tuple(found), tuple(notices)
 
@@ -106,19 +106,16 @@ def last(session: Path) -> tuple[Snapshot | None, str]:
     return _snapshot(session / LAST_STATUS, "no later status was kept")
 
 
-class _Newer(Exception):
-    """Report that a newer version wrote it."""
-
-
 def _event(line: bytes) -> HostEvent:
-    """Parse one line. Raise ValueError for a damaged line, _Newer for one of a newer version."""
+    """Parse one line. Raise ValueError for a damaged line, files.NewerVersion for one of a newer version."""
     if len(line) > MAX_LINE:
         raise ValueError("the line is too long")
     try:
         value = json.loads(line)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    _refuse_newer(value)
+    if files.is_newer(value, FORMAT_VERSION):
+        raise files.NewerVersion
     return from_plain(HostEvent, value)
 
 
@@ -127,27 +124,16 @@ def _snapshot(path: Path, missing: str) -> tuple[Snapshot | None, str]:
         if not path.is_file():
             return None, missing
         value = files.read_json(path)
-        _refuse_newer(value)
+        if files.is_newer(value, FORMAT_VERSION):
+            return None, f"{path.name} was written by a newer version"
         return from_plain(Snapshot, value), ""
-    except _Newer:
-        return None, f"{path.name} was written by a newer version"
     except OSError as error:
         return None, f"{path.name} cannot be read: {(error.strerror or 'unreadable').lower()}"
     except ValueError:
         return None, f"{path.name} is damaged"
 
 
-def _refuse_newer(value: Any) -> None:
-    version = value.get("format_version") if isinstance(value, dict) else None
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise _Newer
-
-
 def _torn(handle: int) -> bool:
     """Return True if the file ends within a line."""
     size = os.fstat(handle).st_size
     return size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-
-
-def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"

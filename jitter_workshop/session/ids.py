@@ -6,6 +6,7 @@ import datetime
 import re
 import secrets
 from collections.abc import Iterable
+from pathlib import Path
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
@@ -28,6 +29,15 @@ def timestamp(moment: datetime.datetime | None = None) -> str:
 def new_id(moment: datetime.datetime | None = None) -> str:
     """Return an id such as ``20261121-093012-ab3f``: second in UTC, then four random hex digits."""
     return f"{moment or now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = None) -> str:
+    """Return an id that no entry of a folder has, in front of ``ending``. Raise SessionError where none was found."""
+    for _ in range(64):
+        ident = new_id(moment)
+        if not (folder / f"{ident}{ending}").exists():
+            return ident
+    raise SessionError("no free id was found", "try again")
 
 
 def is_id(text: str) -> bool:

@@ -22,13 +22,9 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
     """Store a curve in a session's folder; return the stored curve with its id. Raise SessionError."""
     folder = session / FOLDER
     files.make_folder(folder)
-    for _ in range(16):
-        stored = dataclasses.replace(run, id=ids.new_id(), imported_at=ids.timestamp())
-        path = folder / f"{stored.id}.json"
-        if not path.exists():
-            break
+    stored = dataclasses.replace(run, id=ids.free_id(folder, ".json"), imported_at=ids.timestamp())
     # No spaces: a fine histogram has a hundred thousand numbers.
-    files.write_whole(path, files.json_line(to_plain(stored)))
+    files.write_whole(folder / f"{stored.id}.json", files.json_line(to_plain(stored)))
     return stored
 
 

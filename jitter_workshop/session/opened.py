@@ -12,7 +12,7 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import SessionError
@@ -284,7 +284,7 @@ class OpenSession:
         path = self._run_folder(ident) / RUN_FILE
         try:
             self._runs[ident] = read_run(path, ident)
-        except NewerVersion:
+        except files.NewerVersion:
             self._notice(f"run {ident} was written by a newer version and is left out")
         except OSError as error:
             self._notice(f"run {ident} cannot be read: {(error.strerror or 'unreadable').lower()}")
@@ -320,43 +320,19 @@ class OpenSession:
         return total
 
 
-class NewerVersion(Exception):
-    """Report a ``format_version`` above ours in a file."""
-
-
 def read_run(path: Path, ident: str) -> Run:
-    """Return a run from its file. Raise OSError, ValueError for a damaged file, NewerVersion."""
+    """Return a run from its file. Raise OSError, ValueError for a damaged file, files.NewerVersion."""
     try:
         value = files.read_json(path)
     except FileNotFoundError as error:
         raise ValueError("run.json is missing") from error
-    newer = is_newer(value, RUN_VERSION)
     try:
         run = from_plain(Run, value)
     except ValueError as error:
-        raise (NewerVersion() if newer else error) from error
+        raise (files.NewerVersion() if files.is_newer(value, RUN_VERSION) else error) from error
     if run.id != ident:
         raise ValueError("run.json belongs to another run")
     return run
-
-
-def what_is_wrong(path: Path, ident: str) -> str:
-    """Check a run's file quickly: return "" where it is whole or unreadable, else what is damaged."""
-    try:
-        value = files.read_json(path)
-    except FileNotFoundError:
-        return "run.json is missing"
-    except OSError:
-        return ""
-    except ValueError as error:
-        return clean(error, 160)
-    return "" if value.get("id") == ident else "run.json belongs to another run"
-
-
-def is_newer(value: dict[str, Any], known: int) -> bool:
-    """Return True if a later version of the workshop wrote an object."""
-    version = value.get("format_version")
-    return isinstance(version, int) and version > known
 
 
 def run_folders(folder: Path) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from jitter_workshop.model.session import FORMAT_VERSION, Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import files, ids
 from jitter_workshop.session.lock import SessionLock
-from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, is_newer, run_folders, what_is_wrong
+from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, read_run, run_folders
 
 __all__ = ["Damaged", "OpenSession", "SessionStore"]
 
@@ -67,12 +68,9 @@ class SessionStore:
         files.make_folder(self.folder)
         moment = ids.now()
         stamp = ids.timestamp(moment)
-        for _ in range(16):
-            session = Session(FORMAT_VERSION, ids.new_id(moment), shown, clean(host), stamp, stamp, recorded=recorded)
-            folder = self.folder / session.id
-            if not folder.exists():
-                break
-        files.write_folder(folder, {SESSION_FILE: files.json_bytes(to_plain(session))})
+        ident = ids.free_id(self.folder, moment=moment)
+        session = Session(FORMAT_VERSION, ident, shown, clean(host), stamp, stamp, recorded=recorded)
+        files.write_folder(self.folder / ident, {SESSION_FILE: files.json_bytes(to_plain(session))})
         opened = self._open(session, ())
         if not recorded:
             self._set_current(session.id)
@@ -85,10 +83,8 @@ class SessionStore:
         say so.
         """
         sessions, damaged = self.list()
-        ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
-        return self._open(
-            next(s for s in sessions if s.id == ident), tuple(d for d in damaged if f"/{ident}/" in d.file)
-        )
+        session = _meant(sessions, wanted)
+        return self._open(session, tuple(d for d in damaged if f"/{session.id}/" in d.file))
 
     def current_id(self) -> str | None:
         """Return the session in use: the one last chosen or made, else the newest of a live host; None where there is
@@ -121,7 +117,7 @@ class SessionStore:
         SessionError or UsageError where neither is possible."""
         sessions, _ = self.list()
         try:
-            ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
+            _meant(sessions, wanted)
         except SessionError:
             if wanted.startswith("@") or any(s.id.startswith(wanted) for s in sessions):
                 raise
@@ -131,9 +127,7 @@ class SessionStore:
 
     def find(self, wanted: str) -> Session:
         """Return a session by id, the unique beginning of one, name or ``@1``, without opening it."""
-        sessions, _ = self.list()
-        ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
-        return next(s for s in sessions if s.id == ident)
+        return _meant(self.list()[0], wanted)
 
     def use(self, wanted: str) -> Session:
         """Make a session the current one."""
@@ -169,10 +163,13 @@ class SessionStore:
         damaged: tuple[Damaged, ...] = ()
         for run in sorted(run_folders(self.folder / ident)):
             folder = self.folder / ident / "runs" / run
-            reason = what_is_wrong(folder / RUN_FILE, run)
-            if reason:
+            try:
+                read_run(folder / RUN_FILE, run)
+            except (OSError, files.NewerVersion):
+                continue
+            except ValueError as error:
                 aside = files.set_aside(folder)
-                damaged += (Damaged(str(folder), str(aside) if aside else None, reason),)
+                damaged += (Damaged(str(folder), str(aside) if aside else None, clean(error, 160)),)
         return damaged
 
     def _load(self, ident: str) -> tuple[Session | None, Damaged | None]:
@@ -190,7 +187,7 @@ class SessionStore:
         except OSError as error:
             return None, Damaged(str(path), None, (error.strerror or "cannot be read").lower())
         except CodecError as error:
-            if is_newer(value, FORMAT_VERSION):
+            if files.is_newer(value, FORMAT_VERSION):
                 return None, Damaged(str(path), None, "written by a newer version of the workshop")
             reason = clean(error, 160)
         except ValueError as error:
@@ -238,3 +235,9 @@ class SessionStore:
 
     def _set_current(self, ident: str) -> None:
         files.write_whole(self.folder / CURRENT_FILE, f"{ident}\n".encode())
+
+
+def _meant(sessions: Iterable[Session], wanted: str) -> Session:
+    """Return the session meant by an id, the unique beginning of one, a name or ``@1``. Raise SessionError."""
+    known = {session.id: session for session in sessions}
+    return known[ids.lookup("session", wanted, [(s.id, s.name) for s in known.values()], _ADVICE)]
