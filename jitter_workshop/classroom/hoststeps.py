@@ -9,18 +9,23 @@ import contextlib
 import grp
 import os
 import pwd
+import re
 import shutil
 import signal
 import stat
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 
+from jitter_workshop.agent import ownership
 from jitter_workshop.agent.caller import uids_of
+from jitter_workshop.agent.transport import SOCKET as AGENT_SOCKET
+from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink
 from jitter_workshop.classroom import install
-from jitter_workshop.classroom.hostfiles import RootFile, fill, program, run
-from jitter_workshop.classroom.services import SERVICES, UNITS, Started, answers, by_command, commands
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.cpuset import CpuSet
@@ -29,11 +34,18 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.paths import BOARD_DIR, CLASS_FILE, INSTALL_DIR, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 
+UNITS = "/etc/systemd/system"
+SERVICES = ("jitter-workshop-agent", "jitter-workshop-board")
+SLICE = "user.slice"
+_SOCKETS = tuple(f"{one}.socket" for one in SERVICES)
+_ANSWER_LIMIT_S = 30.0
 SUDOERS = "/etc/sudoers.d/jitter-workshop"
 LOGINS = f"{UNITS}/user.slice.d/50-jitter-workshop.conf"
-_HOMES = ("/home/", "/root/", "/run/user/")
 _OWN = f"they keep their data in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
 _END_S = 5.0
+_PROGRAM_LIMIT_S = 120.0
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +256,7 @@ def _board_folder() -> Step:
 
 def _unit(name: str, python: str) -> Step:
     # The service must be able to read its interpreter, also if that lies in a home.
-    homes = "read-only" if python.startswith(_HOMES) else "yes"
+    homes = "read-only" if python.startswith(install.HOMES) else "yes"
     return _file(RootFile(f"{UNITS}/{name}", fill(name, PYTHON=python, HOMES=homes).encode(), 0o644), "a systemd unit")
 
 
@@ -272,6 +284,192 @@ def _sudo_rule(python: str) -> Step:
         return answers(by_command(agent), "the agent") or answers(by_command(as_user), "the board")
 
     return Step(f"{SUDOERS}: lets the group start both services; {_OWN}", problem, made.do, made.undo, text)
+
+
+# Both services --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Describe the services under systemd. ``logins``: the CPUs for logged-in users, None for all."""
+
+    logins: CpuSet | None
+
+    def problem(self) -> str:
+        for name in _SOCKETS:
+            for question, words in (("is-enabled", "does not start with the machine"), ("is-active", "is not active")):
+                try:
+                    run("systemctl", question, name)
+                except HostError:
+                    return f"{name} {words}"
+        for name in (*_SOCKETS, *(f"{one}.service" for one in SERVICES), SLICE):
+            if run("systemctl", "show", "-p", "NeedDaemonReload", "--value", name).strip() == "yes":
+                return f"systemd has not reloaded {name}"
+        allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
+        if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
+            return f"{SLICE} has the CPUs {clean(allowed, 60) or 'of all'}, not {self.logins}"
+        return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
+            lambda: SocketLink(BOARD_SOCKET), "the board"
+        )
+
+    def do(self) -> None:
+        """Read the units anew and restart the services; a running turn ends. Raises HostError."""
+        run("systemctl", "daemon-reload")
+        self._stop()
+        run("systemctl", "enable", "--now", *_SOCKETS)
+
+    def undo(self) -> None:
+        with contextlib.suppress(HostError):
+            run("systemctl", "disable", *_SOCKETS)
+        self._stop()
+
+    def _stop(self) -> None:
+        # A missing unit is an error for systemctl, but counts as stopped.
+        with contextlib.suppress(HostError):
+            run("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+        with contextlib.suppress(HostError):
+            run("systemctl", "reset-failed", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+
+
+def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the commands that start the agent and the board for one connection, as the rule in sudoers has them."""
+    package = f"{INSTALL_DIR}/lib/jitter_workshop"
+    started = (python, "-I", "-S", "-B")
+    return (*started, f"{package}/agent/__main__.py"), (*started, f"{package}/classroom/__main__.py")
+
+
+def answers(open_link: Callable[[], Link], who: str) -> str:
+    """Return why a service does not answer a greeting, "" if it does."""
+    try:
+        link = open_link()
+    except (HostError, OSError) as error:
+        return f"{who} cannot be reached: {clean(error, 160)}"
+    try:
+        link.ask("hello", _ANSWER_LIMIT_S)
+    except WorkshopError as error:
+        return f"{who} answers: {clean(error.message, 200)}"
+    except Broken:
+        said = link.last_words()
+        return f"{who} does not answer{f' ({clean(said, 160)})' if said else ''}"
+    finally:
+        link.close(5.0)
+    return ""
+
+
+def by_command(command: Sequence[str]) -> Callable[[], Link]:
+    """Return a function that starts a process and connects with it."""
+    return lambda: ProcessLink(command, own_session=True)
+
+
+# Root's files, and programs of the system's ---------------------------------------------------------------------------
+
+
+def fill(template: str, **words: str) -> str:
+    """Return a template of ``assets/class`` with this host's value for each ``@NAME@``.
+
+    Raises HostError for a missing template and for an unknown name.
+    """
+    known = {"LIB": f"{INSTALL_DIR}/lib", **words}
+    try:
+        text = resources.files("jitter_workshop.assets").joinpath("class", template).read_text("utf-8")
+        return _PLACEHOLDER.sub(lambda found: known[found.group(1)], text)
+    except OSError as error:
+        raise HostError(f"the template {template} cannot be read: {error.strerror}") from error
+    except KeyError as unknown:
+        raise HostError(f"the template {template} has an unknown name: {unknown}") from None
+
+
+def program(name: str) -> str | None:
+    """Return the path of a program of the system's, None if it is not installed."""
+    return shutil.which(name, path=_PATH)
+
+
+def run(*words: str) -> str:
+    """Run a program of the system's, by name, in a fixed environment; return what it printed. Raises HostError."""
+    found = program(words[0])
+    if found is None:
+        raise HostError(f"{words[0]} is not on this host")
+    try:
+        done = subprocess.run(
+            (found, *words[1:]),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={"PATH": _PATH, "LC_ALL": "C"},
+            cwd="/",
+            timeout=_PROGRAM_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HostError(f"{words[0]} does not run: {clean(error, 120)}") from error
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or [f"code {done.returncode}"]
+        raise HostError(f"{' '.join(words[:3])}: {clean(last[0], 200)}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class RootFile:
+    """Describe a file of root's with exactly this content.
+
+    ``own_folder``: the folder is removed with it, if nothing else is in it. ``refuse``: checks the new file before it
+    takes its place, and raises HostError.
+    """
+
+    path: str
+    data: bytes
+    mode: int
+    own_folder: bool = False
+    refuse: Callable[[str], object] | None = None
+
+    def problem(self) -> str:
+        """Return what is wrong: no such file, another owner, mode or content; "" for nothing."""
+        path = self.path
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            return f"{path} is not there"
+        if not stat.S_ISREG(status.st_mode):
+            return f"{path} is not a file"
+        if foreign := ownership.first_foreign([path]):
+            return foreign
+        if stat.S_IMODE(status.st_mode) != self.mode:
+            return f"{path} has mode {stat.S_IMODE(status.st_mode):o}, not {self.mode:o}"
+        return "" if Path(path).read_bytes() == self.data else f"{path} has another content"
+
+    def do(self) -> None:
+        """Write a new file beside it, then rename it, so that no reader sees half of it. Raises OSError, HostError."""
+        folder = Path(self.path).parent
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+        if self.own_folder:
+            os.chown(folder, 0, 0, follow_symlinks=False)
+            folder.chmod(0o755)
+        new = f"{self.path}.new"
+        Path(new).unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(new, flags, 0o600), "wb") as out:
+                out.write(self.data)
+                os.fchown(out.fileno(), 0, 0)
+                os.fchmod(out.fileno(), self.mode)
+                out.flush()
+                os.fsync(out.fileno())
+            if self.refuse is not None:
+                self.refuse(new)
+            Path(new).replace(self.path)
+        except BaseException:
+            Path(new).unlink(missing_ok=True)
+            raise
+
+    def undo(self) -> None:
+        """Remove the file. Raises OSError."""
+        for path in (self.path, f"{self.path}.new"):
+            Path(path).unlink(missing_ok=True)
+        if self.own_folder:
+            with contextlib.suppress(OSError):  # the folder holds other files
+                Path(self.path).parent.rmdir()
 
 
 # Details --------------------------------------------------------------------------------------------------------------

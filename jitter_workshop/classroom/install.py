@@ -32,7 +32,7 @@ PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
 MANIFEST = "SHA256SUMS"
 EXTRA = "serve"
 """The optional part that is copied, too, if it is installed."""
-_HOMES = ("/home/", "/root/", "/run/user/")
+HOMES = ("/home/", "/root/", "/run/user/")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
@@ -65,7 +65,7 @@ def unfit(path: str) -> str:
     """Return why an interpreter does not suit a class host, "" if it does: root's alone, executable for all, not in a
     home."""
     real = os.path.realpath(path)
-    if real.startswith(_HOMES):
+    if real.startswith(HOMES):
         return f"{clean(real, 300)} lies in a home"
     foreign = ownership.first_foreign([real])
     if foreign:

@@ -172,8 +172,19 @@ class BoardStore:
             if banner is not None:
                 self._base.execute("insert into banner values (1, ?)", (_text(banner),))
 
-    def _writing(self) -> _Writing:
-        return _Writing(self._base)
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold one transaction. It takes the write lock at its start, so it never has to be rolled back for another
+        writer. Raise HostError."""
+        try:
+            self._base.execute("begin immediate")
+            yield
+            self._base.execute("commit")
+        except sqlite3.Error as error:
+            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
+        finally:
+            if self._base.in_transaction:
+                self._base.execute("rollback")
 
     def _damage(self) -> dict[str, str]:
         try:
@@ -182,32 +193,6 @@ class BoardStore:
             return {}
         words = f"its file was damaged and is set aside as {DAMAGED}, last written {stamp(when)}"
         return {"the board": f"{words}; the members' next posts fill the board again"}
-
-
-class _Writing:
-    """Hold one transaction. It takes the write lock at its start, so it never has to be rolled back for another
-    writer."""
-
-    def __init__(self, base: sqlite3.Connection) -> None:
-        self._base = base
-
-    def __enter__(self) -> None:
-        try:
-            self._base.execute("begin immediate")
-        except sqlite3.Error as error:
-            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
-        if error is None:
-            try:
-                self._base.execute("commit")
-                return
-            except sqlite3.Error as failure:
-                error = failure
-        if self._base.in_transaction:
-            self._base.execute("rollback")
-        if isinstance(error, sqlite3.Error):
-            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
 
 
 def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.classroom import services
-from jitter_workshop.classroom.hostfiles import fill
+from jitter_workshop.classroom import hoststeps
+from jitter_workshop.classroom.hoststeps import fill
 
 LIMIT_S = 60.0
 REPOSITORY = Path(__file__).parents[2]
-UNITS = [f"{one}.{kind}" for one in services.SERVICES for kind in ("socket", "service")]
+UNITS = [f"{one}.{kind}" for one in hoststeps.SERVICES for kind in ("socket", "service")]
 
 
 def needs(program: str, package: str) -> str:

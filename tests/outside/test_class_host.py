@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.transport import SocketLink
-from jitter_workshop.classroom import bundle, install, services
+from jitter_workshop.classroom import bundle, hoststeps, install
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -314,7 +314,7 @@ def test_each_service_takes_the_socket_that_systemd_hands_over(module: str, host
     running = host.start("systemd-socket-activate", "--listen", place, *words, user=user)
     try:
         wait_until(host.path(place).is_socket, running)
-        assert [services.answers(lambda: SocketLink(str(host.path(place))), "it") for _ in range(3)] == ["", "", ""]
+        assert [hoststeps.answers(lambda: SocketLink(str(host.path(place))), "it") for _ in range(3)] == ["", "", ""]
     finally:
         end(host, running)
 

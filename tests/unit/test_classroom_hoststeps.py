@@ -10,9 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from jitter_workshop.classroom import hostfiles, hoststeps, install, services
-from jitter_workshop.classroom.hostfiles import RootFile, fill
-from jitter_workshop.classroom.hoststeps import Step, Wish, do, open_steps
+from jitter_workshop.classroom import hoststeps, install
+from jitter_workshop.classroom.hoststeps import RootFile, Step, Wish, do, fill, open_steps
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.cpuset import CpuSet
 
@@ -113,12 +112,12 @@ def test_the_service_sees_its_own_interpreter(python: str, homes: str) -> None:
 
 def test_a_program_that_is_not_there_fails_or_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match="no-such-program is not on this host"):
-        hostfiles.run("no-such-program")
+        hoststeps.run("no-such-program")
     with pytest.raises(HostError, match=r"ls: .*No such file"):
-        hostfiles.run("ls", "/no/such/folder")
-    monkeypatch.setattr(hostfiles, "_PROGRAM_LIMIT_S", 0.05)
+        hoststeps.run("ls", "/no/such/folder")
+    monkeypatch.setattr(hoststeps, "_PROGRAM_LIMIT_S", 0.05)
     with pytest.raises(HostError, match="sleep does not run"):
-        hostfiles.run("sleep", "20")
+        hoststeps.run("sleep", "20")
 
 
 # Files of root's ------------------------------------------------------------------------------------------------------
@@ -287,8 +286,8 @@ class Systemctl:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wrong = ""
         self.asked: list[tuple[str, ...]] = []
-        monkeypatch.setattr(services, "run", self._run)
-        monkeypatch.setattr(services, "answers", lambda link, who: "the board is deaf" if self.wrong == who else "")
+        monkeypatch.setattr(hoststeps, "run", self._run)
+        monkeypatch.setattr(hoststeps, "answers", lambda link, who: "the board is deaf" if self.wrong == who else "")
 
     def _run(self, *words: str) -> str:
         self.asked.append(words)
@@ -315,29 +314,29 @@ class Systemctl:
 )
 def test_what_is_wrong_with_the_services_is_named(wrong: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Systemctl(monkeypatch).wrong = wrong
-    found = services.Started(CpuSet.of([0, 4])).problem()
+    found = hoststeps.Started(CpuSet.of([0, 4])).problem()
     assert said in found
     assert bool(found) is bool(wrong)
 
 
 def test_services_start_with_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     systemctl = Systemctl(monkeypatch)
-    services.Started(None).do()
+    hoststeps.Started(None).do()
     verbs = [words[1] for words in systemctl.asked]
     assert verbs == ["daemon-reload", "stop", "reset-failed", "enable"]
     systemctl.wrong = "disable"
-    services.Started(None).undo()
+    hoststeps.Started(None).undo()
 
 
 def test_a_service_that_does_not_answer_is_named() -> None:
-    silent = services.answers(services.by_command(("/bin/sh", "-c", "echo broken >&2")), "the agent")
+    silent = hoststeps.answers(hoststeps.by_command(("/bin/sh", "-c", "echo broken >&2")), "the agent")
     assert silent == "the agent does not answer (broken)"
-    absent = services.answers(services.by_command(("/no/such/program",)), "the agent")
+    absent = hoststeps.answers(hoststeps.by_command(("/no/such/program",)), "the agent")
     assert absent.startswith("the agent cannot be reached")
     cross = """read line; echo '{"id": 1, "error": {"kind": "HostError", "message": "not today"}}'"""
-    assert services.answers(services.by_command(("/bin/sh", "-c", cross)), "it") == "it answers: not today"
+    assert hoststeps.answers(hoststeps.by_command(("/bin/sh", "-c", cross)), "it") == "it answers: not today"
     well = """read line; echo '{"id": 1, "ok": {}}'"""
-    assert services.answers(services.by_command(("/bin/sh", "-c", well)), "it") == ""
+    assert hoststeps.answers(hoststeps.by_command(("/bin/sh", "-c", well)), "it") == ""
 
 
 def test_leftovers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
