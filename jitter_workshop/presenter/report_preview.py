@@ -92,11 +92,11 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
     yield from wrap(Text(clean(overlays[at].text, 300), "dim"), min(width, _WIDEST))
 
 
-def about(formats: Sequence[Format], at: int, width: int) -> Iterator[Text]:
+def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:
     """Yield the formats, with the chosen one marked."""
     yield Text("WRITTEN AS", "bold dim")
-    for number, one in enumerate(formats):
-        lead = "▸" if number == at else " "
+    for one in formats:
+        lead = "▸" if one is chosen else " "
         yield from wrap(Text(one.about, "text"), width, f"{lead} {one.name:<7} ", " " * 10)
     yield Text()
 

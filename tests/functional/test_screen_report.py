@@ -58,7 +58,7 @@ async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
     """Wait for the file that would be written."""
     for _ in range(400):
         await settled(pilot)
-        if screen._files is not None or screen._said:
+        if screen._made is not None or screen._said:
             return
         await pilot.pause(0.02)
     raise AssertionError("the file is never made")
@@ -184,8 +184,8 @@ async def test_a_name_that_was_taken_meanwhile_is_not_overwritten(folder: Path) 
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await at_report(pilot, "f", "f")
-        assert screen._path is not None
-        screen._path.write_text("somebody's")
+        assert screen._made is not None
+        screen._made[0].write_text("somebody's")
         await pilot.press("enter")
         await made(pilot, screen)
         assert "is there already. Enter takes another name.".replace(" ", "") in unbroken(app)
@@ -198,11 +198,11 @@ async def test_formats_are_turned_through(folder: Path) -> None:
     app = WorkshopApp(measured())
     async with app.run_test(size=(160, 48)) as pilot:
         screen = await at_report(pilot)
-        seen = [screen._formats[screen._format].name]
+        seen = [screen._chosen.name]
         for _ in FORMATS:
             await pilot.press("f")
             await made(pilot, screen)
-            seen.append(screen._formats[screen._format].name)
+            seen.append(screen._chosen.name)
             assert f"▸ {seen[-1]}" in text_of(app)
         assert seen == [*FORMATS, "html"]
 

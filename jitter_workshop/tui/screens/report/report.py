@@ -17,8 +17,9 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, opened_with, places
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
+from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
@@ -64,12 +65,11 @@ class ReportScreen(WorkshopScreen):
         self._went: tuple[str, int, int] = ("putting the report together", 0, 0)
         self._stopped = False
         self._formats = tuple(FORMATS.values())
-        self._format = 0
+        """The chosen format is the first one; choosing the next turns them."""
         self._private = False
         self._places = places()
-        self._place = 0
-        self._path: Path | None = None
-        self._files: Files | None = None
+        self._made: tuple[Path, Files] | None = None
+        """The file that would be written, and its content with what lies beside it."""
         self._making: object = None
         """The ticket of the file that is being made; None while none is."""
         self._wanted = False
@@ -96,17 +96,24 @@ class ReportScreen(WorkshopScreen):
     def keys(self) -> Sequence[Shown]:
         if self._draft is None:
             return (("app.help", ""), ("report.close", "" if self._said else "stop"))
-        following = self._formats[(self._format + 1) % len(self._formats)].name
-        charts = self._draft.document.overlays
         return (
-            ("report.write", f"write {self._formats[self._format].name}"),
-            ("report.format", f"as {following}"),
+            ("report.write", f"write {self._chosen.name}"),
+            ("report.format", f"as {self._formats[1].name}"),
             ("report.names", "with names" if self._private else "hide names"),
             *((("report.copy", ""),) if self._written is not None else ()),
-            *((("report.right", ""),) if len(charts) > 1 else ()),
+            *((("report.right", ""),) if len(self._draft.document.overlays) > 1 else ()),
             ("app.help", ""),
             ("report.close", ""),
         )
+
+    @property
+    def _chosen(self) -> Format:
+        return self._formats[0]
+
+    @property
+    def _document(self) -> ReportDocument | None:
+        """Return what is shown: the report with its names, or the one for others; None while it is built."""
+        return self._draft.shown(self._private) if self._draft is not None else None
 
     def on_mount(self) -> None:
         self._redraw()
@@ -146,8 +153,7 @@ class ReportScreen(WorkshopScreen):
 
     def _again(self) -> None:
         """Make the file again: the format, the names or the folder have changed."""
-        self._files = None
-        self._path = None
+        self._made = None
         self._wanted = False
         self._redraw()
         self.run_worker(self._make(), exclusive=True, group="report")
@@ -157,7 +163,7 @@ class ReportScreen(WorkshopScreen):
         draft = self._draft
         if draft is None or not self._places:
             return
-        chosen, private, folder = self._formats[self._format], self._private, self._places[self._place]
+        chosen, private, folder = self._chosen, self._private, self._places[0]
         ticket = self._making = object()
 
         def make() -> tuple[Path, Files]:
@@ -165,7 +171,7 @@ class ReportScreen(WorkshopScreen):
             return path, draft.files(chosen, private, path.name)
 
         try:
-            self._path, self._files = await aside(make)
+            self._made = await aside(make)
         except WorkshopError as error:
             self._said = f"{error.sentence()}."
         finally:
@@ -173,8 +179,8 @@ class ReportScreen(WorkshopScreen):
             if self._making is ticket:
                 self._making = None
         wanted, self._wanted = self._wanted, False
-        if wanted and self._files is not None and self._path is not None:
-            await self._write(self._files, self._path, (chosen.name, private))
+        if wanted and self._made is not None:
+            await self._write(*self._made, (chosen.name, private))
         self._redraw()
 
     # -- layout ----------------------------------------------------------------------------------------------------
@@ -185,9 +191,8 @@ class ReportScreen(WorkshopScreen):
         return self.size.width >= HUGE
 
     def _redraw(self) -> None:
-        draft = self._draft
-        overlays = draft.shown(self._private).overlays if draft is not None else ()
-        self.set_class(draft is None, "-waiting")
+        overlays = self._document.overlays if self._document is not None else ()
+        self.set_class(self._draft is None, "-waiting")
         chart = self.query_one("#report-chart", ChartView)
         chart.display = bool(overlays)
         if overlays:
@@ -206,48 +211,37 @@ class ReportScreen(WorkshopScreen):
         self.refresh_keys()
 
     def _head(self, width: int) -> Iterable[Text]:
-        if self._draft is None:
-            if self._said:
-                return [Text("There is nothing to write yet.", "dim")]
-            return preview.waiting(*self._went, width)
-        chosen = self._formats[self._format]
-        facts = [chosen.name]
-        if self._files is not None and self._path is not None:
-            facts += [preview.size(self._files), clean(self._path.name, 120)]
+        if self._document is None:
+            nothing = [Text("There is nothing to write yet.", "dim")]
+            return nothing if self._said else preview.waiting(*self._went, width)
+        facts = [self._chosen.name]
+        if self._made is not None:
+            path, files = self._made
+            facts += [preview.size(files), clean(path.name, 120)]
         elif self._making is not None:
             facts.append("being made…")
-        others = preview.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
-        return preview.head(facts, self._where(), others, width)
-
-    def _where(self) -> str:
-        """Return the folder for the file, or that no folder can be written."""
-        if not self._places:
-            return "no folder can be written"
-        return f"into {clean(self._places[self._place], 200)}"
+        where = f"into {clean(self._places[0], 200)}" if self._places else "no folder can be written"
+        others = preview.others_in_short(self._document, self._chosen.name == RAW)
+        return preview.head(facts, where, others, width)
 
     def _opening(self, width: int) -> Iterable[Text]:
-        return preview.opening(self._draft.shown(self._private), width) if self._draft is not None else ()
+        return preview.opening(self._document, width) if self._document is not None else ()
 
     def _chart_title(self, width: int) -> Iterable[Text]:
-        if self._draft is None:
-            return ()
-        overlays = self._draft.shown(self._private).overlays
+        overlays = self._document.overlays if self._document is not None else ()
         return preview.chart_title(overlays, self._overlay, width)
 
     def _rest(self, width: int) -> Iterable[Text]:
-        if self._draft is None:
-            return
-        yield from preview.rest(self._draft.shown(self._private), width)
-        if not self._beside:
-            yield from self._side(width)
+        if self._document is not None:
+            yield from preview.rest(self._document, width)
+            if not self._beside:
+                yield from self._side(width)
 
     def _side(self, width: int) -> Iterable[Text]:
         """Yield the purpose of this format, and the parts that the user may not want others to see."""
-        if self._draft is None:
-            return
-        chosen = self._formats[self._format]
-        yield from preview.about(self._formats, self._format, width)
-        yield from preview.for_others(self._draft.shown(self._private), chosen.name == RAW, width)
+        if self._document is not None:
+            yield from preview.about(tuple(FORMATS.values()), self._chosen, width)
+            yield from preview.for_others(self._document, self._chosen.name == RAW, width)
 
     def _say(self, width: int) -> Iterable[Text]:
         if self._written is not None:
@@ -266,44 +260,42 @@ class ReportScreen(WorkshopScreen):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def action_write(self) -> None:
-        chosen = self._formats[self._format]
-        wish = (chosen.name, self._private)
+        wish = (self._chosen.name, self._private)
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
             self._said = "It is written already; f and n make another version."
-        elif self._files is None or self._path is None:
+        elif self._made is None:
             self._wanted = self._making is not None
             self._said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
         else:
-            self.run_worker(self._write(self._files, self._path, wish), exclusive=True, group="report")
+            self.run_worker(self._write(*self._made, wish), exclusive=True, group="report")
             return
         self._redraw()
 
-    async def _write(self, files: Files, path: Path, wish: tuple[str, bool]) -> None:
+    async def _write(self, path: Path, files: Files, wish: tuple[str, bool]) -> None:
         try:
             made = await aside(partial(write, files, path.parent))
         except WorkshopError as error:
-            self._refused(error)
+            self._refused(error, path)
             return
         self._said = ""
         self._written = Written(made[0], preview.size(files), wish)
         self._redraw()
 
-    def _refused(self, error: WorkshopError) -> None:
+    def _refused(self, error: WorkshopError, path: Path) -> None:
         """Tell why writing was refused. Offer the next folder, or the next name if only the name was taken."""
         self._said = f"{error.message}."
-        taken = self._path is not None and self._path.exists()
-        if not taken and len(self._places) > 1:
-            self._place = (self._place + 1) % len(self._places)
-            self._said += f" Enter tries {clean(self._places[self._place], 200)}."
-        elif taken:
+        if path.exists():
             self._said += " Enter takes another name."
+        elif len(self._places) > 1:
+            self._places = (*self._places[1:], self._places[0])
+            self._said += f" Enter tries {clean(self._places[0], 200)}."
         self._again()
 
     def action_format(self) -> None:
         if self._draft is not None:
-            self._format = (self._format + 1) % len(self._formats)
+            self._formats = (*self._formats[1:], self._formats[0])
             self._said = ""
             self._again()
 
