@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     drawn = draw_up(args.root, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
         advice = "as root, use 'jitter-workshop apply --next-boot'"
-        from jitter_workshop.report.shell.plan_shell import NOT_BY_A_SCRIPT
+        from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT
 
         raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)
     if args.json:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.sh:
         import time
 
-        from jitter_workshop.report.shell import plan_script
+        from jitter_workshop.report import plan_script
 
         made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
         opened = plan_script.opened_by(drawn.plan, drawn.host.root)

@@ -151,13 +151,6 @@ LONG = 12
 
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting stands as it should", False: "its setting is not as it should be"}
-_DID = {
-    "applied": "applied",
-    "refused": "refused",
-    "restored": "given back",
-    "left_alone": "left alone",
-    "kept": "kept",
-}
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
@@ -540,7 +533,8 @@ def _change(one: ReportedChange) -> Row:
 
 
 def _event(one: HostEvent) -> Row:
-    what = _DID[one.did] + (", to stay until restore" if one.kept else "")
+    what = "applied" if one.did == "applied" else FATES[one.did]
+    what += ", to stay until restore" if one.kept else ""
     change = (code(one.before), " → ", code(one.after))
     cells = (time(one.at, seconds=True), what, clean(one.tunable, 60), code(one.path, 300), change)
     return Row((*cells, clean(one.reason, 400)))

@@ -16,7 +16,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, look
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
-from jitter_workshop.report.shell import plan_script
+from jitter_workshop.report import plan_script
 from jitter_workshop.report.text import check as explain_text
 from jitter_workshop.report.text import plan as plan_text
 from jitter_workshop.report.text.terminal import Style

@@ -21,8 +21,8 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.report.shell import plan_script
-from jitter_workshop.report.shell.plan_shell import FUNCTIONS, NOT_BY_A_SCRIPT, step
+from jitter_workshop.report import plan_script
+from jitter_workshop.report.plan_script import FUNCTIONS, NOT_BY_A_SCRIPT, step
 from jitter_workshop.report.text import plan as plan_text
 from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.tuning import setting_types

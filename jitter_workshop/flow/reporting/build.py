@@ -60,7 +60,7 @@ def build(
     LessonError, and what ``progress`` raises.
     """
     subject = subject_of(given, root, course_dir, runs, progress)
-    if not subject.runs and not (subject.recorded and subject.walks()):
+    if not subject.runs and not (subject.recorded and subject.walks):
         raise NothingToReport(subject.session.name)
     charts = overlays(subject)
     made_for = roles(subject)
@@ -126,12 +126,12 @@ def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
         yield f"This is about a recorded host, {subject.recorded}{looked}."
     yield from _verdicts(subject)
     yield _measured(subject)
-    done = [walk.chapter.title for walk in subject.walks() if walk.progress.done]
-    if subject.walks():
-        begun = len(subject.walks())
+    done = [walk.chapter.title for walk in subject.walks if walk.progress.done]
+    if subject.walks:
+        begun = len(subject.walks)
         every = many(len(subject.course.chapters), "chapter")
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} done."
-    near = [o.near for walk in subject.walks() if (o := walk.outcome()) is not None and o.near is not None]
+    near = [o.near for walk in subject.walks if (o := walk.outcome()) is not None and o.near is not None]
     if near:
         yield f"Of {many(len(near), 'prediction')} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
@@ -193,7 +193,7 @@ def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     """Return the chapters that were begun, in the order of the course. Those of another course stand in ``notes``."""
     if strangers := _of_other_courses(subject):
         subject.notes["chapters"] = strangers
-    return tuple(_chapter(subject, walk) for walk in subject.walks())
+    return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 
 def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
@@ -262,7 +262,7 @@ def _explainable(subject: Subject) -> list[Run]:
         return []
     if subject.chosen:
         return told
-    ids = {run.id for walk in subject.walks() if (run := shown(subject.context, walk)) is not None}
+    ids = {run.id for walk in subject.walks if (run := shown(subject.context, walk)) is not None}
     return [run for run in told if run.id in ids or run is told[-1]]
 
 

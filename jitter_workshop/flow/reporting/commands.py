@@ -92,32 +92,26 @@ def _placement(run: Run) -> list[str]:
 
 
 def _all(subject: Subject) -> Iterator[Command]:
-    root = _root(subject)
+    root = ["--root", str(subject.root.root)] if subject.root.recorded else []
+    course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
+    session = ["--session", subject.session.id]
     yield Command(line("status", *root), "what this host's settings do to latency, and what to do about each")
-    yield from _chapters(subject)
+    for walk in subject.walks:
+        title = clean(walk.chapter.title, 60)
+        yield Command(line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
     yield from _runs(subject)
-    yield from _comparisons(subject)
+    for walk in subject.walks:
+        pair = [subject.run(walk.progress.runs.get(slot)) for slot in ("measure", "again")]
+        ids = [run.id for run in pair if run is not None]
+        if len(ids) == 2:
+            title = clean(walk.chapter.title, 60)
+            yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:
         if all(map(_TUNABLE.fullmatch, proof.subject.split())):
             first = subject.run(proof.rounds[0].without) if proof.rounds else None
             yield proving(proof, first)
-    ident = subject.session.id
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
-    yield Command(line("report", "--session", ident, *picked, *root), "this report again, with the state at that time")
-
-
-def _root(subject: Subject) -> list[str]:
-    """Return the option that names the report's recorded host, [] for a live one."""
-    return ["--root", str(subject.root.root)] if subject.root.recorded else []
-
-
-def _chapters(subject: Subject) -> Iterator[Command]:
-    course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
-    for walk in subject.walks():
-        yield Command(
-            line("--chapter", walk.chapter.id, *course, *_root(subject)),
-            f"the chapter '{clean(walk.chapter.title, 60)}'",
-        )
+    yield Command(line("report", *session, *picked, *root), "this report again, with the state at that time")
 
 
 def _runs(subject: Subject) -> Iterator[Command]:
@@ -132,24 +126,13 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line("plan", *stands), "every write that stood during the next runs")
             yield Command(line("apply", *stands), "make them; it shows each and asks")
         for run in groups[stands]:
-            traced = subject.handle.has_trace(run.id) or run.counters is not None
+            traced = subject.context.traced(run)
             beside = ", which was made beside a hidden noise" if HUNTED in run.notes else ""
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(line("explain", run.id, "--session", subject.session.id), "who took its stalls' time")
         if known:
             yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "give that back")
-
-
-def _comparisons(subject: Subject) -> Iterator[Command]:
-    for walk in subject.walks():
-        pair = [subject.run(walk.progress.runs.get(slot)) for slot in ("measure", "again")]
-        ids = [run.id for run in pair if run is not None]
-        if len(ids) == 2:
-            title = clean(walk.chapter.title, 60)
-            yield Command(
-                line("compare", *ids, "--session", subject.session.id), f"how the two runs of '{title}' differ"
-            )
 
 
 def proving(proof: Proof, first: Run | None) -> Command:

@@ -104,14 +104,13 @@ def check(target: Path, force: bool) -> None:
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
         raise NotWritten(f"{shown or 'that'} is no name of a file", "name a file with -o")
-    try:
-        there = target.lstat()
-    except FileNotFoundError as error:
-        if not target.parent.is_dir():
-            raise _not_written(target, error) from error
-        return
-    except (OSError, ValueError) as error:
-        raise _not_written(target, error) from error
+    with _explained(target):
+        try:
+            there = target.lstat()
+        except FileNotFoundError:
+            if target.parent.is_dir():
+                return
+            raise
     if stat.S_ISLNK(there.st_mode):
         told = f"{shown} is a link to {clean(_link(target), 200)} and is not followed"
         raise NotWritten(told, "name the file itself, or remove the link")
@@ -153,16 +152,12 @@ def _explained(target: Path) -> Iterator[None]:
         yield
     except FileExistsError as error:
         raise NotWritten(f"{clean(target, 200)} is there already", _THERE) from error
-    except (OSError, ValueError) as error:
-        raise _not_written(target, error) from error
-
-
-def _not_written(target: Path, error: OSError | ValueError) -> NotWritten:
-    if isinstance(error, ValueError):  # a NUL in the name
-        return NotWritten(f"{clean(target, 200)} is no name of a file", "name another file with -o")
-    reason = (error.strerror or str(error)).lower()
-    advice = _ADVICE.get(error.errno or 0, "name another file with -o")
-    return NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        advice = _ADVICE.get(error.errno or 0, "name another file with -o")
+        raise NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice) from error
+    except ValueError as error:  # a NUL in the name
+        raise NotWritten(f"{clean(target, 200)} is no name of a file", "name another file with -o") from error
 
 
 def _link(path: Path) -> str:

@@ -159,7 +159,7 @@ def _left_standing(standing: Standing) -> Iterator[OpenPoint]:
 def _reboots(subject: Subject) -> Iterator[OpenPoint]:
     if subject.elsewhere or subject.recorded:
         return
-    for walk in subject.walks():
+    for walk in subject.walks:
         if walk.awaits_reboot:
             yield OpenPoint(
                 "reboot", walk.chapter.id, walk.chapter.title, "its boot parameters take effect with the next boot"
@@ -180,7 +180,7 @@ def _improvable(check: CheckState) -> str:
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
     """Yield the chapters that are not done, if one chapter of the course was begun; begun ones with their step."""
-    begun = {walk.chapter.id: walk for walk in subject.walks()}
+    begun = {walk.chapter.id: walk for walk in subject.walks}
     if not begun:
         return
     for chapter in subject.course.chapters:

@@ -155,7 +155,7 @@ def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
 def _course(subject: Subject) -> Iterator[Overlay]:
     if subject.chosen:
         return
-    steps = steps_of(subject.walks(), subject.context)
+    steps = steps_of(subject.walks, subject.context)
     shown = drawn(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
@@ -168,7 +168,7 @@ def _course(subject: Subject) -> Iterator[Overlay]:
 
 
 def _chapters(subject: Subject) -> Iterator[Overlay]:
-    for walk in subject.walks():
+    for walk in subject.walks:
         curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
         if curves:
             yield Overlay(clean(walk.chapter.title, 60), _of_chapter(walk, len(curves)), curves)
@@ -191,7 +191,7 @@ def _of_chapter(walk: ChapterSession, curves: int) -> str:
 
 def _others(subject: Subject) -> Iterator[Overlay]:
     """Chart runs of no chapter and no proof: the newest of each workload, or all that were picked."""
-    taken = {ident for walk in subject.walks() for ident in walk.progress.runs.values()}
+    taken = {ident for walk in subject.walks for ident in walk.progress.runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
     for workload in dict.fromkeys(run.workload for run in free):
         alike = [run for run in free if run.workload == workload]

@@ -36,13 +36,14 @@ def unheard(what: str, done: int, total: int) -> None:
 
 @dataclass(slots=True)
 class Subject:
-    """Hold what a report is about. ``runs``: those that are reported, oldest first; ``chosen``: they were picked by
-    name, the rest is left out. ``elsewhere``: why this host's present state does not concern the session, "" where it
-    does. ``notes``: of the document. ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are
-    made."""
+    """Hold what a report is about. ``walks``: the chapters that were begun, in the order of the course. ``runs``: those
+    that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out. ``elsewhere``: why this
+    host's present state does not concern the session, "" where it does. ``notes``: of the document. ``drawn``: run id →
+    its curve, of those that a chart shows; it grows as charts are made."""
 
     context: SessionContext
     course: Course
+    walks: tuple[ChapterSession, ...]
     runs: tuple[Run, ...]
     chosen: bool
     proofs: tuple[Proof, ...]
@@ -73,13 +74,6 @@ class Subject:
             return clean(self.context.host.name, 40) or "host"
         return clean(self.session.host, 40) or "host" if self.session.recorded else ""
 
-    def walks(self) -> tuple[ChapterSession, ...]:
-        """Return the chapters that were begun, in the order of the course; () where runs were picked by name."""
-        if self.chosen:
-            return ()
-        every = (ChapterSession(chapter, self.context) for chapter in self.course.chapters)
-        return tuple(walk for walk in every if walk.progress != ChapterProgress())
-
     def run(self, ident: str | None) -> Run | None:
         return next((run for run in self.runs if run.id == ident), None) if ident else None
 
@@ -100,6 +94,7 @@ def subject_of(
     folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
+    walks = (ChapterSession(chapter, context) for chapter in course.chapters)
     boots = known_boots(picked, events, (first, history.last(folder)[0]))
     notes = {}
     if runs:
@@ -112,6 +107,7 @@ def subject_of(
     return Subject(
         context=context,
         course=course,
+        walks=() if runs else tuple(walk for walk in walks if walk.progress != ChapterProgress()),
         runs=picked,
         chosen=bool(runs),
         proofs=() if runs else _proofs(context),

@@ -1,0 +1,535 @@
+"""Write a plan as a POSIX shell script with its undo, for a user with root's rights: ``plan --sh``.
+
+The script needs nothing of this project. It reads every setting before it writes. A setting that has changed since the
+plan was made is left alone and reported. A write that the kernel refuses is reported, and the rest is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Change, Plan
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.ordering import CPUS, facts, ordered
+from jitter_workshop.tuning.setting_types.system import drop_in
+from jitter_workshop.tuning.switched import read_switched
+
+NOT_BY_A_SCRIPT = {
+    "held": "its limit lasts only while a process keeps the file open, and a script ends",
+    **dict.fromkeys(
+        ("grub-entry", "grub-once", "grub-next"), "a script cannot copy GRUB's default entry as it will be when it runs"
+    ),
+}
+"""Kinds of setting that no script can change, and why; every other kind has its line."""
+_FORMS = {
+    "partition": "value",
+    **{kind: kind for kind in ("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable")},
+}
+"""Kinds of setting that are one file, and how the text of each is compared."""
+_TASK = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
+_CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
+
+_FOOT = """
+case ${1:-} in
+    apply) apply ;;
+    undo) undo ;;
+    *)
+        say "usage: sh plan.sh apply|undo"
+        exit 2
+        ;;
+esac
+exit "$failed"
+"""
+
+
+def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
+    """Return the script. ``host``: its name; ``made``: the date; both only appear in a comment. ``opened``: CPU lists
+    that the kernel may give a task when the plan's CPUs and sets come and go (``opened_by``)."""
+    forward = [step(change, undo=False) for change in plan.changes]
+    returning = _way_back(plan)
+    back = [step(change, undo=True) for change in returning]
+    after = [f"then_do {quote(name)}" for name in dict.fromkeys(change.then for change in plan.changes if change.then)]
+    nothing = [f"say {quote(line)}" for line in nothing_written(plan)]
+    apply = [*_same_boot(plan, undo=False), *_with_reasons(plan, forward), *after, *nothing]
+    undo = _undo(plan, returning, back, after)
+    called = {line.split(" ", 1)[0] for line in (*forward, *back, *after)}
+    return "".join(
+        (
+            _head(plan, host, made, bool(called - {"true"})),
+            *([f"opened={quote(' '.join(opened))}\n"] if "task" in called else ()),
+            *_functions(called),
+            "\n" if plan.skipped else "",
+            *(f"# left out: {clean(s.tunable, 40)}: {clean(s.reason, 200)}\n" for s in plan.skipped),
+            _function("apply", apply),
+            _function("undo", undo),
+            _FOOT,
+        )
+    )
+
+
+def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
+    """Return the CPU lists that the kernel may give tasks by itself while this plan is applied and undone."""
+    switched = read_switched(root, plan.changes)
+    return tuple(sorted(map(str, switched.masks(())))) if switched else ()
+
+
+def _way_back(plan: Plan) -> list[Change]:
+    """Return the changes in the order in which they are undone, the boot changes first: they outlast a boot."""
+    back = plan.changes[::-1]
+    newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
+    return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
+
+
+def nothing_written(plan: Plan) -> list[str]:
+    """Return a sentence for each tunable of a plan without writes, with the reason; [] for any other plan."""
+    if plan.changes:
+        return []
+    found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
+    return found or ["nothing is written: nothing was to be improved"]
+
+
+def _head(plan: Plan, host: str, made: str, works: bool) -> str:
+    count = len(plan.changes)
+    nothing = [f"# {line}" for line in nothing_written(plan)]
+    lines = [
+        "#!/bin/sh",
+        f"# Less latency jitter: {count} {'write' if count == 1 else 'writes'} for {clean(host, 60) or 'a host'}",
+        f"#   made {clean(made, 60)} by 'jitter-workshop plan --sh'",
+        f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
+        *nothing,
+        "#",
+        "#   sh plan.sh apply    writes them, each only if its value is still the one before",
+        "#   sh plan.sh undo     writes back the values before, in an order that works",
+        "#",
+        "# It knows nothing of masks that were set after it was printed: ending a set overwrites these.",
+        "#",
+        "# Exit codes: 0 all done, 1 something was left alone or refused (said on stderr), 2 wrong use.",
+        "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
+        "# shellcheck disable=SC2016 # text in single quotes is meant literally",
+        "set -eu",
+        "",
+    ]
+    if works or _has_boot(plan):
+        lines.append("ROOT=${JITTER_ROOT:-}")
+    lines += ["failed=0", "", """say() { printf '%s\\n' "$*" >&2; }"""]
+    if works:
+        lines.append("""fail() { say "$*"; failed=1; }""")
+    return "\n".join(lines) + "\n"
+
+
+def _functions(called: set[str]) -> list[str]:
+    """Return the texts of the called functions, and of the functions that these call, in the order of ``FUNCTIONS``."""
+    wanted = set(called)
+    while more := {need for name in wanted for need in _NEEDS.get(name, ())} - wanted:
+        wanted |= more
+    return [text for name, text in FUNCTIONS.items() if name in wanted]
+
+
+def _function(name: str, lines: list[str]) -> str:
+    body = "\n".join(f"    {line}" for line in lines if line) or "    true"
+    return f"\n{name}() {{\n{body}\n}}\n"
+
+
+def _has_boot(plan: Plan) -> bool:
+    return plan.boot_id is not None and any(change.when == "runtime" for change in plan.changes)
+
+
+def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
+    """Return lines that stop after another boot: it has undone all that lasts only until a reboot, and the files may
+    now belong to other devices."""
+    if not _has_boot(plan):
+        return ["true"]
+    otherwise = (
+        ['say "the host was booted since, which undid the rest"', "return 0"]
+        if undo
+        else ['say "this is another host, or it was booted since: make a new plan"', "exit 2"]
+    )
+    return [
+        'now=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || true)',
+        f'if [ "$now" != {quote(clean(plan.boot_id or "", 60))} ]; then',
+        *(f"    {line}" for line in otherwise),
+        "fi",
+    ]
+
+
+def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
+    """Return the steps back. Changes that outlast a boot are undone, with their follow-up commands, before the script
+    asks if this is still the same boot."""
+    asked = False
+    lines: list[str] = []
+    known = {c: facts(c.path, c.kind, c.before) for c in returning}
+    switches = {
+        c for c, found in known.items() if found.group == "cpus" and CPUS in found.makes and c.kind != "cpu-cycle"
+    }
+    # On kernels before 6.2, ending a partition with a CPU offline takes that CPU from every task.
+    ending = {c for c, found in known.items() if c.kind in ("partition", "cgroup") and CPUS in found.needs}
+    for change, line in zip(returning, back, strict=True):
+        if change.when == "runtime" and not asked:
+            asked = True
+            lines += [*after, *_same_boot(plan, undo=True)]
+        if change in ending:
+            lines += [line for one in returning if one in switches for line in _is_back(one)]
+            switches = set()
+        lines.append(line)
+    return lines if asked else [*lines, *after]
+
+
+def _is_back(change: Change) -> list[str]:
+    """Stop the undo if a CPU that went offline did not come back."""
+    path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
+    words = f"stopped: {clean(change.path, 120)} does not say {clean(change.before, 20)}: the partition stays, because "
+    words += "tasks would lose that CPU with it; bring it back and run undo again"
+    return [
+        f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
+        f"    say {quote(words)}",
+        "    exit 1",
+        "fi",
+    ]
+
+
+def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
+    """Return the steps with each tunable's reason above its first one."""
+    lines: list[str] = []
+    told = ""
+    for change, line in zip(plan.changes, steps, strict=True):
+        if change.tunable != told:
+            told = change.tunable
+            lines.append(f"# {clean(told, 40)} (risk {change.risk}): {clean(change.why, 300)}")
+        lines.append(line)
+    return lines
+
+
+# -- one line for each change ------------------------------------------------------------------------------------------
+
+
+def quote(text: str) -> str:
+    """Return ``text`` as one word of the shell, for any content. A NUL, which no word can hold, becomes a blank."""
+    return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
+
+
+def step(change: Change, *, undo: bool) -> str:
+    """Return one line that makes the change, or undoes it. If a script cannot do it, the line reports that when it
+    runs, with the reason and the command that can."""
+    first, last = (change.after, change.before) if undo else (change.before, change.after)
+    line = _line(change, first, last, undo=undo)
+    if line is not None:
+        return line
+    if undo:
+        return "true"
+    hold = " --hold" if change.lease else ""
+    why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot tell what is meant")
+    tunable = clean(change.tunable, 40)
+    command = f"'jitter-workshop apply {tunable}{hold}' does it"
+    return f"fail {quote(f'left alone: {tunable} ({clean(change.path, 120)}): {why}; {command}')}"
+
+
+def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
+    kind, path = change.kind, quote(change.path)
+    task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
+    if kind in _FORMS:
+        return f"file {_FORMS[kind]} {path} {quote(_listed(kind, first))} {quote(_listed(kind, last))}"
+    if kind == "frequency-limit":
+        return f"limit {path} {quote(first)} {quote(last)}"
+    if kind in ("irq-across", "mask-across"):
+        # The driver may have chosen any value since a CPU came or went.
+        form = "cpu-list" if kind == "irq-across" else "cpu-mask"
+        return f"file {form} {path} '*' {quote(_listed(form, last))}"
+    if kind == "irq-thread" and task is not None:
+        return f"task {task[1]} {task[2]} '*' {quote(_listed('cpu-list', last))}"
+    if kind == "governor-thread" and call is not None:
+        return f"anew {quote(f'{CPU_DIR}/cpufreq/{call[1]}')}"
+    if kind == "workqueue-mask":
+        return f"file cpu-mask {path} {quote(first)} {quote(last)} {quote(f'{change.path}_requested')}"
+    if kind in ("cgroup", "folder"):
+        return f"folder {quote(last)} {path}"
+    if kind == "cgroup-cpus":
+        # The group that held these CPUs is removed next, and its list with it.
+        return "true" if undo and not last else f"file cpu-list {path} {quote(first)} {quote(last)}"
+    if kind == "cpuset":
+        words = last.split(" ")
+        return f"folder absent {path}" if last == "absent" else f"cpuset {path} {quote(words[1])} {quote(words[-1])}"
+    if kind == "controllers":
+        return f"controller {path} {'+' if last else '-'}cpuset"
+    if kind == "cpu-cycle":
+        return "true" if undo else f"cycle {path}"
+    if kind == "watchdog":
+        return f"switches {path} {int('soft=1' in last)} {int('nmi=1' in last)}"
+    if kind == "dirty-limit":
+        return _dirty_limit(change.path, first, last)
+    if kind == "grub":
+        before, after = (quote(drop_in(text) if text else "") for text in (first, last))
+        return f"dropin {path} {before} {after}"
+    if kind in ("affinity", "affinity-across") and task is not None:
+        return f"task {task[1]} {task[2]} {quote(_alternatives(first))} {quote(_alternatives(last))}"
+    if kind == "task-cgroup" and task is not None:
+        return f"place {task[1]} {task[2]} {quote(first)} {quote(last)}"
+    if kind == "unit" and call is not None:
+        return f"unit {quote(call[1])} {quote(last)}"
+    if kind == "grubby" and call is not None:
+        return f"entries {quote(call[1].replace('+', ' '))} {quote(last)}"
+    return None
+
+
+def _dirty_limit(path: str, first: str, last: str) -> str:
+    """Return the line for a dirty limit. A share and a number of bytes are two files; writing one of them sets the
+    other to 0."""
+    place = path if last.endswith("%") else f"{path.removesuffix('_ratio')}_bytes"
+    before = first.rstrip("%") if first.endswith("%") == last.endswith("%") else "0"
+    return f"file number {quote(place)} {quote(before)} {quote(last.rstrip('%'))}"
+
+
+def _alternatives(text: str) -> str:
+    """Return ``0 or 0-2`` as ``0 0-2``, each in the form in which the kernel lists it. The first one is written."""
+    return " ".join(_listed("cpu-list", part) for part in text.split(" or "))
+
+
+def _listed(kind: str, text: str) -> str:
+    if kind == "cpu-list":
+        with contextlib.suppress(ValueError):
+            return str(CpuSet.parse_list(text))
+    return text
+
+
+# -- the functions that the lines call ---------------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, str] = {
+    "meaning": """
+# The meaning of a text, so that 3 and 00000003 are the same.
+meaning() { # KIND TEXT
+    case $1 in
+        choice) case $2 in *\\[*\\]*) set -- "$1" "${2#*\\[}" && set -- "$1" "${2%%\\]*}" ;; esac ;;
+        preempt) case $2 in *\\(*\\)*) set -- "$1" "${2#*\\(}" && set -- "$1" "${2%%\\)*}" ;; esac ;;
+        cpu-mask) set -- "$1" "$(printf '%s' "$2" | tr -d ',' | tr 'A-F' 'a-f' | sed 's/^0x//;s/^0*//')" ;;
+        idle-disable) set -- "$1" "$((${2:-0} & 1))" ;;
+        number) set -- "$1" "$(printf '%s' "$2" | sed 's/^+//;s/^\\(-*\\)0*\\([0-9]\\)/\\1\\2/')" ;;
+    esac
+    printf '%s' "$2" | tr '\\n\\t' '  ' | sed 's/   */ /g;s/^ //;s/ $//'
+}
+same() { [ "$(meaning "$1" "$2")" = "$(meaning "$1" "$3")" ]; } # KIND TEXT TEXT
+write() { (printf '%s\\n' "$2" >"$ROOT$1") 2>/dev/null; } # PATH TEXT
+""",
+    "file": """
+file() { # KIND PATH FROM TO [PLACE]: the file is to say TO where it says FROM, '*' for anything; it is read at PLACE if
+    # that is there
+    place=$2
+    if [ -n "${5:-}" ] && [ -f "$ROOT${5:-}" ]; then place=$5; fi
+    if ! found=$(cat "$ROOT$place" 2>/dev/null); then
+        fail "left alone: $2 cannot be read"
+        return 0
+    fi
+    if same "$1" "$found" "$4"; then return 0; fi
+    if [ "$3" != '*' ] && ! same "$1" "$found" "$3"; then
+        fail "left alone: $2 says '$(meaning "$1" "$found")', not '$(meaning "$1" "$3")'"
+        return 0
+    fi
+    write "$2" "$4" || true
+    found=$(cat "$ROOT$place" 2>/dev/null || true)
+    if ! same "$1" "$found" "$4"; then
+        fail "refused: $2 says '$(meaning "$1" "$found")' after '$4' was written"
+    fi
+}
+""",
+    "limit": """
+limit() { # PATH FROM TO: a kernel worker takes the limit up a moment after the write, so that is waited for
+    if [ ! -r "$ROOT$1" ]; then
+        fail "left alone: $1 cannot be read"
+        return 0
+    fi
+    if ! comes_to_say "$1" 10 "$2" "$3"; then
+        fail "left alone: $1 says '$found', not '$2'"
+        return 0
+    fi
+    if same number "$found" "$3"; then return 0; fi
+    tenths=10
+    write "$1" "$3" || tenths=0
+    comes_to_say "$1" "$tenths" "$3" "$3" || fail "refused: $1 says '$found' after '$3' was written"
+}
+comes_to_say() { # PATH TENTHS TEXT TEXT: whether the file says either within so many tenths of a second
+    tenths=$2
+    while :; do
+        found=$(cat "$ROOT$1" 2>/dev/null || true)
+        if same number "$found" "$3" || same number "$found" "$4"; then return 0; fi
+        if [ "$tenths" -le 0 ]; then return 1; fi
+        tenths=$((tenths - 1))
+        sleep 0.1 2>/dev/null || { sleep 1 && tenths=0; } # not every sleep takes a fraction
+    done
+}
+""",
+    "started": """
+# Tasks and services belong to this machine: with JITTER_ROOT they are only named.
+trial() { # WHAT
+    [ -n "$ROOT" ] || return 1
+    say "tried out: $1"
+}
+started() { # TID: when the task started, which tells it from a later one of the same number
+    line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+    line=${line##*) }
+    # shellcheck disable=SC2086 # to split the line at its blanks is what is wanted
+    set -- $line
+    shift 19
+    printf '%s' "$1"
+}
+""",
+    "task": """
+task() { # TID STARTED FROM TO: a task's CPUs, either side one list or several that count, FROM also '*' for any list;
+    # a task that ended needs nothing, and lists that the kernel gives when a set or a CPU comes or goes count as FROM
+    if trial "task $1 on CPUs $4"; then return 0; fi
+    if [ "$(started "$1" || true)" != "$2" ]; then return 0; fi
+    found=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || true)
+    case " $4 " in *" $found "*) return 0 ;; esac
+    moving=''
+    [ "$3" != '*' ] || { moving=1 && set -- "$1" "$2" "$found" "$4"; }
+    case " $3 $opened " in
+        *" $found "*) ;;
+        *)
+            fail "left alone: task $1 may run on $found, not $3"
+            return 0
+            ;;
+    esac
+    if ! taskset -pc "${4%% *}" "$1" >/dev/null 2>&1; then
+        fail "refused: task $1 cannot be put on CPUs $4"
+        return 0
+    fi
+    found=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || true)
+    case " $4 " in
+        *" $found "*) ;;
+        *) [ -z "$found" ] || [ -n "$moving" ] || fail "refused: task $1 may run on $found after $4 was asked for" ;;
+    esac
+}
+""",
+    "place": """
+place() { # TID STARTED FROM TO: the version 1 cpuset that a task is in
+    if trial "task $1 in $4"; then return 0; fi
+    if [ "$(started "$1" || true)" != "$2" ]; then return 0; fi
+    found=$(sed -n 's/^[0-9]*:[^:]*cpuset[^:]*://p' "/proc/$1/cgroup" 2>/dev/null || true)
+    if [ "$found" = "$4" ]; then return 0; fi
+    if [ "$found" != "$3" ]; then
+        fail "left alone: task $1 is in $found, not $3"
+        return 0
+    fi
+    sets=$(sed -n 's/^[^ ]* \\([^ ]*\\) cgroup [^ ]*cpuset.*/\\1/p' /proc/mounts | head -n 1)
+    (printf '%s\\n' "$1" >"$sets${4%/}/tasks") 2>/dev/null || fail "refused: task $1 cannot be put in $4"
+}
+""",
+    "anew": """
+anew() { # FOLDER: a policy takes its governor schedutil anew, whose thread is then bound to the policy's CPUs again
+    [ "$(cat "$ROOT$1/scaling_governor" 2>/dev/null || true)" = schedutil ] || return 0
+    other=schedutil
+    for other in $(cat "$ROOT$1/scaling_available_governors" 2>/dev/null || true); do
+        [ "$other" = schedutil ] || break
+    done
+    if [ "$other" = schedutil ]; then
+        fail "left alone: $1 has no other governor to take meanwhile"
+        return 0
+    fi
+    { write "$1/scaling_governor" "$other" && write "$1/scaling_governor" schedutil; } || true
+    if [ "$(cat "$ROOT$1/scaling_governor" 2>/dev/null || true)" != schedutil ]; then
+        fail "refused: $1 does not take its governor anew"
+    fi
+}
+""",
+    "folder": """
+folder() { # present|absent PATH: a folder or control group; tasks in it go to its parent before it is removed
+    if [ "$1" = present ]; then
+        [ -d "$ROOT$2" ] || mkdir "$ROOT$2" || fail "refused: $2 cannot be made"
+        return 0
+    fi
+    [ -d "$ROOT$2" ] || return 0
+    vacate "$2"
+    rmdir "$ROOT$2" || fail "left alone: $2 cannot be removed"
+}
+vacate() { # PATH
+    for members in cgroup.procs tasks; do
+        [ -f "$ROOT$1/$members" ] || continue
+        inside=$(cat "$ROOT$1/$members")
+        for member in $inside; do
+            write "${1%/*}/$members" "$member" || true
+        done
+        break
+    done
+}
+""",
+    "cpuset": """
+cpuset() { # PATH CPUS NODES: a version 1 set with what it needs before it takes a task
+    folder present "$1"
+    write "$1/cpuset.cpus" "$2" || fail "refused: CPUs $2 for $1"
+    write "$1/cpuset.mems" "$3" || fail "refused: nodes $3 for $1"
+}
+""",
+    "controller": """
+controller() { # PATH +cpuset|-cpuset: whether the groups below have the cpuset controller
+    if grep -qw cpuset "$ROOT$1"; then found=+cpuset; else found=-cpuset; fi
+    [ "$found" = "$2" ] || write "$1" "$2" || fail "refused: $2 in $1"
+}
+""",
+    "cycle": """
+cycle() { # PATH: the CPU goes offline and comes back, which moves timers and interrupts away from it
+    if write "$1" 0 && write "$1" 1; then return 0; fi
+    write "$1" 1 || true
+    fail "refused: $1 did not go offline and come back"
+}
+""",
+    "switches": """
+switches() { # PATH SOFT NMI: both lockup detectors, and the switch above them
+    write "${1%/*}/soft_watchdog" "$2" || [ "$2" = 0 ] || fail "refused: soft_watchdog $2"
+    write "${1%/*}/nmi_watchdog" "$3" || [ "$3" = 0 ] || fail "refused: nmi_watchdog $3"
+    write "$1" "$(($2 | $3))" || fail "refused: $1"
+}
+""",
+    "unit": """
+unit() { # UNIT active|inactive: a service of systemd
+    if trial "$1 $2"; then return 0; fi
+    if systemctl --quiet is-active -- "$1"; then found=active; else found=inactive; fi
+    if [ "$found" = "$2" ]; then return 0; fi
+    case $2 in
+        active) systemctl start -- "$1" || fail "refused: $1 does not start" ;;
+        *) systemctl stop -- "$1" || fail "refused: $1 does not stop" ;;
+    esac
+}
+""",
+    "dropin": """
+dropin() { # PATH FROM TO: a settings file of our own, from one text to another; no text is no file
+    found=$(cat "$ROOT$1" 2>/dev/null || true)
+    # The shell takes a last newline away from what is read, so it is taken away from both texts.
+    if [ "$found" = "$(printf '%s' "$3")" ]; then return 0; fi
+    if [ "$found" != "$(printf '%s' "$2")" ]; then
+        fail "left alone: $1 was changed by hand"
+    elif [ -z "$3" ]; then
+        rm -f "$ROOT$1"
+    else
+        (umask 022 && printf '%s' "$3" >"$ROOT$1") || fail "refused: $1 cannot be written"
+    fi
+}
+""",
+    "entries": """
+entries() { # NAMES PARAMETERS: kernel parameters in all boot entries
+    if trial "grubby $2"; then return 0; fi
+    if [ -n "$2" ]; then
+        grubby --update-kernel=ALL --remove-args="$1" --args="$2" || fail "refused: grubby did not add $2"
+    else
+        grubby --update-kernel=ALL --remove-args="$1" || fail "refused: grubby did not remove $1"
+    fi
+}
+""",
+    "then_do": """
+then_do() { # COMMAND
+    if trial "$1"; then return 0; fi
+    "$1" || fail "refused: $1 failed"
+}
+""",
+}
+"""Name → text. A script contains the functions that it calls, and those that they call. A function leaves a setting
+alone if its value is not the expected one and can be read as one text. It reports a write that is refused. Both set
+``failed``."""
+
+_NEEDS = {
+    **dict.fromkeys(("task", "place", "unit", "entries", "then_do"), ("started",)),
+    **dict.fromkeys(("file", "limit", "folder", "controller", "anew", "cycle", "switches"), ("meaning",)),
+    "cpuset": ("meaning", "folder"),
+}
+"""The functions of which a function needs those in another block."""

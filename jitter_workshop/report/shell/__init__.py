@@ -1,1 +1,0 @@
-"""Write a plan as a POSIX shell script with its undo."""
