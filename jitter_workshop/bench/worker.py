@@ -25,8 +25,8 @@ from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import threads
 from jitter_workshop.host.tasks.cgroup import read_cgroup, read_throttled
+from jitter_workshop.host.tasks.listing import context_switches, migrations
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
 from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
@@ -71,8 +71,8 @@ class Counters:
             softirqs=read_softirqs(root),
             stat=read_stat(root, self._guest),
             throttled=read_throttled(root, self._cgroup),
-            parent_switches=threads.context_switches(root, self._parent),
-            migrations={name: threads.migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
+            parent_switches=context_switches(root, self._parent),
+            migrations={name: migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:

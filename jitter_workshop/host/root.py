@@ -1,8 +1,8 @@
 """Read a host from one root: ``/``, or a folder that holds a recorded tree.
 
 On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data: links in it are followed only
-inside it (see ``tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a value with a
-reason, never an exception.
+inside it (see ``recorded_tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a
+value with a reason, never an exception.
 """
 
 from __future__ import annotations
@@ -10,17 +10,25 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from jitter_workshop.host.recorded import FILE_NAME, Recording, parse_recording
-from jitter_workshop.host.recorded import MAX_BYTES as RECORDING_BYTES
-from jitter_workshop.host.tree import Refused, Tree
+from jitter_workshop.host.recorded_tree import (
+    FILE_NAME,
+    MAX_RECORDING_BYTES,
+    Recording,
+    Refused,
+    Tree,
+    parse_recording,
+)
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 MAX_BYTES = 1 << 20
 """Largest file that is read; /proc/interrupts on hosts with hundreds of CPUs needs this much."""
 
+_Answer = TypeVar("_Answer")
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 _REASONS = {
@@ -120,33 +128,11 @@ class HostRoot:
 
     def list_dir(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a folder, () if it is missing or cannot be read."""
-        try:
-            if not self.recorded:
-                return tuple(sorted(os.listdir("/" + path.lstrip("/"))))  # noqa: PTH208 - hot path
-            looked = self._tree.look(path)
-            try:
-                folder = os.open(f"/proc/self/fd/{looked}", _READ | os.O_DIRECTORY)
-            finally:
-                os.close(looked)
-            try:
-                return tuple(sorted(os.listdir(folder)))  # noqa: PTH208 - a descriptor
-            finally:
-                os.close(folder)
-        except (OSError, ValueError, Refused):
-            return ()
+        return self._about(path, lambda place: tuple(sorted(os.listdir(place))), ())  # noqa: PTH208 - hot path
 
     def folders(self, path: str) -> tuple[str, ...]:
         """Return the sorted names of the folders in a folder, without links to folders; () if it cannot be read."""
-        try:
-            if not self.recorded:
-                return _folders("/" + path.lstrip("/"))
-            looked = self._tree.look(path)
-            try:
-                return _folders(f"/proc/self/fd/{looked}")
-            finally:
-                os.close(looked)
-        except (OSError, ValueError, Refused):
-            return ()
+        return self._about(path, _folders, ())
 
     def numbered(self, path: str, prefix: str, digits: int = 6) -> tuple[tuple[int, str], ...]:
         """Return the entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …
@@ -162,28 +148,16 @@ class HostRoot:
 
     def is_dir(self, path: str) -> bool:
         """Return True if ``path`` is a folder (links followed)."""
-        try:
-            if not self.recorded:
-                return stat.S_ISDIR(os.stat("/" + path.lstrip("/")).st_mode)  # noqa: PTH116 - hot path
-            looked = self._tree.look(path)
-            try:
-                return stat.S_ISDIR(os.fstat(looked).st_mode)
-            finally:
-                os.close(looked)
-        except (OSError, ValueError, Refused):
-            return False
+        return self._about(path, os.path.isdir, False)
 
     def writable(self, path: str) -> bool | None:
         """Return True if the file's mode lets some user write it; None where it is missing.
 
         A write may still fail.
         """
-        try:
-            if not self.recorded:
-                return os.stat("/" + path.lstrip("/")).st_mode & 0o222 != 0  # noqa: PTH116 - hot path
-            os.close(self._tree.look(path))
-        except (OSError, ValueError, Refused):
-            return None
+        mode = self._about(path, lambda place: os.stat(place).st_mode, None)  # noqa: PTH116 - hot path
+        if mode is None or not self.recorded:
+            return None if mode is None else mode & 0o222 != 0
         return self.recording is None or "/" + path.lstrip("/") not in self.recording.read_only
 
     @property
@@ -191,8 +165,22 @@ class HostRoot:
         """Return a recorded tree's description of itself; None on a live host and for a tree without one."""
         if self.recorded and not self._recording_read:
             self._recording_read = True
-            self._recording = parse_recording(self.text(FILE_NAME, RECORDING_BYTES))
+            self._recording = parse_recording(self.text(FILE_NAME, MAX_RECORDING_BYTES))
         return self._recording
+
+    def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
+        """Return what ``ask`` says of a file or folder, by a path that never leaves the tree; ``nothing`` where it is
+        missing or refused."""
+        try:
+            if not self.recorded:
+                return ask("/" + path.lstrip("/"))
+            looked = self._tree.look(path)
+            try:
+                return ask(f"/proc/self/fd/{looked}")
+            finally:
+                os.close(looked)
+        except (OSError, ValueError, Refused):
+            return nothing
 
     def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
         data, reason = self._bytes(path, limit, whole=whole)

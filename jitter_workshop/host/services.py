@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.record import dataclass
 
@@ -143,7 +143,7 @@ def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Servic
 
 def read_init(root: HostRoot) -> str | None:
     """Return the name of process 1."""
-    return printable(root.text("/proc/1/comm") or "", 40) or None
+    return root.word("/proc/1/comm")
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:

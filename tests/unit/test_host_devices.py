@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from jitter_workshop.host.boot.bootloader import read_boot_loader
 from jitter_workshop.host.cpu.topology import read_memory_nodes
-from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
-from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
+from jitter_workshop.host.irq.irq_affinity import read_irqbalance_settings, read_irqs, read_movable
 from jitter_workshop.host.irq.network import read_interfaces
-from jitter_workshop.host.kernel.vulnerabilities import classify, read_vulnerabilities
-from jitter_workshop.host.power.throttle import Throttling, read_throttling
-from jitter_workshop.host.recorded import parse_recording
+from jitter_workshop.host.power.heat import Throttling, read_throttling
+from jitter_workshop.host.recorded_tree import parse_recording
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import read_services
 from jitter_workshop.model.cpuset import CpuSet
@@ -38,26 +36,7 @@ def test_nodes(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_any_text(text: str) -> None:
-    assert classify(text) in ("not affected", "mitigated", "vulnerable", "unknown")
     assert parse_recording(text) is None or text.strip().startswith("{")
-
-
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [
-        ("Not affected", "not affected"),
-        ("Mitigation: PTI", "mitigated"),
-        ("KVM: Mitigation: VMX disabled", "mitigated"),
-        ("Vulnerable: Clear CPU buffers attempted, no microcode", "vulnerable"),
-        ("Processor vulnerable", "vulnerable"),
-        ("Unknown: Dependent on hypervisor status", "unknown"),
-        ("", "unknown"),
-    ],
-)
-def test_flaws(tmp_path: Path, text: str, state: str) -> None:
-    root = HostRoot(write(tmp_path, {f"{CPU}/vulnerabilities/mds": f"{text}\n"}))
-    (flaw,) = read_vulnerabilities(root)
-    assert (flaw.name, flaw.state, flaw.text) == ("mds", state, text)
 
 
 def throttled(cpu: int, core: int, package: int, siblings: str, **more: int) -> dict[str, str]:
@@ -138,7 +117,6 @@ def test_no_damage_raises(tmp_path: Path, damage: str) -> None:
     root = HostRoot(tmp_path)
     for read in (
         read_memory_nodes,
-        read_vulnerabilities,
         read_throttling,
         read_interfaces,
         read_irqs,

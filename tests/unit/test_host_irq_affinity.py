@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.irq.interrupts import parse_counters, parse_irq_names
-from jitter_workshop.host.irq.irq_affinity import affinity_path, read_default_affinity, read_effective, read_irqs
-from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
+from jitter_workshop.host.irq.irq_affinity import (
+    affinity_path,
+    read_default_affinity,
+    read_effective,
+    read_irqbalance_settings,
+    read_irqs,
+)
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees

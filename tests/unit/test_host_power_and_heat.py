@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
+from jitter_workshop.host.power.heat import Sensor, Thermal, parse_millicelsius, read_thermal
 from jitter_workshop.host.power.supply import read_on_battery
-from jitter_workshop.host.power.thermal import Sensor, Thermal, parse_millicelsius, read_thermal, read_throttle_events
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
@@ -99,7 +99,7 @@ def test_sensors_that_cannot_be_read_say_why(tmp_path: Path) -> None:
 def test_throttle_counts_without_topology_stand_alone(tmp_path: Path) -> None:
     files = {f"{CPU}/cpu{n}/thermal_throttle/core_throttle_count": f"{n}\n" for n in range(3)}
     files[f"{CPU}/cpu3/thermal_throttle/core_throttle_count"] = "none\n"
-    assert read_throttle_events(HostRoot(hosttrees.write(tmp_path, files))) == 0 + 1 + 2
+    assert read_thermal(HostRoot(hosttrees.write(tmp_path, files))).throttle_events == 0 + 1 + 2
 
 
 @given(st.integers(-40_000, 150_000))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.kernel.schedstat import (
+from jitter_workshop.host.cpu.stat import (
     Schedstat,
-    between,
     cpu_schedstats,
     parse_cpu_schedstats,
+    schedstat_between,
 )
 from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
@@ -46,10 +46,10 @@ def test_garbage_never_raises_and_is_never_a_figure_below_zero(text: str) -> Non
 @given(figures, figures)
 def test_what_is_between_two_readings(one: Schedstat, grown: Schedstat) -> None:
     later = Schedstat(one.ran_ns + grown.ran_ns, one.waited_ns + grown.waited_ns, one.timeslices + grown.timeslices)
-    assert between(one, later) == grown
-    assert between(later, one) == Schedstat(0, 0, 0)
-    assert between(None, later) is None
-    assert between(one, None) is None
+    assert schedstat_between(one, later) == grown
+    assert schedstat_between(later, one) == Schedstat(0, 0, 0)
+    assert schedstat_between(None, later) is None
+    assert schedstat_between(one, None) is None
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jitter_workshop.host.recorded_tree import Refused, Tree
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tree import Refused, Tree
 
 NAMES = ("a", "b", "c")
 part = st.sampled_from([*NAMES, "..", ".", ""])

@@ -51,6 +51,25 @@ def test_a_limit_that_stopped_the_group_is_told_apart_from_one_that_did_not(host
     assert assess("cpu-max", host_tree("server64"), (40,)).value == "4 CPUs, stopped 3 times"
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Not affected", "0 mitigated, 0 not, 1 do not apply"),
+        ("Mitigation: PTI", "1 mitigated, 0 not, 0 do not apply"),
+        ("KVM: Mitigation: VMX disabled", "1 mitigated, 0 not, 0 do not apply"),
+        ("Vulnerable: Clear CPU buffers attempted, no microcode", "0 mitigated, 1 not, 0 do not apply"),
+        ("Processor vulnerable", "0 mitigated, 1 not, 0 do not apply"),
+        ("Unknown: Dependent on hypervisor status", "0 mitigated, 0 not, 0 do not apply, 1 unknown"),
+        ("", "0 mitigated, 0 not, 0 do not apply, 1 unknown"),
+    ],
+)
+def test_flaws(tmp_path: Path, text: str, value: str) -> None:
+    hosttrees.write(tmp_path, {f"{hosttrees.CPU}/vulnerabilities/mds": f"{text}\n"})
+    told = assess("mitigations", tmp_path)
+    assert told.value == value
+    assert told.reason == ("active: mds" if value.startswith("1") else "none is active")
+
+
 def test_shares_of_the_cache(tmp_path: Path) -> None:
     assert assess("resctrl", tmp_path).reason == "this kernel or processor has no resctrl"
     (tmp_path / "sys/fs/resctrl").mkdir(parents=True)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.host.cpu.stat import (
+    CpuSchedstats,
+    CpuStat,
+    cpu_schedstats,
+    read_stat,
+    schedstat_between,
+    steal_between,
+)
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
-from jitter_workshop.host.kernel.schedstat import CpuSchedstats, between, cpu_schedstats
 from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
@@ -59,7 +65,7 @@ class Counting:
 
     def _per_cpu(self, before: _Look, after: _Look) -> Iterator[CpuCounters]:
         for cpu in self._cpus:
-            tasks = between(before.schedstats.per_cpu.get(cpu), after.schedstats.per_cpu.get(cpu))
+            tasks = schedstat_between(before.schedstats.per_cpu.get(cpu), after.schedstats.per_cpu.get(cpu))
             steal_ns = steal_between(before.stat, after.stat, (cpu,))
             if tasks is None:
                 yield CpuCounters(cpu, None, None, None, steal_ns)

@@ -42,7 +42,7 @@ def read_cpu_identity(root: HostRoot) -> CpuIdentity:
     """Return the identity of the first CPU; the device tree's model is used where the CPU has no name."""
     identity = parse_cpuinfo(root.head("/proc/cpuinfo", _HEAD_BYTES))
     if identity.model is None:
-        model = printable(root.text("/proc/device-tree/model") or "", 80) or None
+        model = root.word("/proc/device-tree/model", 80)
         return CpuIdentity(model, identity.flags, identity.architecture)
     return identity
 

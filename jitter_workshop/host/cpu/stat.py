@@ -1,4 +1,11 @@
-"""Read /proc/stat: each CPU's time since boot by use, steal included (proc(5), Documentation/filesystems/proc.rst)."""
+"""Read each CPU's time since boot: by use, steal included, and what its tasks ran and waited.
+
+/proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst; it
+exists in kernels with CONFIG_SCHEDSTATS, for every user. It counts in ns of the run queue's clock (the document's
+"jiffies" are of before 2.6.23). Both of its times are added when a task leaves, or gets, the CPU, so they lack the time
+that is still going on at the moment of reading. A thread's own figures (/proc/PID/task/TID/schedstat,
+CONFIG_SCHED_INFO) are read by the thread (``jw_thread_usage``).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +17,8 @@ from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 8 << 20
 _FIELDS = 10
+_OLDEST_SCHEDSTAT = 15
+_SCHEDSTAT_FIELDS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,27 @@ class CpuStat:
         return 100.0 * sum(t.steal for t in self.per_cpu.values()) / total
 
 
+@dataclass(frozen=True, slots=True)
+class Schedstat:
+    """Hold the times of all tasks on a CPU since boot.
+
+    They are: ns on the CPU, ns in its queue (runnable but not running: the run delay), and how often a task came onto
+    the CPU.
+    """
+
+    ran_ns: int
+    waited_ns: int
+    timeslices: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSchedstats:
+    """Hold /proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
+
+    per_cpu: dict[int, Schedstat] = field(default_factory=dict)
+    reason: str = ""
+
+
 def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
     """Read /proc/stat. ``guest``: the result of ``hypervisor.read_hypervisor``, for ``steal_available``."""
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
@@ -99,4 +129,42 @@ def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100
         ticks_per_second=max(ticks_per_second, 1),
         steal_available=True if stolen else (False if guest is False else None),
         reason="" if per_cpu else "/proc/stat: names no CPU",
+    )
+
+
+def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
+    """Return each CPU's figures."""
+    reading = root.reading("/proc/schedstat", _LARGE_TABLE_BYTES)
+    if reading.text is None:
+        return CpuSchedstats(reason=f"/proc/schedstat: {reading.reason}")
+    return parse_cpu_schedstats(reading.text)
+
+
+def parse_cpu_schedstats(text: str) -> CpuSchedstats:
+    """Parse the last three of the nine numbers after ``cpuN``; all other lines, such as domains, are left out."""
+    lines = text.split("\n")
+    first = lines[0].split()
+    if len(first) != 2 or first[0] != "version" or not is_count(first[1]):
+        return CpuSchedstats(reason="/proc/schedstat: names no version")
+    if int(first[1]) < _OLDEST_SCHEDSTAT:
+        return CpuSchedstats(reason=f"/proc/schedstat: version {first[1]} is older than {_OLDEST_SCHEDSTAT}")
+    per_cpu = {}
+    for line in lines[1:]:
+        name, *words = line.split()[: _SCHEDSTAT_FIELDS + 2] or ("",)
+        number = name.removeprefix("cpu")
+        if number == name or not is_count(number) or len(number) > 6:
+            continue
+        if len(words) == _SCHEDSTAT_FIELDS and all(map(is_count, words)):
+            per_cpu[int(number)] = Schedstat(*map(int, words[-3:]))
+    return CpuSchedstats(per_cpu, "" if per_cpu else "/proc/schedstat: names no CPU")
+
+
+def schedstat_between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | None:
+    """Return the difference between two readings; None where one is missing."""
+    if earlier is None or later is None:
+        return None
+    return Schedstat(
+        max(later.ran_ns - earlier.ran_ns, 0),
+        max(later.waited_ns - earlier.waited_ns, 0),
+        max(later.timeslices - earlier.timeslices, 0),
     )

@@ -1,17 +1,23 @@
 """Read where each interrupt may arrive and where it does (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
 
-It reads one small file for each interrupt: hosts have thousands of them.
+It reads one small file for each interrupt: hosts have thousands of them. The CPUs that irqbalance has to leave alone
+stand in the distributions' settings files (irqbalance(1)); without a setting of its own it bans isolated and tickless
+CPUs. Its command line and its socket are not read.
 """
 
 from __future__ import annotations
 
 from jitter_workshop.host.irq.interrupts import parse_irq_names, read_interrupts_text
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 IRQ_DIR = "/proc/irq"
 DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"
+
+_IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
+"""The files of Debian, of Fedora and SUSE, and of Arch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,24 @@ class Irq:
     def path(self) -> str:
         """Return the file that sets the affinity, as a list."""
         return affinity_path(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class IrqBalanceSettings:
+    """Hold irqbalance's settings.
+
+    ``path``: the settings file, None where there is none. ``banned``: the banned CPUs, None where the file names none.
+    ``reason``: why a line in the file could not be understood.
+    """
+
+    path: str | None
+    banned: CpuSet | None
+    reason: str = ""
+
+    def bans(self, default: CpuSet) -> CpuSet:
+        """Return the CPUs that irqbalance leaves alone. ``default``: isolated and tickless CPUs, used without a
+        setting."""
+        return default if self.banned is None else self.banned
 
 
 def affinity_path(number: int) -> str:
@@ -65,6 +89,27 @@ def read_effective(root: HostRoot, number: int) -> CpuSet | None:
 def read_default_affinity(root: HostRoot) -> CpuSet | None:
     """Return the affinity that new interrupts get; None where it is not shown."""
     return root.cpu_mask(DEFAULT_AFFINITY)
+
+
+def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
+    """Read the first settings file that exists; the list wins over the older mask, as in irqbalance itself."""
+    for path in _IRQBALANCE_FILES:
+        text = root.text(path)
+        if text is None:
+            continue
+        values = parse_assignments(text)
+        for key, parse in (
+            ("IRQBALANCE_BANNED_CPULIST", CpuSet.parse_list),
+            ("IRQBALANCE_BANNED_CPUS", CpuSet.parse_mask),
+        ):
+            if not values.get(key):
+                continue
+            try:
+                return IrqBalanceSettings(path, parse(values[key]))
+            except ValueError:
+                return IrqBalanceSettings(path, None, f"{key} in {path} is no list of CPUs")
+        return IrqBalanceSettings(path, None)
+    return IrqBalanceSettings(None, None)
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:

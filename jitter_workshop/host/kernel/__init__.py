@@ -1,1 +1,1 @@
-"""Read the kernel: release, scheduler, RCU, memory, watchdogs, workqueues, mitigations."""
+"""Read the kernel's release and configuration, and find the hypervisor below it."""

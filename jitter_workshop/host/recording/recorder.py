@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.host.recorded import FILE_NAME, FORMAT_VERSION
+from jitter_workshop.host.recorded_tree import FILE_NAME, FORMAT_VERSION
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.root import MAX_BYTES, HostRoot
 from jitter_workshop.host.tasks.listing import parse_stat

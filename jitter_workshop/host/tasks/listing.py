@@ -1,14 +1,14 @@
-"""List all tasks in one pass over /proc, with their names, kinds and affinities (proc_pid_stat(5), proc_pid_status(5)).
+"""List all tasks in one pass over /proc, with their names, kinds and affinities; read the counters of a thread.
 
 Tasks come and go during the pass; a task that has ended is left out. A task chooses its own name, so names are
-untrusted where shown; here they are already one clean line.
+untrusted where shown; here they are already one clean line. Sources: proc_pid_stat(5), proc_pid_status(5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot, is_count, printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
@@ -121,6 +121,33 @@ def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
     return parse_allowed(root.text(allowed_cpus_path(task), _STATUS_BYTES))
 
 
+def context_switches(root: HostRoot, pid: int) -> int | None:
+    """Return voluntary and involuntary switches summed over all threads that ``pid`` has now; None where it has
+    none."""
+    statuses = (root.text(f"/proc/{pid}/task/{tid}/status") for tid, _ in root.numbered(f"/proc/{pid}/task", ""))
+    found = [switches for text in statuses if (switches := parse_switches(text)) is not None]
+    return sum(found) if found else None
+
+
+def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
+    """Return how often a thread was moved to another CPU.
+
+    Return None where it has ended or the kernel was built without CONFIG_SCHED_DEBUG's per-task file.
+    """
+    return parse_migrations(root.text(f"/proc/{pid}/task/{tid}/sched"))
+
+
+def parse_switches(text: str | None) -> int | None:
+    """Return the voluntary and involuntary switches of a ``status`` file; None where one of them is not shown."""
+    voluntary, involuntary = (_value(text, f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
+    return None if voluntary is None or involuntary is None else voluntary + involuntary
+
+
+def parse_migrations(text: str | None) -> int | None:
+    """Return ``se.nr_migrations`` of a ``sched`` file."""
+    return _value(text, "se.nr_migrations")
+
+
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
     """Parse a ``stat`` line; the name stands in parentheses and may itself hold blanks and parentheses.
 
@@ -164,4 +191,14 @@ def parse_allowed(text: str | None) -> CpuSet | None:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
+    return int(text) if is_count(text) else None
+
+
+def _value(text: str | None, key: str) -> int | None:
+    """Return the number after ``key :`` on a line of its own; only the first line counts, and never the task's name in
+    it."""
+    for line in (text or "").split("\n"):
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == key:
+            return _number(value.strip())
+    return None

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from jitter_workshop.host.trace.format import PageFormat
 
-_MISSED = 1 << 31
-_MISSED_STORED = 1 << 30
 _LENGTH = (1 << 27) - 1
 """The commit field: a length, and above it flags for events that were overwritten before they were read."""
 
@@ -80,21 +78,6 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
             raise ValueError(f"an entry of the unknown type {kind}")
         if now >> 64:
             raise ValueError("a time beyond 64 bits")
-
-
-def missed(page: bytes, form: PageFormat) -> int | None:
-    """Return how many events were overwritten before this page; None for an unknown number above 0.
-
-    Raise ValueError.
-    """
-    committed = _committed(page, form)
-    if not committed & _MISSED:
-        return 0
-    at = form.data_offset + (committed & _LENGTH)
-    stored = page[at : at + form.commit.size]
-    if not committed & _MISSED_STORED or len(stored) < form.commit.size:
-        return None
-    return int.from_bytes(stored, "little")
 
 
 def _committed(page: bytes, form: PageFormat) -> int:

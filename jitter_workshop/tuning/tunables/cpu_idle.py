@@ -12,7 +12,7 @@ from jitter_workshop.host.cpu.cpuidle import (
     state_folders,
 )
 from jitter_workshop.host.cpu.topology import CPU_DIR
-from jitter_workshop.host.root import parse_integer, printable
+from jitter_workshop.host.root import parse_integer
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
@@ -181,8 +181,8 @@ class HaltPoll(Tunable):
         return [Write(self.owns[0], str(current), str(wanted), "number")]
 
     def _current(self, host: Host) -> int:
-        governor = printable(host.root.text(f"{IDLE_DIR}/current_governor_ro") or "", 40)
-        governor = governor or printable(host.root.text(f"{IDLE_DIR}/current_governor") or "", 40)
+        root = host.root
+        governor = root.word(f"{IDLE_DIR}/current_governor_ro") or root.word(f"{IDLE_DIR}/current_governor")
         if governor != "haltpoll":
             whose = f"the idle governor here is {governor}" if governor else "no idle governor is shown here"
             raise Unavailable(f"only guests with the idle governor haltpoll have it; {whose}", info=not host.guest)
@@ -209,7 +209,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
                 continue
             reading = host.root.reading(f"{folder}/disable")
             disabled = parse_disable(parse_integer(reading.text))
-            name = printable(host.root.text(f"{folder}/name") or "", 16) or folder.rpartition("/")[2]
+            name = host.root.word(f"{folder}/name", 16) or folder.rpartition("/")[2]
             current = None if disabled is None else str(int(disabled))
             reason = reading.reason or "does not hold a number"
             kind = "number" if reading.text in ("0", "1") else "idle-disable"

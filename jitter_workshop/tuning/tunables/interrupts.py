@@ -11,10 +11,10 @@ from jitter_workshop.host.irq.irq_affinity import (
     Irq,
     read_default_affinity,
     read_effective,
+    read_irqbalance_settings,
     read_irqs,
     read_movable,
 )
-from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean

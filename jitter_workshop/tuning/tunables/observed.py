@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
-from jitter_workshop.host.kernel.vulnerabilities import read_vulnerabilities
+from jitter_workshop.host.root import printable
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.tuning.base import Observed, only_on_x86
@@ -78,6 +78,17 @@ class UtilizationClamps(Observed):
         return self.answer("info", f"{low} to {high} of 1024", reason)
 
 
+_FLAW_STATES = {
+    "Not affected": "not affected",
+    "Mitigation": "mitigated",
+    "KVM: Mitigation": "mitigated",
+    "Vulnerable": "vulnerable",
+    "KVM: Vulnerable": "vulnerable",
+    "Processor vulnerable": "vulnerable",
+}
+"""The beginnings of the kernel's words on a flaw (ABI/testing/sysfs-devices-system-cpu, vulnerabilities)."""
+
+
 class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
@@ -89,8 +100,10 @@ class Mitigations(Observed):
     paths = (f"{CPU_DIR}/vulnerabilities",)
 
     def judge(self, host: Host) -> Assessment:
-        found = read_vulnerabilities(host.root)
-        if not found:
+        folder = self.paths[0]
+        found = {name: host.root.text(f"{folder}/{name}") for name in host.root.list_dir(folder)[:128]}
+        states = {printable(name, 60): _state(text) for name, text in found.items() if text is not None}
+        if not states:
             return self.answer("unavailable", None, "this kernel does not report them")
         parts = (
             ("mitigated", "mitigated"),
@@ -98,9 +111,9 @@ class Mitigations(Observed):
             ("not affected", "do not apply"),
             ("unknown", "unknown"),
         )
-        counts = [(sum(v.state == state for v in found), words) for state, words in parts]
+        counts = [(list(states.values()).count(state), words) for state, words in parts]
         value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
-        names = ", ".join(v.name for v in found if v.state == "mitigated")
+        names = ", ".join(name for name, state in states.items() if state == "mitigated")
         return self.answer("info", value, f"active: {names}" if names else "none is active")
 
 
@@ -154,3 +167,8 @@ class SplitLock(Observed):
         if value is None:
             return self.answer("unavailable", None, "this kernel or processor does not detect them")
         return self.answer("info", value, "good for the hot CPUs as long as no program here does this")
+
+
+def _state(text: str) -> str:
+    """Return the state of a flaw; the kernel's own ``Unknown:`` and anything else are ``unknown``."""
+    return next((state for beginning, state in _FLAW_STATES.items() if text.startswith(beginning)), "unknown")

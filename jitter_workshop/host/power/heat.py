@@ -1,0 +1,178 @@
+"""Read temperatures, and how often and how long heat slowed the processor down.
+
+Sources: Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst, and for throttling
+(thermal_throttle) ABI/testing/sysfs-devices-system-cpu. Reading some sensors interrupts their CPU, so never read them
+during a block. Sensors of disks are not read at all: each reading is a command to the disk, which may wake it. Only
+Intel processors count throttling; AMD, ARM and guests show nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+
+_PLAUSIBLE_CELSIUS = (-40.0, 150.0)
+"""Range of valid temperatures: sensors that are not connected report values such as -273 °C or 255 °C."""
+
+_CPU_SENSOR = re.compile(r"coretemp|k10temp|k8temp|zenpower|x86_pkg_temp|cpu|soc|tctl|package", re.IGNORECASE)
+_DISK_CHIPS = ("nvme", "drivetemp")
+_MAX_INPUTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """Hold one temperature. ``name``: the zone's type, or chip and label. ``celsius``: None with the reason."""
+
+    name: str
+    source: str
+    celsius: float | None
+    reason: str = ""
+
+    @property
+    def of_cpu(self) -> bool:
+        """Return True if the name is that of a processor's sensor."""
+        return _CPU_SENSOR.search(self.name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Thermal:
+    """Hold the temperatures of a host: its zones, and the processor's sensors among its hwmon chips.
+
+    The other chips are included only where no sensor is the processor's. ``throttle_events``: how often heat slowed
+    down cores and packages since boot, each core and package once; None where not counted (AMD, ARM, guests).
+    """
+
+    zones: tuple[Sensor, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    throttle_events: int | None = None
+
+    @property
+    def hottest_celsius(self) -> float | None:
+        """Return the highest temperature of the processor's sensors, else of all sensors; None where there is none."""
+        known = [s for s in (*self.zones, *self.sensors) if s.celsius is not None]
+        chosen = [s for s in known if s.of_cpu] or known
+        return max((s.celsius for s in chosen if s.celsius is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """Hold the counts since boot, each core and each package counted once.
+
+    ``core_ms`` / ``package_ms``: time spent throttled, None where the kernel (before 5.6) does not count it.
+    """
+
+    core_events: int
+    package_events: int
+    core_ms: int | None = None
+    package_ms: int | None = None
+
+    @property
+    def events(self) -> int:
+        return self.core_events + self.package_events
+
+
+@dataclass(slots=True)
+class _Group:
+    """Hold the largest count among the threads of one core, or of one package: all of them count the same event."""
+
+    events: int = 0
+    milliseconds: int | None = None
+
+
+def read_thermal(root: HostRoot) -> Thermal:
+    """Read zones, hwmon chips and throttle counters."""
+    found, throttling = read_temperatures(root), read_throttling(root)
+    return Thermal(found.zones, found.sensors, None if throttling is None else throttling.events)
+
+
+def read_temperatures(root: HostRoot) -> Thermal:
+    """Read zones and hwmon chips alone, not the counters of every CPU."""
+    zones = tuple(
+        _sensor(root, root.word(f"{folder}/type") or f"thermal_zone{n}", f"{folder}/temp")
+        for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")
+    )
+    return Thermal(zones, _hwmon(root, any(z.of_cpu for z in zones)))
+
+
+def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
+    """Return the counters of ``cpus``, or of all; None where none of them counts any.
+
+    This reads two files a CPU, more only for those that throttled.
+    """
+    cores: dict[str, _Group] = {}
+    packages: dict[str, _Group] = {}
+    folders = root.numbered(CPU_DIR, "cpu") if cpus is None else [(cpu, f"{CPU_DIR}/cpu{cpu}") for cpu in cpus]
+    for number, folder in folders:
+        counts = f"{folder}/thermal_throttle"
+        # A CPU that counts anything counts its core's events, so without that file the others need not be read.
+        if _note(root, cores, f"{counts}/core", f"{folder}/topology/thread_siblings_list", number):
+            _note(root, packages, f"{counts}/package", f"{folder}/topology/core_siblings_list", number)
+    if not cores:
+        return None
+    return Throttling(
+        sum(g.events for g in cores.values()),
+        sum(g.events for g in packages.values()),
+        _total_ms(cores),
+        _total_ms(packages),
+    )
+
+
+def parse_millicelsius(text: str | None) -> float | None:
+    """Return thousandths of a degree as °C; None for anything but a plausible temperature of a running machine."""
+    number = parse_integer(text)
+    if number is None:
+        return None
+    low, high = _PLAUSIBLE_CELSIUS
+    celsius = number / 1_000
+    return celsius if low <= celsius <= high else None
+
+
+def _hwmon(root: HostRoot, cpu_zone: bool) -> tuple[Sensor, ...]:
+    chips = [
+        (root.word(f"{folder}/name") or f"hwmon{number}", folder)
+        for number, folder in root.numbered("/sys/class/hwmon", "hwmon")
+    ]
+    chosen = [(chip, folder) for chip, folder in chips if _CPU_SENSOR.search(chip)]
+    if not chosen and not cpu_zone:
+        chosen = [(chip, folder) for chip, folder in chips if chip not in _DISK_CHIPS]
+    found: list[Sensor] = []
+    for chip, folder in chosen:
+        inputs = sorted(
+            int(match[1]) for name in root.list_dir(folder) if (match := re.fullmatch(r"temp(\d{1,4})_input", name))
+        )
+        for index in inputs[:_MAX_INPUTS]:
+            label = root.word(f"{folder}/temp{index}_label") or ""
+            found.append(_sensor(root, f"{chip} {label}".strip(), f"{folder}/temp{index}_input"))
+    return tuple(found)
+
+
+def _sensor(root: HostRoot, name: str, path: str) -> Sensor:
+    reading = root.reading(path)
+    celsius = parse_millicelsius(reading.text)
+    return Sensor(name, path, celsius, "" if celsius is not None else reading.reason or "not a temperature")
+
+
+def _note(root: HostRoot, groups: dict[str, _Group], prefix: str, siblings: str, number: int) -> bool:
+    count = root.integer(f"{prefix}_throttle_count")
+    if count is None or count < 0:
+        return False
+    if count == 0:
+        # A count of 0 adds nothing, so its core or package need not be known.
+        groups.setdefault("", _Group())
+        return True
+    group = groups.setdefault(root.text(siblings) or f"cpu{number}", _Group())
+    group.events = max(group.events, count)
+    milliseconds = root.integer(f"{prefix}_throttle_total_time_ms")
+    if milliseconds is not None and milliseconds >= 0:
+        group.milliseconds = max(group.milliseconds or 0, milliseconds)
+    return True
+
+
+def _total_ms(groups: dict[str, _Group]) -> int | None:
+    throttled = [g for g in groups.values() if g.events]
+    known = [g.milliseconds for g in throttled if g.milliseconds is not None]
+    return sum(known) if known or not throttled else None
