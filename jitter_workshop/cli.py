@@ -28,7 +28,7 @@ from jitter_workshop.commands.common.base import (
     verb_parser,
 )
 from jitter_workshop.errors import UsageError, WorkshopError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, MESSAGE, clean
 
 _TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
 """Options that may stand before a verb and take the next word as their value."""
@@ -103,7 +103,7 @@ def _dispatch(words: list[str]) -> int:
     if verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, n=1)
         advice = f"did you mean '{near[0]}'?" if near else f"see '{PROGRAM} --help'"
-        raise UsageError(f"there is no verb '{clean(verb, 40)}'", advice)
+        raise UsageError(f"there is no verb '{clean(verb, ID)}'", advice)
     return _run(verb, words[:position] + words[position + 1 :])
 
 
@@ -178,7 +178,7 @@ def _signals_interrupt() -> Iterator[None]:
 def _not_done(sentence: str) -> int:
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{PROGRAM}: {clean(sentence, 2000)}\n")
+            sys.stderr.write(f"{PROGRAM}: {clean(sentence, MESSAGE)}\n")
             sys.stderr.flush()
     return 2
 

@@ -30,7 +30,7 @@ from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, REASON, SENTENCE, clean
 from jitter_workshop.paths import BOARD_DIR, CLASS_FILE, INSTALL_DIR, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 
@@ -68,7 +68,7 @@ class Step:
         try:
             return self.problem()
         except (OSError, HostError) as error:
-            return clean(error, 200)
+            return clean(error, SENTENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
         try:
             step.do()
         except OSError as error:
-            raise HostError(f"{step.what}: {clean(error.strerror or error, 200)}") from error
+            raise HostError(f"{step.what}: {clean(error.strerror or error, SENTENCE)}") from error
         if why := step.why():
             raise HostError(f"{step.what}: done, but still: {why}")
 
@@ -138,7 +138,7 @@ def undo(wish: Wish) -> tuple[str, ...]:
         try:
             step.undo()
         except (OSError, HostError) as error:
-            left.append(f"{step.what}: {clean(error, 200)}")
+            left.append(f"{step.what}: {clean(error, SENTENCE)}")
     if wish.systemd:
         with contextlib.suppress(HostError):
             run("systemctl", "daemon-reload")
@@ -307,7 +307,7 @@ class Started:
                 return f"systemd has not reloaded {name}"
         allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
-            return f"{SLICE} has the CPUs {clean(allowed, 60) or 'of all'}, not {self.logins}"
+            return f"{SLICE} has the CPUs {clean(allowed, LABEL) or 'of all'}, not {self.logins}"
         return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
             lambda: SocketLink(BOARD_SOCKET), "the board"
         )
@@ -343,14 +343,14 @@ def answers(open_link: Callable[[], Link], who: str) -> str:
     try:
         link = open_link()
     except (HostError, OSError) as error:
-        return f"{who} cannot be reached: {clean(error, 160)}"
+        return f"{who} cannot be reached: {clean(error, REASON)}"
     try:
         link.ask("hello", _ANSWER_LIMIT_S)
     except WorkshopError as error:
-        return f"{who} answers: {clean(error.message, 200)}"
+        return f"{who} answers: {clean(error.message, SENTENCE)}"
     except Broken:
         said = link.last_words()
-        return f"{who} does not answer{f' ({clean(said, 160)})' if said else ''}"
+        return f"{who} does not answer{f' ({clean(said, REASON)})' if said else ''}"
     finally:
         link.close(5.0)
     return ""
@@ -402,10 +402,10 @@ def run(*words: str) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"{words[0]} does not run: {clean(error, 120)}") from error
+        raise HostError(f"{words[0]} does not run: {clean(error, REASON)}") from error
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or [f"code {done.returncode}"]
-        raise HostError(f"{' '.join(words[:3])}: {clean(last[0], 200)}")
+        raise HostError(f"{' '.join(words[:3])}: {clean(last[0], SENTENCE)}")
     return done.stdout
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import jitter_workshop
 from jitter_workshop.agent import ownership
 from jitter_workshop.errors import HostError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, PATH, REASON, clean
 from jitter_workshop.paths import INSTALL_DIR
 
 NAME = "jitter-workshop"
@@ -66,13 +66,13 @@ def unfit(path: str) -> str:
     home."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
-        return f"{clean(real, 300)} lies in a home"
+        return f"{clean(real, PATH)} lies in a home"
     foreign = ownership.first_foreign([real])
     if foreign:
         return foreign
     for one in (real, *map(str, Path(real).parents)):
         if not os.stat(one).st_mode & stat.S_IXOTH:  # noqa: PTH116
-            return f"{clean(one, 300)} is not open to all users"
+            return f"{clean(one, PATH)} is not open to all users"
     if real == os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable):
         return ""
     return _of_another_kind(real)
@@ -95,10 +95,10 @@ def _of_another_kind(path: str) -> str:
             env={},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{clean(path, 300)} does not run: {clean(error, 100)}"
+        return f"{clean(path, PATH)} does not run: {clean(error, REASON)}"
     if done.stdout.strip() != sys.implementation.cache_tag:
         last = (done.stderr.strip().splitlines() or ["it is another version"])[-1]
-        return f"{clean(path, 300)}: {clean(last, 120)}"
+        return f"{clean(path, PATH)}: {clean(last, REASON)}"
     return ""
 
 
@@ -270,21 +270,21 @@ def _damage(folder: Path) -> str:
         digest, _, name = line.partition("  ")
         path = folder / name
         if not path.is_file():
-            return f"{clean(path, 300)} is not there"
+            return f"{clean(path, PATH)} is not there"
         if _digest(path) != digest:
-            return f"{clean(path, 300)} is not as it was installed"
+            return f"{clean(path, PATH)} is not as it was installed"
     for place in _tree(folder):
         mode = os.lstat(place).st_mode
         wanted = 0o005 if stat.S_ISDIR(mode) else 0o004
         if mode & wanted != wanted:
-            return f"{clean(place, 300)} cannot be read by all users"
+            return f"{clean(place, PATH)} cannot be read by all users"
     return ""
 
 
 def _version(folder: Path) -> str:
     found = next(iter((folder / "lib").glob("jitter_workshop-*.dist-info")), None)
     name = found.name if found is not None else ""
-    return clean(name.removeprefix("jitter_workshop-").removesuffix(".dist-info"), 30) or "none"
+    return clean(name.removeprefix("jitter_workshop-").removesuffix(".dist-info"), ID) or "none"
 
 
 def _compile(lib: Path, part: str, called: str) -> bool:

@@ -33,7 +33,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import REASON, clean
 from jitter_workshop.tuning.reasons import reason
 
 PATIENCE_S = 30.0
@@ -171,4 +171,4 @@ def _as(cls: type[Any], value: Any) -> Any:
     try:
         return from_plain(cls, value)
     except (CodecError, RecursionError) as error:
-        raise UsageError(f"not a valid {cls.__name__}: {clean(error, 160)}") from error
+        raise UsageError(f"not a valid {cls.__name__}: {clean(error, REASON)}") from error

@@ -33,7 +33,7 @@ from jitter_workshop.model.board import (
     compared_at,
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 
 FILE = "board.sqlite"
@@ -70,7 +70,7 @@ class BoardStore:
         try:
             self._base = _opened(folder)
         except sqlite3.Error as error:
-            raise HostError(f"the board cannot be opened: {clean(error, 120)}", _advice(error)) from error
+            raise HostError(f"the board cannot be opened: {clean(error, REASON)}", _advice(error)) from error
 
     def __enter__(self) -> BoardStore:
         return self
@@ -82,7 +82,7 @@ class BoardStore:
         """Store what a member posts; it replaces their last post. Raises UsageError for what makes no sense,
         HostError."""
         posted = checked(posted)
-        user, text = clean(user, 64), _text(posted)
+        user, text = clean(user, USER), _text(posted)
         with self._writing():
             before = self._base.execute("select posted, moved_at, user from member where uid = ?", (uid,)).fetchone()
             if before is not None and before[2] != user:
@@ -120,7 +120,7 @@ class BoardStore:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
         except sqlite3.Error as error:
-            raise HostError(f"the board cannot be read: {clean(error, 120)}") from error
+            raise HostError(f"the board cannot be read: {clean(error, REASON)}") from error
         notes = self._damage()
         found = []
         for uid, user, text, seen_s, moved_s in rows:
@@ -130,7 +130,7 @@ class BoardStore:
                 posted = from_plain(Posted, json.loads(text))
                 theirs = tuple(from_plain(PostedRun, json.loads(run)) for one, run in best if one == uid)
             except (CodecError, ValueError) as error:
-                notes[clean(user, 64)] = f"their post cannot be read: {clean(error, 120)}"
+                notes[clean(user, USER)] = f"their post cannot be read: {clean(error, REASON)}"
                 continue
             row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
             found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
@@ -181,7 +181,7 @@ class BoardStore:
             yield
             self._base.execute("commit")
         except sqlite3.Error as error:
-            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
+            raise HostError(f"the board cannot be written: {clean(error, REASON)}", _advice(error)) from error
         finally:
             if self._base.in_transaction:
                 self._base.execute("rollback")

@@ -18,7 +18,7 @@ from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import BUILTIN_ID, MAX_CHAPTERS, read_course
 from jitter_workshop.course.skeleton import course_file, lesson_files
 from jitter_workshop.errors import LessonError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, PATH, clean
 from jitter_workshop.session import files
 
 COURSE_FILE = "course.toml"
@@ -45,10 +45,10 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
     Raise UsageError for an invalid id, or one that the course has already; LessonError where a file cannot be written.
     """
     if not ID_PATTERN.fullmatch(ident):
-        shown = clean(ident, 40)
+        shown = clean(ident, ID)
         raise UsageError(f"'{shown}' is no id", "an id begins with a letter and holds small letters, digits, hyphens")
     if course.is_symlink():
-        raise UsageError(f"{clean(course, 200)} is a link", "--course takes the folder itself: name the link's target")
+        raise UsageError(f"{clean(course, PATH)} is a link", "--course takes the folder itself: name the link's target")
     with _explained("make the folder", course):
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
@@ -174,5 +174,5 @@ def _explained(what: str, path: Path) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise LessonError(
-            f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder that you may write to"
+            f"cannot {what} {clean(path, PATH)}: {reason}", "--course takes a folder that you may write to"
         ) from error

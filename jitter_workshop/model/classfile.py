@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import USER, clean
 
 GROUP = "jitterlab"
 """Members of this group may speak to the services of a class host. The service that is not root runs as a user of this
@@ -58,5 +58,8 @@ def is_name(word: object) -> bool:
     """Check that a word can be a user's name or an id: 1 to 64 visible characters, without blanks, ``/``, ``:``,
     commas, quotes and backslashes."""
     return (
-        isinstance(word, str) and 0 < len(word) <= 64 and clean(word, 64) == word and not set(word) & set(" /:,\"'\\")
+        isinstance(word, str)
+        and 0 < len(word) <= USER
+        and clean(word, USER) == word
+        and not set(word) & set(" /:,\"'\\")
     )

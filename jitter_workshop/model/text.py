@@ -10,7 +10,26 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 direction of writing), surrogates, private and unassigned code points, line and paragraph separators."""
 
 
-def clean(text: object, limit: int = 80) -> str:
+# The most characters that are shown of a text from elsewhere, by what it is.
+WORD = 20
+"""A unit, a version, a key."""
+ID = 40
+"""An id, a verb, a step."""
+LABEL = 60
+"""A name that a person gave: of a session, a run, a tool."""
+USER = 64
+"""A user's name, and what a class file names."""
+NAME = 80
+"""Any other name: of a task, a host, a file."""
+REASON = 160
+"""The reason that another program or a library gives."""
+PATH = 300
+SENTENCE = 400
+MESSAGE = 2_000
+"""A whole message of several sentences."""
+
+
+def clean(text: object, limit: int = NAME) -> str:
     """Return ``text`` on one line without control characters, escapes or direction marks, at most ``limit`` characters.
 
     Removed characters become one blank; a text that is too long ends with ``…``.
@@ -21,14 +40,14 @@ def clean(text: object, limit: int = 80) -> str:
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
 
-def called(name: object, limit: int = 80) -> str:
+def called(name: object, limit: int = NAME) -> str:
     """Return ``clean`` of a name that stands alone; a name without visible characters becomes "(no visible name)"."""
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
 def minute(stamp: str) -> str:
     """Return a stored time (ISO 8601, in UTC) as ``2026-01-01 09:30``; "" for an empty one."""
-    text = clean(stamp, 40)
+    text = clean(stamp, ID)
     return f"{text[:10]} {text[11:16]}".strip()
 
 

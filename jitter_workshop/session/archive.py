@@ -29,7 +29,7 @@ from pathlib import Path
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, PATH, REASON, clean
 from jitter_workshop.session import files, history, ids, imports, proofs
 from jitter_workshop.session.lock import LOCK_NAME
 from jitter_workshop.session.opened import BLOCKS_FILE, MERGED_FILE, RUN_FILE, SESSION_FILE
@@ -118,7 +118,7 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
     files are packed even beyond that. Raise SessionError."""
     sizes, left_out = _files_of(folder)
     if SESSION_FILE not in sizes:
-        raise SessionError(f"there is no session in {clean(folder, 200)}", "see 'jitter-workshop sessions'")
+        raise SessionError(f"there is no session in {clean(folder, PATH)}", "see 'jitter-workshop sessions'")
     optional = {path for path in sizes if path.endswith((f"/{BLOCKS_FILE}", f"/{TRACE_FILE}"))}
     content = {path: _read(folder, path) for path in sizes if path not in optional}
     level = 0 if sum(map(len, content.values())) > _LARGE else lzma.PRESET_DEFAULT
@@ -184,7 +184,7 @@ def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
             if stat.S_ISREG(status.st_mode) and is_known(path):
                 found[path] = status.st_size
             else:
-                others.append(LeftOut(clean(path, 200), status.st_size, "no file of a session"))
+                others.append(LeftOut(clean(path, PATH), status.st_size, "no file of a session"))
     return found, others
 
 
@@ -290,7 +290,7 @@ def _check(index: Index, most: int) -> None:
         raise ValueError("more than a session may hold")
     for one in index.files:
         if not is_known(one.path):
-            raise ValueError(f"it names a file that no session has: {clean(one.path, 40)}")
+            raise ValueError(f"it names a file that no session has: {clean(one.path, ID)}")
         if one.size < 0:
             raise ValueError("a file in it has no size")
     # A file system that ignores case would store two such files as one.
@@ -310,7 +310,7 @@ def _damage_told(data: bytes) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, EOFError, RecursionError, lzma.LZMAError, tarfile.TarError) as error:
-        raise _damaged(clean(error, 120)) from error
+        raise _damaged(clean(error, REASON)) from error
 
 
 def _damaged(what: str) -> SessionError:
@@ -332,7 +332,7 @@ def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
         if os.path.lexists(wanted):
             old = session.id
             session = dataclasses.replace(
-                session, id=ids.free_id(sessions_dir), name=clean(f"{session.name} (imported)", ids.NAME_LIMIT)
+                session, id=ids.free_id(sessions_dir), name=clean(f"{session.name} (imported)", LABEL)
             )
             # The plain object, so that fields of a later version stay in it.
             plain = json.loads(content[SESSION_FILE]) | {"id": session.id, "name": session.name}
@@ -348,7 +348,7 @@ def _session(unpacked: Unpacked) -> Session:
     try:
         session = from_plain(Session, json.loads(unpacked.files[SESSION_FILE]))
     except (ValueError, RecursionError) as error:
-        raise _damaged(f"{SESSION_FILE}: {clean(error, 100)}") from error
+        raise _damaged(f"{SESSION_FILE}: {clean(error, REASON)}") from error
     if session.id != unpacked.session or not ids.is_id(session.id):
         raise _damaged(f"{SESSION_FILE} belongs to another session")
     return session

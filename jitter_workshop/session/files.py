@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import NAME, PATH, REASON, clean
 from jitter_workshop.session import ids
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def explained(what: str, path: Path) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SessionError(
-            f"cannot {what} {clean(path, 200)}: {reason}", _ADVICE.get(error.errno or 0, "check that path")
+            f"cannot {what} {clean(path, PATH)}: {reason}", _ADVICE.get(error.errno or 0, "check that path")
         ) from error
 
 
@@ -186,7 +186,7 @@ def read_each(
     except OSError:
         return found, notices
     for path in paths:
-        shown = clean(path.stem, 80)
+        shown = clean(path.stem, NAME)
         try:
             value = read_json(path)
             if is_newer(value, newest):
@@ -198,7 +198,7 @@ def read_each(
         except OSError as error:
             notices.append(f"{what} {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
         except ValueError as error:
-            notices.append(f"{what} {shown} is damaged ({clean(error, 120)}); {put_aside(path, may_rename)}")
+            notices.append(f"{what} {shown} is damaged ({clean(error, REASON)}); {put_aside(path, may_rename)}")
     return found, notices
 
 

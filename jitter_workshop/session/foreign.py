@@ -15,14 +15,12 @@ from pathlib import Path
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.imported import ImportedRun
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, PATH, WORD, clean
 from jitter_workshop.session import files, foreign_hgrm, foreign_hlog, foreign_rt_tests
 from jitter_workshop.session.foreign_text import UNITS
 
 MAX_BYTES = 64 * 1024 * 1024
 """No larger file is read: a day of one histogram a second has less."""
-
-LABEL_LIMIT = 60
 
 FORMATS = (foreign_hlog, foreign_rt_tests, foreign_hgrm)
 """In order of certainty: formats with more certain marks come first."""
@@ -40,25 +38,25 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
     its values, where the user knows better than the file (ns | us | ms | s). ``label``: replaces the file's name. Raise
     SessionError."""
     if unit is not None and unit not in UNITS:
-        raise SessionError(f"there is no unit {clean(unit, 20)}", f"choose one of {', '.join(UNITS)}")
-    shown = clean(name, 100) or "the file"
+        raise SessionError(f"there is no unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
+    shown = clean(name, PATH) or "the file"
     data = data.removeprefix(b"\xef\xbb\xbf")
     reader = next((form for form in FORMATS if form.detect(data)), None)
     if reader is None:
         what = "is empty" if not data.strip() else "has none of the formats that can be imported"
         raise SessionError(f"{shown} {what}", f"known are {KNOWN}")
-    return _labelled(reader.parse(data, shown, unit), clean(label, LABEL_LIMIT), shown)
+    return _labelled(reader.parse(data, shown, unit), clean(label, LABEL), shown)
 
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
     """Give every run a label: the user's, the file's own, or the file's name; with the tag where several came from one
     file."""
-    stem = clean(_stem(name), LABEL_LIMIT)
+    stem = clean(_stem(name), LABEL)
     named = []
     for run in runs:
         first = label or (stem if len(runs) > 1 else run.label or stem)
         tag = f" {run.label}" if len(runs) > 1 and run.label else ""
-        named.append(dataclasses.replace(run, label=clean(first + tag, LABEL_LIMIT), source=name))
+        named.append(dataclasses.replace(run, label=clean(first + tag, LABEL), source=name))
     return tuple(named)
 
 
@@ -71,7 +69,7 @@ def _stem(name: str) -> str:
 
 def content(path: Path) -> bytes:
     """Return the bytes of a file to import. Raise SessionError where it cannot be read or is too large."""
-    shown = clean(path, 200)
+    shown = clean(path, PATH)
     try:
         with files.open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)

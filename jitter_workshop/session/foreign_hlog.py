@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.imported import ImportedRun
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import ID, LABEL, clean
 from jitter_workshop.session.foreign_text import MAX_BINS, UNITS, broken, epoch, lines, run_of, stated_unit
 from jitter_workshop.stats.encoded import Budget, counts
 
@@ -76,7 +76,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     header, tags, cut = _read(data, name, budget)
     if not tags:
         broken(name, "the log has no histogram in it", advice="record for longer")
-    return tuple(_run(name, clean(said, 60), tag, header, unit, cut) for said, tag in tags.items())
+    return tuple(_run(name, clean(said, LABEL), tag, header, unit, cut) for said, tag in tags.items())
 
 
 def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _Tag], bool]:
@@ -155,15 +155,15 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
     if workshop:
         tool, measures, label = (
             "perf-workshop",
-            clean(workshop[1].replace("_", " "), 60),
-            label or clean(workshop[2], 40),
+            clean(workshop[1].replace("_", " "), LABEL),
+            label or clean(workshop[2], ID),
         )
     elif header.own:
-        tool, measures = "jitter-workshop", clean(label.replace("_", " "), 60) or "unknown"
+        tool, measures = "jitter-workshop", clean(label.replace("_", " "), LABEL) or "unknown"
     elif header.tool == "jHiccup":
         tool, measures = "jHiccup", "wake-up latency of a Java thread"
     else:
-        tool = clean(header.tool, 30) or "HdrHistogram log"
+        tool = clean(header.tool, ID) or "HdrHistogram log"
     timed = tag.first_s is not None and not workshop
     return run_of(
         name,

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from jitter_workshop.model.imported import ImportedRun
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.session.foreign_text import (
     MAX_BINS,
     MAX_COLUMNS,
@@ -97,7 +97,7 @@ def _threads(value: dict[str, Any], name: str, tool: str, required: Collection[s
         broken(name, f"it has no threads of {tool}")
     found = _Threads(len(threads), Counter(), {key: [] for key in (*required, "cpu")})
     for key, thread in threads.items():
-        where = f"thread {clean(key, 8)}"
+        where = f"thread {clean(key, WORD)}"
         if not isinstance(thread, dict) or not isinstance(thread.get("histogram"), dict):
             broken(name, f"{where} has no histogram", advice=advice)
         for word, figures in found.figures.items():

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import LABEL, REASON, WORD, clean
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds in each unit that a file's values may have."""
@@ -88,7 +88,7 @@ def load_json(data: bytes, name: str) -> dict[str, Any]:
     except RecursionError:
         broken(name, "the JSON is nested too deeply")
     except ValueError as error:
-        broken(name, f"not JSON ({clean(error, 80)})")
+        broken(name, f"not JSON ({clean(error, REASON)})")
     if not isinstance(value, dict):
         broken(name, "the JSON holds no object")
     return value
@@ -168,7 +168,7 @@ def run_of(
     elif max_ns is not None and max_ns < found[-1][0]:
         broken(name, "its maximum is below its last bucket")
     low = found[0][0] if min_ns is None else min(max(min_ns, found[0][0]), found[0][1])
-    version = clean(tool_version, 20) if tool_version else None
+    version = clean(tool_version, WORD) if tool_version else None
     if beyond:
         which = "lies" if beyond == 1 else "lie"
         past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"
@@ -190,6 +190,6 @@ def run_of(
         beyond=beyond,
         started_at=started_at,
         duration_s=duration_s,
-        host=clean(host, 60) if isinstance(host, str) else "",
+        host=clean(host, LABEL) if isinstance(host, str) else "",
         notes=notes,
     )

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.text import clean
-
-NAME_LIMIT = 60
+from jitter_workshop.model.text import LABEL, clean
 
 _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,63}")
 
@@ -48,7 +46,7 @@ def is_id(text: str) -> bool:
 def checked_name(name: str) -> str:
     """Return a user's name on one line and short. Raise UsageError where no visible character is left, or for a first
     ``@`` or ``-``."""
-    found = clean(name, NAME_LIMIT)
+    found = clean(name, LABEL)
     if not found:
         raise UsageError("a session needs a name of visible characters")
     if found[0] in "@-":

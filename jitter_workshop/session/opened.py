@@ -22,7 +22,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
 from jitter_workshop.session.lock import SessionLock
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
@@ -289,7 +289,7 @@ class OpenSession:
         except OSError as error:
             self._notice(f"run {ident} cannot be read: {(error.strerror or 'unreadable').lower()}")
         except ValueError as error:
-            self._set_aside(path.parent, f"run {ident} is damaged ({clean(error, 120)})")
+            self._set_aside(path.parent, f"run {ident} is damaged ({clean(error, REASON)})")
         if ident not in self._runs:
             self._unusable.add(ident)
         return self._runs.get(ident)
@@ -312,10 +312,10 @@ class OpenSession:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._notice(f"{clean(path, 200)} cannot be read: {(error.strerror or 'unreadable').lower()}")
+            self._notice(f"{clean(path, PATH)} cannot be read: {(error.strerror or 'unreadable').lower()}")
             return None
         except ValueError as error:
-            self._set_aside(path, f"{clean(path, 200)} is damaged ({clean(error, 120)})")
+            self._set_aside(path, f"{clean(path, PATH)} is damaged ({clean(error, REASON)})")
             return None
         return total
 

@@ -19,7 +19,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import LABEL, NAME, clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement
 from jitter_workshop.session import files, ids
 
@@ -91,7 +91,7 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
     stored, notices = files.read_each(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, may_rename=ours)
     found = list[Proof]()
     for path, proof in stored:
-        shown = clean(proof.id, 80)
+        shown = clean(proof.id, NAME)
         other = judge(proof) if proof.id != own else None
         if other is not None:
             proof = dataclasses.replace(proof, judgement=other)
@@ -107,7 +107,9 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
         if not proof.ended_at and ours and proof.id != own:
             proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
             done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
-            notices.append(f"proof {shown} of {clean(proof.subject, 60)} was interrupted: {CUT_OFF}; {done} are kept")
+            notices.append(
+                f"proof {shown} of {clean(proof.subject, LABEL)} was interrupted: {CUT_OFF}; {done} are kept"
+            )
         found.append(proof)
     return tuple(sorted(found, key=lambda p: (p.started_at, p.id))), tuple(notices)
 

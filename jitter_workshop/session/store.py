@@ -12,7 +12,7 @@ from jitter_workshop import paths
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.session import FORMAT_VERSION, Session
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, ids
 from jitter_workshop.session.lock import SessionLock
 from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, read_run, run_folders
@@ -169,7 +169,7 @@ class SessionStore:
                 continue
             except ValueError as error:
                 aside = files.set_aside(folder)
-                damaged += (Damaged(str(folder), str(aside) if aside else None, clean(error, 160)),)
+                damaged += (Damaged(str(folder), str(aside) if aside else None, clean(error, REASON)),)
         return damaged
 
     def _load(self, ident: str) -> tuple[Session | None, Damaged | None]:
@@ -189,9 +189,9 @@ class SessionStore:
         except CodecError as error:
             if files.is_newer(value, FORMAT_VERSION):
                 return None, Damaged(str(path), None, "written by a newer version of the workshop")
-            reason = clean(error, 160)
+            reason = clean(error, REASON)
         except ValueError as error:
-            reason = clean(error, 160)
+            reason = clean(error, REASON)
         return self._rebuild(ident, path, reason)
 
     def _rebuild(self, ident: str, path: Path, reason: str) -> tuple[Session | None, Damaged | None]:
@@ -227,7 +227,7 @@ class SessionStore:
                 read_only = f"session {session.id} cannot be written ({reason}), so it is only read"
         opened = OpenSession(folder, session, lock, read_only)
         for problem in damaged:
-            where = f"set aside as {clean(problem.set_aside_as, 200)}" if problem.set_aside_as else "left where it is"
+            where = f"set aside as {clean(problem.set_aside_as, PATH)}" if problem.set_aside_as else "left where it is"
             opened.notices.append(
                 f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}; the runs are all there"
             )

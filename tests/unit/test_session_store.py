@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.text import LABEL
 from jitter_workshop.session import files, hlog, ids
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats import histogram as hg
@@ -325,7 +326,7 @@ def test_a_named_session_is_made_once(store: SessionStore) -> None:
 def test_names_are_cleaned_and_checked(store: SessionStore) -> None:
     with store.create("a\x1b[31m\nb" + "c" * 200, "host\x07name") as opened:
         assert opened.session.name.startswith("a [31m b")
-        assert len(opened.session.name) <= ids.NAME_LIMIT
+        assert len(opened.session.name) <= LABEL
         assert "\x07" not in opened.session.host
     for name in ("", "\x1b\n", "@1", "-x"):
         with pytest.raises(UsageError):
