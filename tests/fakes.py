@@ -22,7 +22,7 @@ from jitter_workshop.flow.measuring.measure import hunted
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import MAIN_HISTOGRAM, PlacementRecord, Run, ThreadRecord
+from jitter_workshop.model.run import MAIN_HISTOGRAM, Run, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg
@@ -169,11 +169,11 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
         "noise": request.noise,
         "workload": request.workload,
         "name": MAIN_HISTOGRAM[request.workload],
-        "placement": PlacementRecord(request.placement, None, None, None, None, (), (), "made up"),
+        "placement": Placement(request.placement, None, None, None, None, (), (), "made up"),
         "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
         "pacing": request.pacing or "spin",
         "duty": request.duty,
-        "notes": {"interrupts": "not asked for", **hunted(request)},
+        "notes": {"interrupts": "not asked for", **({HUNTED: BESIDE} if request.hunted else {})},
     }
 
 

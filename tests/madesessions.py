@@ -23,13 +23,12 @@ from jitter_workshop.model.run import (
     Counter,
     ForeignLoad,
     HistogramSummary,
-    PlacementRecord,
     Run,
     Stall,
     ThreadRecord,
 )
 from jitter_workshop.model.session import ChapterProgress, Prediction
-from jitter_workshop.model.spec import STALL_DECADES_NS
+from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import stalls as st
@@ -129,7 +128,7 @@ def real_shaped(
         duty=100,
         noise=None,
         clock=Clock("tsc", 18.0, 10, 2_600_000_000, 0, 20),
-        placement=PlacementRecord(
+        placement=Placement(
             mode="auto" if pinned else "none",
             producer=0 if pinned else None,
             accumulator=1 if pinned else None,

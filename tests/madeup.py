@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
-from jitter_workshop.model.run import Block, Clock, PlacementRecord, Run, Stalls
-from jitter_workshop.model.spec import STALL_DECADES_NS
+from jitter_workshop.model.run import Block, Clock, Run, Stalls
+from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import stalls as st
 
@@ -43,7 +43,7 @@ def make_run(
         "duty": 100,
         "noise": None,
         "clock": Clock("tsc", 18.0, 10, 2_600_000_000, 0, 20),
-        "placement": PlacementRecord("none", None, None, None, None, (), (), "the scheduler is free"),
+        "placement": Placement("none", None, None, None, None, (), (), "the scheduler is free"),
         "histograms": {
             name: hg.summary(whole, min_ns=min(everything), max_ns=max(everything), total_ns=sum(everything))
         },

@@ -55,20 +55,26 @@ class Holder:
 
 @contextmanager
 def host_turn(
-    wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[Holder], None] = lambda holder: None
+    wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[str], None] = lambda sentence: None
 ) -> Iterator[None]:
-    """Hold the host's turn. Queue up to ``wait_s`` seconds without polling; ``queued`` is called with the holder.
+    """Hold the host's turn. Queue up to ``wait_s`` seconds without polling; ``queued`` receives the reason of a wait in
+    a sentence, and "" once the turn has come.
 
     Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed.
     """
     name = "\0" + os.environ.get(TURN_VARIABLE, _NAME)
     deadline = time.monotonic() + wait_s
-    while True:
-        turn = _take(name)
-        if turn is not None:
-            break
-        _wait_for_end(name, deadline, cancel, queued)
+    said: list[str] = []
+
+    def waiting(holder: Holder) -> None:
+        said.append(f"Waiting: {holder}.")
+        queued(said[-1])
+
+    while (turn := _take(name)) is None:
+        _wait_for_end(name, deadline, cancel, waiting)
     with turn:
+        if said:
+            queued("")
         yield
 
 
@@ -85,22 +91,18 @@ def _take(name: str) -> socket.socket | None:
     return turn
 
 
-def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued: Callable[[Holder], None]) -> None:
+def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
     """Return when the holder ended, or after a moment when the queue is full. Raise BusyError at the deadline."""
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
         try:
             asking.connect(name)
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionRefusedError) as error:
+            # The queue is full. Or it is between the holder's bind and its listen, or it has just ended.
             if left_s <= 0:
-                raise BusyError("another process is measuring on this host", ADVICE) from None
-            _sleep(min(_RETRY_S, left_s), cancel)
-            return
-        except ConnectionRefusedError:
-            # Between the holder's bind and its listen, or it has just ended.
-            if left_s <= 0:
-                raise BusyError("another process begins to measure on this host", ADVICE) from None
+                does = "is measuring" if isinstance(error, BlockingIOError) else "begins to measure"
+                raise BusyError(f"another process {does} on this host", ADVICE) from None
             _sleep(min(_RETRY_S, left_s), cancel)
             return
         pid, uid, _ = _UCRED.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
@@ -110,7 +112,7 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued
         if cancel is not None:
             poller.register(cancel.fileno(), select.POLLIN)
         if left_s > 0:
-            queued(holder)
+            waiting(holder)
         if left_s <= 0 or not poller.poll(left_s * 1000):
             raise BusyError(f"{holder} on this host", ADVICE)
         _heed(cancel, f": {holder} on this host")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -81,7 +81,7 @@ class RunAccumulator:
     def buckets(self) -> tuple[GapBucket, ...] | None:
         """Return ``spin``'s gaps by length; None where a block does not say."""
         counted = [block.buckets for block in self.raw if block.buckets is not None]
-        sampled_ns = self.sum_of(_sampled)
+        sampled_ns = self.sum_of("sampled_ns")
         if not counted or len(counted) < len(self.raw) or sampled_ns is None:
             return None
         return stall_arithmetic.buckets([sum(counts) for counts in zip(*counted, strict=True)], sampled_ns)
@@ -89,7 +89,7 @@ class RunAccumulator:
     @property
     def sampled_s(self) -> float | None:
         """Return the time in s in which ``spin`` was looking; None where a block does not say."""
-        sampled_ns = self.sum_of(_sampled) if self.raw else None
+        sampled_ns = self.sum_of("sampled_ns") if self.raw else None
         return None if sampled_ns is None else sampled_ns / 1e9
 
     @property
@@ -107,7 +107,7 @@ class RunAccumulator:
     def counted_s(self) -> float | None:
         """Return the time in s in which the kernel's counters grew, blocks and their lead-in; None where a block does
         not say."""
-        counted_ns = self.sum_of(_counted)
+        counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9
 
     def add(
@@ -161,9 +161,9 @@ class RunAccumulator:
             for name in names
         )
 
-    def sum_of(self, field_of: Callable[[BlockDone], int | None]) -> int | None:
-        """Return the sum of a counter over all blocks; None where any block did not know it."""
-        return _sum(field_of(block) for block in self.raw)
+    def sum_of(self, counter: str) -> int | None:
+        """Return the sum of a field of the blocks; None where any block did not know it."""
+        return _sum(getattr(block, counter) for block in self.raw)
 
     def core_hz(self) -> int | None:
         known = [b.core_hz for b in self.blocks if b.core_hz is not None]
@@ -172,14 +172,6 @@ class RunAccumulator:
 
 def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
     return Stall(block, stall.thread, stall.cpu, stall.start_ns + start_ns, stall.end_ns + start_ns, stall.messages)
-
-
-def _sampled(block: BlockDone) -> int | None:
-    return block.sampled_ns
-
-
-def _counted(block: BlockDone) -> int | None:
-    return block.counted_ns
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

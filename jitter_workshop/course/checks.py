@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from jitter_workshop.course.table import KeyPath
 from jitter_workshop.model.course import Chapter, Check, Measurement
-from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, PlacementRecord, Run, Stalls
+from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stalls
+from jitter_workshop.model.spec import Placement
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
@@ -120,7 +121,7 @@ def finished_run(measurement: Measurement) -> Run:
         duty=measurement.duty,
         noise=measurement.noise,
         clock=Clock("made-up", 0.0, 0, None, None, None),
-        placement=PlacementRecord(measurement.placement, None, None, None, None, (), (), ""),
+        placement=Placement(measurement.placement),  # type: ignore[arg-type]  # the loader checked it
         histograms={},
         blocks=(),
         stalls=Stalls(0, 0, 0.0, 0.0),

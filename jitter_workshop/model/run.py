@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
@@ -187,20 +188,6 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementRecord:
-    """Hold the requested CPUs of the threads (null = left to the scheduler)."""
-
-    mode: str
-    producer: int | None
-    accumulator: int | None
-    journaller: int | None
-    sampler: int | None
-    hot: tuple[int, ...]
-    housekeeping: tuple[int, ...]
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class ForeignLoad:
     """Hold another task that used a hot CPU around the run (it is never looked for during a block)."""
 
@@ -282,7 +269,7 @@ class Run:
     duty: int
     noise: str | None
     clock: Clock
-    placement: PlacementRecord
+    placement: Placement
     histograms: dict[str, HistogramSummary]
     blocks: tuple[Block, ...]
     stalls: Stalls

@@ -44,11 +44,12 @@ LISTED_WITH_EVIDENCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Hold the CPUs of the measured threads.
+    """Hold the CPUs of the measured threads; in a run those that were asked for.
 
     ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``.
     The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is False where there
-    is no CPU for it. ``why`` says in a sentence or two how the CPUs were chosen and what that costs.
+    is no CPU for it, and in runs of older versions. ``why`` says in a sentence or two how the CPUs were chosen and what
+    that costs.
     """
 
     mode: PlacementMode
@@ -56,10 +57,10 @@ class Placement:
     accumulator: int | None = None
     journaller: int | None = None
     sampler: int | None = None
-    journaller_on: bool = False
     hot: tuple[int, ...] = ()
     housekeeping: tuple[int, ...] = ()
     why: str = ""
+    journaller_on: bool = False
 
     @property
     def cpus(self) -> tuple[int, ...]:

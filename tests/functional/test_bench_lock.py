@@ -11,7 +11,7 @@ import pytest
 
 from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import TURN_VARIABLE, Holder, host_turn
+from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
 from jitter_workshop.errors import BusyError, WaitStopped
 from tests.holding import turn_held
 
@@ -37,14 +37,15 @@ def test_the_holder_is_named(holder: subprocess.Popen[str]) -> None:
 
 
 def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str]) -> None:
-    behind: list[int] = []
+    said: list[str] = []
 
-    def queued(who: Holder) -> None:
-        behind.append(who.pid)
+    def queued(sentence: str) -> None:
+        said.append(sentence)
         holder.kill()
 
     with host_turn(wait_s=20, queued=queued):
-        assert behind[0] == holder.pid
+        assert f"pid {holder.pid}," in said[0]
+        assert said[-1] == ""
 
 
 def test_a_wait_ends_in_time(holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:

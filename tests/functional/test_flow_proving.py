@@ -31,7 +31,8 @@ from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResul
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.run import UNSTEADY, ForeignLoad, PlacementRecord, Run
+from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.report.text.proof import render
 from jitter_workshop.report.text.terminal import Style
@@ -595,7 +596,7 @@ def test_who_else_was_there_is_named_and_counts(
 def test_sides_on_different_cpus_are_told(
     session: OpenSession, agent_session: AgentSession, measured: Measured
 ) -> None:
-    place = PlacementRecord("chosen", 0, 1, None, None, (1,), (0,), "")
+    place = Placement("chosen", 0, 1, None, None, (1,), (0,), "")
     measured.spoil[0] = lambda run: dataclasses.replace(run, placement=place)
     proof = prove(words("thp", rounds=2), session, agent_session)
     assert any("not measured on the same CPUs" in note for note in proof.notes)

@@ -139,7 +139,7 @@ def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
     assert thread.migrations == known([b.threads[0].migrations for b in whole])
     assert thread.minor_faults is None
     assert thread.waited_ns == known([b.threads[0].waited_ns for b in whole])
-    assert gathered.sum_of(lambda b: b.steal_ns) == known([b.steal_ns for b in whole])
+    assert gathered.sum_of("steal_ns") == known([b.steal_ns for b in whole])
     counted_ns = known([b.counted_ns for b in whole])
     assert gathered.counted_s == (None if counted_ns is None else counted_ns / 1e9)
     sampled_ns = known([b.sampled_ns for b in whole])

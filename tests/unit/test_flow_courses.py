@@ -15,8 +15,9 @@ from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
 from jitter_workshop.flow.chapters.lessons import chapters
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.spec import Placement
 from tests.fakes import open_workshop
 
 Trees = Callable[[str], Path]
@@ -81,7 +82,7 @@ def test_a_new_course_does_not_take_the_built_in_ones_id(tmp_path: Path) -> None
 
 @pytest.fixture
 def run(make_run: Callable[..., tuple[Any, Any]]) -> Run:
-    placed = PlacementRecord("auto", 0, 1, None, None, (0, 1), (), "")
+    placed = Placement("auto", 0, 1, None, None, (0, 1), (), "")
     return dataclasses.replace(make_run()[0], placement=placed, complete=True)
 
 

@@ -18,8 +18,9 @@ from jitter_workshop.flow.measuring.comparing import same_state, stack_notes
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import UNSTEADY, PlacementRecord, Run
+from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.report.text.run import render
 from jitter_workshop.session.store import SessionStore
@@ -37,7 +38,7 @@ def chapter(ident: str) -> Chapter:
 
 @pytest.fixture
 def runs(make_run: Callable[..., tuple[Any, Any]]) -> dict[str, Run]:
-    placed = PlacementRecord("auto", 0, 1, None, None, (0, 1), (), "")
+    placed = Placement("auto", 0, 1, None, None, (0, 1), (), "")
     run = dataclasses.replace(make_run()[0], placement=placed, complete=True)
     return {"measure": run, "again": run}
 

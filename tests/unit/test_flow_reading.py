@@ -22,8 +22,9 @@ from jitter_workshop.flow.measuring.knee import (
 )
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.run import Block, Counter, ForeignLoad, PlacementRecord, Run, StallRate, Stalls, ThreadRecord
+from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRate, Stalls, ThreadRecord
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.histogram import new_histogram, record, summary
 from tests import madeup
 from tests.fakes import short_course
@@ -249,8 +250,8 @@ def test_a_choice_is_judged() -> None:
     assert outcome(task, Prediction(choice="gone"), run_with()).near is None
 
 
-def placed(mode: str, producer: int | None) -> PlacementRecord:
-    return PlacementRecord(mode, producer, None, None, None, (), (), "")
+def placed(mode: str, producer: int | None) -> Placement:
+    return Placement(mode, producer, None, None, None, (), (), "")
 
 
 def test_equal_runs_are_luck_and_others_are_described() -> None:

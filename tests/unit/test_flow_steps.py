@@ -15,8 +15,9 @@ from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reas
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.plain.views import loop_line
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import madeup
@@ -32,7 +33,7 @@ def machine(count: int) -> CpuBudget:
 
 def run(mode: str = "none", complete: bool = True) -> Run:
     made, _ = madeup.make_run(complete=complete)
-    return replace(made, placement=PlacementRecord(mode, None, None, None, None, (), (), ""))
+    return replace(made, placement=Placement(mode, None, None, None, None, (), (), ""))
 
 
 def test_a_fresh_chapter_is_at_its_first_step() -> None:

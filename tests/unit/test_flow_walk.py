@@ -20,8 +20,9 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.topology import Cpu, Topology
 from tests import madeup
 
@@ -61,7 +62,7 @@ def finish(
         complete=complete,
     )
     mode = "none" if request.placement == "none" else "auto"
-    made = replace(made, placement=PlacementRecord(mode, None, None, None, None, (), (), ""))
+    made = replace(made, placement=Placement(mode, None, None, None, None, (), (), ""))
     workshop._context.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made

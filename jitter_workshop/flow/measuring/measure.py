@@ -13,8 +13,7 @@ from functools import partial
 from jitter_workshop import paths
 from jitter_workshop.bench import foreign_activity, runner
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import Holder, host_turn
-from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.measuring import background_gate
@@ -40,10 +39,9 @@ from jitter_workshop.model.run import (
     UNSTEADY,
     BurstTotal,
     Counters,
-    PlacementRecord,
     Run,
 )
-from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
@@ -113,54 +111,45 @@ def measure(
     measured; MeasurementStopped and RunNotKept with the run where something was.
     """
     check(request)
-    if turn is not None and not turn_held:
-        # First of all: only the holder of the turn may use the hot CPUs of a class host.
-        with turn(request.wait_s, cancel, queued) as still:
-            watching = observer if still is None else TurnGuard(observer, still)
-            return measure(request, session, watching, cancel, queued, place, tracer, turn_held=still is not None)
-    ChangeLog(session).begin()
-    root = HostRoot()
-    topology = read_topology(root)
-    places = _Places(request, root, topology, place)
-    evidence = Evidence(request.evidence, tracer, topology)
-    behind: list[Holder] = []
-
-    def waiting(holder: Holder) -> None:
-        behind.append(holder)
-        queued(f"Waiting: {holder}.")
-
-    with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, waiting):
-        if behind:
-            queued("")
-        summary = summarise(root, topology)
-        applied = stack(root, in_effect=True)
-        before = foreign_activity.snapshot()
-        try:
-            with background_gate.HERE.measuring():
-                result = places.run(observer, cancel, evidence.witness)
-        finally:
-            evidence.end()
-        company = foreign_activity.since(before, set(result.spec.placement.cpus))
-        changed = changed_meanwhile(applied, stack(root, in_effect=True))
-    run = _as_run(request, result, summary, company, applied, evidence.counters())
-    run = dataclasses.replace(run, notes={**run.notes, **evidence.notes(), **hunted(request)})
-    if changed:
-        run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
-    if places.why_outside:
-        run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
-    not_kept = _keep(session, run, result, evidence.trace())
-    if result.failure is not None:
-        where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
-        message = f"{result.failure.message} after {len(run.blocks)} of {result.spec.blocks} blocks"
-        raise MeasurementStopped(message, where or result.failure.advice, run)
-    if not_kept:
-        raise RunNotKept(not_kept, run)
-    return run
-
-
-def hunted(request: MeasureRequest) -> dict[str, str]:
-    """Return the note of a run that is made beside a hidden noise."""
-    return {HUNTED: BESIDE} if request.hunted else {}
+    with contextlib.ExitStack() as turns:
+        if turn is not None and not turn_held:
+            # First of all: only the holder of the turn may use the hot CPUs of a class host.
+            still = turns.enter_context(turn(request.wait_s, cancel, queued))
+            if still is not None:
+                observer, turn_held = TurnGuard(observer, still), True
+        ChangeLog(session).begin()
+        root = HostRoot()
+        topology = read_topology(root)
+        places = _Places(request, root, topology, place)
+        evidence = Evidence(request.evidence, tracer, topology)
+        with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
+            summary = summarise(root, topology)
+            applied = stack(root, in_effect=True)
+            before = foreign_activity.snapshot()
+            try:
+                with background_gate.HERE.measuring():
+                    result = places.run(observer, cancel, evidence.witness)
+            finally:
+                evidence.end()
+            company = foreign_activity.since(before, set(result.spec.placement.cpus))
+            changed = changed_meanwhile(applied, stack(root, in_effect=True))
+        run = _as_run(request, result, summary, company, applied, evidence.counters())
+        notes = run.notes | evidence.notes()
+        if request.hunted:
+            notes[HUNTED] = BESIDE
+        if changed:
+            notes[UNSTEADY] = changed
+        if places.why_outside:
+            notes[NOTE] = not_used(places.why_outside)
+        run = dataclasses.replace(run, notes=notes)
+        not_kept = _keep(session, run, result, evidence.trace())
+        if result.failure is not None:
+            where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
+            message = f"{result.failure.message} after {len(run.blocks)} of {result.spec.blocks} blocks"
+            raise MeasurementStopped(message, where or result.failure.advice, run)
+        if not_kept:
+            raise RunNotKept(not_kept, run)
+        return run
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
@@ -274,7 +263,7 @@ def _as_run(
     counters: Counters | None = None,
 ) -> Run:
     spec, gathered = result.spec, result.gathered
-    steal_ns = gathered.sum_of(_steal)
+    steal_ns = gathered.sum_of("steal_ns")
     run = Run(
         format_version=FORMAT_VERSION,
         id=new_id(),
@@ -289,19 +278,19 @@ def _as_run(
         duty=spec.duty,
         noise=spec.noise,
         clock=result.clock,
-        placement=_placement_record(spec.placement),
+        placement=spec.placement,
         histograms={name: merged.summary() for name, merged in gathered.merged.items()},
         blocks=tuple(gathered.blocks),
         stalls=gathered.stalls(),
-        blocked_publishes=gathered.sum_of(_blocked),
-        negative_deltas=gathered.sum_of(_negative) or 0,
+        blocked_publishes=gathered.sum_of("blocked_publishes"),
+        negative_deltas=gathered.sum_of("negative_deltas") or 0,
         threads=gathered.threads(result.tids),
         interrupts=gathered.interrupts,
         softirqs=gathered.softirqs,
         steal_ns=steal_ns,
         steal_resolution_ns=None if steal_ns is None else 1_000_000_000 // os.sysconf("SC_CLK_TCK"),
         core_hz=gathered.core_hz(),
-        throttled_periods=gathered.sum_of(_throttled),
+        throttled_periods=gathered.sum_of("throttled_periods"),
         mlocked=result.mlocked,
         complete=result.complete,
         disturbed=company.loads,
@@ -313,7 +302,7 @@ def _as_run(
         buckets=gathered.buckets,
         sampled_s=gathered.sampled_s,
         pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
-        missed_wakeups=gathered.sum_of(_missed),
+        missed_wakeups=gathered.sum_of("missed_wakeups"),
         counters=counters,
         proof=request.proof,
         settle_s=request.settle_s or None,
@@ -325,39 +314,6 @@ def _burst_total(bursts: Bursts | None) -> BurstTotal | None:
     return None if bursts is None else BurstTotal(bursts.count, bursts.total_ns or None)
 
 
-def _placement_record(placement: Placement) -> PlacementRecord:
-    return PlacementRecord(
-        mode=placement.mode,
-        producer=placement.producer,
-        accumulator=placement.accumulator,
-        journaller=placement.journaller,
-        sampler=placement.sampler,
-        hot=placement.hot,
-        housekeeping=placement.housekeeping,
-        why=placement.why,
-    )
-
-
 def _iso(unix_s: float) -> str:
     moment = datetime.datetime.fromtimestamp(unix_s, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _blocked(block: BlockDone) -> int | None:
-    return block.blocked_publishes
-
-
-def _missed(block: BlockDone) -> int | None:
-    return block.missed_wakeups
-
-
-def _negative(block: BlockDone) -> int | None:
-    return block.negative_deltas
-
-
-def _steal(block: BlockDone) -> int | None:
-    return block.steal_ns
-
-
-def _throttled(block: BlockDone) -> int | None:
-    return block.throttled_periods

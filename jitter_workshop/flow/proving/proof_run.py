@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import Holder, host_turn
+from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -25,15 +25,14 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import Place
 from jitter_workshop.flow.proving import proof_plan
-from jitter_workshop.flow.proving.eta import Times
 from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
-from jitter_workshop.flow.proving.proof_plan import Drawn, ProveRequest, draw
+from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.proof import FORMAT_VERSION, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
@@ -124,18 +123,10 @@ class Prover:
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("the plan that was shown is not this one", "ask for the plan again")
-        behind: list[Holder] = []
-
-        def waiting(holder: Holder) -> None:
-            behind.append(holder)
-            queued(f"Waiting: {holder}.")
-
         try:
             in_class = need_turn(self._agent_session)
-            own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, waiting)
+            own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, queued)
             with own, background_gate.HERE.measuring():
-                if behind:
-                    queued("")
                 series = _Series(
                     self._request, self._session, self._place, drawn, observer, cancel, self._agent_session.turn_lost
                 )
@@ -158,6 +149,31 @@ def _too_short(plan: ProofPlan) -> str:
         return ""
     takes = f"it takes about {minutes(plan.total_s)}, and your turn ends in {minutes(left)}"
     return f"{takes}: the rounds that are finished by then are judged"
+
+
+class _Times:
+    """Estimate the time that a proof still takes: at first by its plan, then by the times of its runs and changes."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        self._of = 2 * drawn.plan.rounds
+        self._run_s = run_seconds(drawn.sides.request("with"))[1]
+        self._change_s = CHANGE_S if drawn.plan.subject != PLACEMENT else 0.0
+        self._runs: list[float] = []
+        self._changes: list[float] = []
+
+    def changed(self, change: Callable[[], None]) -> None:
+        began = time.monotonic()
+        change()
+        self._changes.append(time.monotonic() - began)
+
+    def ran(self, seconds: float) -> None:
+        self._runs.append(seconds)
+
+    def left(self, done: int) -> float:
+        """Return the seconds that remain when run ``done`` begins."""
+        run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
+        change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
+        return (self._of - done) * (run_s + change_s / 2)
 
 
 class _Series:
@@ -191,7 +207,7 @@ class _Series:
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = Times(drawn)
+        self._times = _Times(drawn)
         self.not_kept = ""
 
     def make(self) -> Proof:
