@@ -18,11 +18,10 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
-from jitter_workshop.flow.measuring.measure import hunted
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import MAIN_HISTOGRAM, Run, ThreadRecord
+from jitter_workshop.model.run import BESIDE, HUNTED, MAIN_HISTOGRAM, Run, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg

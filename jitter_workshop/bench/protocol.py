@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from jitter_workshop.model.codec import CodecError, to_plain
 from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
@@ -100,6 +100,20 @@ class BlockDone:
     sampled_ns: int | None = None
     missed_wakeups: int | None = None
     unlisted: int = 0
+
+
+class Witness(Protocol):
+    """Record the host's activity during blocks. All methods are called on the runner's thread, none during a block. An
+    exception from them ends the run like a failure of its child, with the finished blocks kept."""
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        """Begin after the child is calibrated; the first block is next."""
+
+    def before_block(self) -> None:
+        """Prepare for a block that is about to begin."""
+
+    def after_block(self, block: BlockDone | None) -> None:
+        """Take a finished block; None where it was spoiled and will be measured again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.noisechild import NoiseChild, read_log
 from jitter_workshop.bench.noiseorder import known, order_for
+from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, WorkshopError
@@ -26,7 +27,7 @@ from jitter_workshop.host.power.heat import read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted, Witness
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import RunSpec
 

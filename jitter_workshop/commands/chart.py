@@ -119,7 +119,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     notices: list[str] = []
     view: View | None = None
     if args.published:
-        from jitter_workshop.flow.measuring.published import published_curves
+        from jitter_workshop.flow.measuring.curves import published_curves
 
         curves = [published.curve for published in published_curves()]
     try:

@@ -21,7 +21,7 @@ PACED = ("ring", "wakeup", "ack")
 """Workloads that do something at every interval."""
 TWO_THREADS = ("ring", "ack")
 """Workloads of two threads that hand something to each other, each on a CPU of its own."""
-THREADS: dict[WorkloadName, dict[str, str]] = {
+THREADS: dict[str, dict[str, str]] = {
     "ring": {"producer": "producer", "accumulator": "accumulator", "journaller": "journaller"},
     "spin": {"sampler": "sampler"},
     "wakeup": {"sleeper": "sampler"},

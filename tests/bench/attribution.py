@@ -15,6 +15,7 @@ from typing import Any
 from jitter_workshop.bench import runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -27,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Span
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named
-from jitter_workshop.model.observe import BlockTimes, SilentObserver
+from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.trace import unpack
 from jitter_workshop.session.traces import RunTrace
@@ -75,7 +76,7 @@ class _Warm:
     def before_block(self) -> None:
         self.witness.before_block()
 
-    def after_block(self, block: BlockTimes | None) -> None:
+    def after_block(self, block: BlockDone | None) -> None:
         self.witness.after_block(block)
 
 

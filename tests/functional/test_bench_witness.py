@@ -8,8 +8,9 @@ import pytest
 
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError
-from jitter_workshop.model.observe import BlockTimes, SilentObserver
+from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 
@@ -35,7 +36,7 @@ class Watching:
     def before_block(self) -> None:
         self._tell("before")
 
-    def after_block(self, block: BlockTimes | None) -> None:
+    def after_block(self, block: BlockDone | None) -> None:
         self._tell("spoiled" if block is None else f"after {block.index}")
 
     def _tell(self, word: str) -> None:

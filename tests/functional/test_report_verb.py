@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop import cli, paths
 from jitter_workshop.commands import report as verb
-from jitter_workshop.flow.attribution import explaining
+from jitter_workshop.flow.attribution import causes
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files as reporting_files
 from jitter_workshop.flow.reporting.draft import FORMATS
@@ -286,9 +286,9 @@ def test_who_stole_the_time_is_worked_out_once(
         raise AssertionError("explained twice")
 
     with monkeypatch.context() as patch:
-        patch.setattr(explaining.causes, "explain", again)
+        patch.setattr(causes, "explain", again)
         assert json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"] == first
-    kept = session / "runs" / "20260103-000000-cccc" / explaining.KEPT_FILE
+    kept = session / "runs" / "20260103-000000-cccc" / causes.KEPT_FILE
     for damage in (b"", b"{}", b'{"made_by": "another"}', kept.read_bytes()[:-40], b"[" * 100_000):
         kept.write_bytes(damage)
         assert json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"] == first

@@ -14,8 +14,6 @@ from jitter_workshop.flow.chapters.course_summary import sum_up
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.hunting import MOST_KEPT, Hiding, caught, kept
 from jitter_workshop.flow.measuring.comparing import same_state
-from jitter_workshop.flow.measuring.measure import hunted
-from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunStarted
@@ -100,7 +98,6 @@ def test_every_run_of_a_hunt_is_traced(workshop: FakeWorkshop) -> None:
     assert workshop.asked is not None
     assert workshop.asked.evidence
     assert not workshop.asked.hunted
-    assert hunted(MeasureRequest()) == {}
 
 
 def test_a_noise_that_was_killed_marks_no_run_any_more(workshop: FakeWorkshop) -> None:

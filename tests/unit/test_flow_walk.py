@@ -14,8 +14,8 @@ from jitter_workshop.errors import HostError, LessonError, SessionError, UsageEr
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.curves import ORIGIN
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
-from jitter_workshop.flow.measuring.published import ORIGIN
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet

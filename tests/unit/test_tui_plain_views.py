@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
-from jitter_workshop.flow.measuring.published import recorded_runs
+from jitter_workshop.flow.measuring.curves import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.plain.chart import chart_lines

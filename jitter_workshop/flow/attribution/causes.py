@@ -1,21 +1,41 @@
-"""Report why a run's messages were slow: from its trace, read again, or without one from its counters."""
+"""Report why a run's messages were slow: from its trace, read again, or without one from its counters.
+
+Millions of events take tens of seconds, so the report on them is kept beside the run. The kept file can be computed
+again at any time: one that is damaged, or was made by other code, counts as missing.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import gc
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.evidence.candidates import candidates
 from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
-from jitter_workshop.flow.attribution.counter_report import counted_report
-from jitter_workshop.model.evidence import CounterReport, EvidenceReport, Span
-from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
+from jitter_workshop.model import evidence as types
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
+from jitter_workshop.model.run import MAIN_HISTOGRAM, Counter, Counters, Run
 from jitter_workshop.model.trace import unpack_fields
+from jitter_workshop.session import files
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace
+
+KEPT_FILE = "explained.json"
+KEPT_STALLS = 40
+"""Number of a run's worst stalls that are kept; for more, the run is explained again."""
+
+NO_TRACE = "without a trace it is not known"
+_FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
+_COUNTERS = "counters."
 
 
 class NoTrace(SessionError):
@@ -35,6 +55,54 @@ explaining."""
 
 def unheard(done: int, total: int) -> None:
     """No-op progress callback."""
+
+
+def explained(
+    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
+) -> EvidenceReport | CounterReport:
+    """Return the report of :func:`explain`, computed at most once where it can be kept. Raises what that
+    raises."""
+    if top > KEPT_STALLS or not session.has_trace(run.id):
+        return explain(session, run, top, progress)
+    path = session.blocks_file(run.id).with_name(KEPT_FILE)
+    report = _read_kept(path, run.id)
+    if report is None:
+        found = explain(session, run, KEPT_STALLS, progress)
+        if isinstance(found, CounterReport):
+            return found
+        report = found
+        _keep(session, path, report)
+    return dataclasses.replace(report, worst=report.worst[:top])
+
+
+@cache
+def made_by() -> str:
+    """Return the version and a digest of the modules that decide, because they change between versions too."""
+    digest = hashlib.sha256()
+    modules = Path(str(evidence.__file__)).parent.glob("*.py")
+    for path in sorted([*modules, Path(__file__), Path(str(types.__file__))]):
+        digest.update(path.read_bytes())
+    return f"{__version__}-{digest.hexdigest()[:16]}"
+
+
+def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
+    try:
+        value: dict[str, Any] = files.read_json(path)
+        if value.get("made_by") != made_by():
+            return None
+        report = from_plain(EvidenceReport, value.get("report"))
+    except (OSError, ValueError):
+        return None
+    return report if report.run == run_id else None
+
+
+def _keep(session: OpenSession, path: Path, report: EvidenceReport) -> None:
+    if session.read_only:
+        return
+    try:
+        files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))
+    except SessionError:
+        return  # it is computed again the next time
 
 
 def explain(
@@ -127,3 +195,64 @@ def _nothing_cyclic() -> Iterator[None]:
 def _main_thread(run: Run, trace: RunTrace) -> str:
     main = MAIN_THREAD.get(run.workload, "")
     return main if main in trace.tids else next(iter(trace.tids), main)
+
+
+def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
+    """Return the report, with the ``top`` longest stalls."""
+    hot = {str(one.cpu) for one in counters.cpus}
+    waits = [thread.waited_ns for thread in run.threads]
+    return CounterReport(
+        format_version=FORMAT_VERSION,
+        run=run.id,
+        evidence="counters",
+        threshold_ns=run.stalls.threshold_ns,
+        clock=run.clock.source,
+        stalls=run.stalls.count,
+        lost_events=None,
+        causes=None,
+        worst=tuple(
+            CountedStall(s.start_ns, s.duration_ns, s.cpu, s.thread, s.messages, s.block)
+            for s in sorted(run.stalls.worst, key=lambda s: (-s.duration_ns, s.start_ns))[:top]
+        ),
+        measured_ns=round(run.duration_s * 1e9),
+        stalled_ns=round(run.stalls.stolen_ns_per_second * run.rated_s),
+        waited_ns=sum(w for w in waits if w is not None) if waits and None not in waits else None,
+        threads=run.threads,
+        cpus=counters.cpus,
+        cpus_counted_ns=counters.counted_ns,
+        interrupts=_on(run.interrupts, hot),
+        softirqs=_on(run.softirqs, hot),
+        counted_s=run.counted_s,
+        steal_ns=run.steal_ns,
+        disturbed=run.disturbed,
+        perf_event_paranoid=counters.perf_event_paranoid,
+        notes=_counter_notes(run, counters),
+    )
+
+
+def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Counter] | None:
+    """Return the rows that grew on one of ``cpus``, with those CPUs' figures only."""
+    if table is None:
+        return None
+    rows = {
+        key: Counter(row.name, {cpu: count for cpu, count in row.per_cpu.items() if cpu in cpus and count})
+        for key, row in table.items()
+    }
+    return {key: row for key, row in rows.items() if row.per_cpu}
+
+
+def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
+    notes = {
+        "trace": counters.why_no_trace,
+        "causes": f"{NO_TRACE} who had the CPU in a stall",
+        "worst.parts": "see causes",
+        "lost_events": "there was no trace that could lose events",
+    }
+    for path, reason in run.notes.items():
+        if path.startswith(_COUNTERS):
+            notes[path.removeprefix(_COUNTERS)] = reason.replace(f"see {_COUNTERS}", "see ")
+        elif path.partition(".")[0] in _FROM_THE_RUN:
+            notes[path] = reason
+    if any(thread.waited_ns is None for thread in run.threads) or not run.threads:
+        notes["waited_ns"] = run.notes.get("threads.waited_ns", "this kernel does not count it")
+    return notes

@@ -9,6 +9,7 @@ from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
+from jitter_workshop.model.spec import THREADS
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 
@@ -57,10 +58,11 @@ def fill_in(text: str, run: Run) -> str:
     """Return a by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
-    for old, new in (("sender", "producer"), ("receiver", "accumulator")):
-        for known in (tids, cpus):
-            if old in known:
-                known[new] = known[old]
+    # Placeholders are called after the ring's threads, which others have in other roles.
+    for known in (tids, cpus):
+        for name, role in THREADS.get(run.workload, {}).items():
+            if name in known:
+                known[role] = known[name]
     only_tid = next(iter(tids.values()), None)
     only_cpu = next(iter(cpus.values()), None)
     values = {

@@ -18,9 +18,8 @@ from jitter_workshop.flow.chapters.chapter_host import HostSide
 from jitter_workshop.flow.chapters.measurement_hints import WITHOUT_SETTINGS, other_workload, thief_offered
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.measuring.omission import further_curves
+from jitter_workshop.flow.measuring.curves import further_curves, published_curves, recorded_in
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
-from jitter_workshop.flow.measuring.published import published_curves, recorded_in
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, TREATED, Chapter, StepName

@@ -12,8 +12,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow.attribution.causes import Progress, unheard
-from jitter_workshop.flow.attribution.explaining import explained
+from jitter_workshop.flow.attribution.causes import Progress, explained, unheard
 from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 from jitter_workshop.flow.chapters.hunting import caught
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
@@ -27,7 +26,7 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.published import imported_curves, published_curves
+from jitter_workshop.flow.measuring.curves import imported_curves, published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import kept_turn
 from jitter_workshop.host.root import HostRoot

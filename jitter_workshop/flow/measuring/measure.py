@@ -14,6 +14,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench import foreign_activity, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.measuring import background_gate
@@ -31,7 +32,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.noise import Bursts
-from jitter_workshop.model.observe import RunObserver, Witness
+from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import (
     BESIDE,
     FORMAT_VERSION,

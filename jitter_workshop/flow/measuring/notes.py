@@ -6,7 +6,7 @@ holds for all below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
@@ -102,70 +102,70 @@ def _path(run: Run, name: str) -> str:
     return name
 
 
+_NULLS = {
+    "preset": "the length was given by --messages, --duration or --for-percentile",
+    "noise": "none was asked for",
+    "proof": "it belongs to no proof",
+    "settle_s": "the host was not changed right before it",
+    "noise_bursts": "the noise gave no log",
+    "buckets": "only spin sorts its gaps by length",
+    "sampled_s": "only spin has a time in which it samples",
+    "pause": "only spin with a duty below 100 % pauses",
+    "counters": "counted only where evidence was asked for and no trace was to be had",
+    "missed_wakeups": "only wakeup sleeps until a time",
+    "interrupts": _UNSEEN,
+    "softirqs": _UNSEEN,
+    "steal_ns": _UNSEEN,
+    "core_hz": _UNSEEN,
+    "throttled_periods": _UNSEEN,
+    "counted_s": "the measuring process did not say how long it counted",
+    "steal_resolution_ns": "see steal_ns",
+}
+"""The reasons for a field of a run that is null, where nothing else says more."""
+
+_CLOCK_NULLS = {
+    "offset_ns": "measured between two fixed CPUs only",
+    "offset_bound_ns": "see clock.offset_ns",
+    "rate_hz": "this clock counts nanoseconds",
+}
+_BLOCK_NULLS = {
+    "temperature_celsius": "this host shows no temperature",
+    "throttle_events": "this host counts no thermal throttling",
+    "core_hz": _UNSEEN,
+    "ping_pong_ns": "measured between two fixed CPUs only",
+    "parent_switches": _UNSEEN,
+    **dict.fromkeys(("p50", "p99", "p999", "max"), FEW_SAMPLES),
+}
+_THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
+
+
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield field and reason of all that is null."""
-    if run.preset is None:
-        yield "preset", "the length was given by --messages, --duration or --for-percentile"
-    if run.noise is None:
-        yield "noise", "none was asked for"
+    """Yield field and reason of all that is null; the first reason for a field counts."""
+    if run.blocked_publishes is None:
+        yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
+    if run.noise is None and run.noise_bursts is None:
+        yield "noise_bursts", "there was no noise"
     elif spec.noise_period_ns is not None:
         yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
-    if run.proof is None:
-        yield "proof", "it belongs to no proof"
-    if run.settle_s is None:
-        yield "settle_s", "the host was not changed right before it"
-    if run.noise_bursts is None:
-        yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
-    elif run.noise_bursts.taken_ns is None:
+    if run.noise_bursts is not None and run.noise_bursts.taken_ns is None:
         yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
     yield from _placement_reasons(spec)
-    if run.buckets is None:
-        yield "buckets", "only spin sorts its gaps by length"
-    else:
+    if run.buckets is not None:
         yield "buckets.to_ns", "the last one has no end"
         if any(bucket.per_hour is None for bucket in run.buckets):
             yield "buckets.per_hour", "nothing was sampled"
-    if run.sampled_s is None:
-        yield "sampled_s", "only spin has a time in which it samples"
-    if run.pause is None:
-        yield "pause", "only spin with a duty below 100 % pauses"
-    if run.counters is None:
-        yield "counters", "counted only where evidence was asked for and no trace was to be had"
-    if run.missed_wakeups is None:
-        yield "missed_wakeups", "only wakeup sleeps until a time"
-    if run.blocked_publishes is None:
-        yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
-    for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
-        if getattr(run, name) is None:
-            yield name, _UNSEEN
-    if run.counted_s is None:
-        yield "counted_s", "the measuring process did not say how long it counted"
-    if run.steal_resolution_ns is None:
-        yield "steal_resolution_ns", "see steal_ns"
-    if run.clock.offset_ns is None:
-        yield "clock.offset_ns", "measured between two fixed CPUs only"
-    if run.clock.offset_bound_ns is None:
-        yield "clock.offset_bound_ns", "see clock.offset_ns"
-    if run.clock.rate_hz is None:
-        yield "clock.rate_hz", "this clock counts nanoseconds"
-    block_reasons = {
-        "temperature_celsius": "this host shows no temperature",
-        "throttle_events": "this host counts no thermal throttling",
-        "core_hz": _UNSEEN,
-        "ping_pong_ns": "measured between two fixed CPUs only",
-        "parent_switches": _UNSEEN,
-    }
-    for name, reason in block_reasons.items():
-        if any(getattr(block, name) is None for block in run.blocks):
-            yield f"blocks.{name}", reason
-    for name in ("p50", "p99", "p999", "max"):
-        if any(getattr(block, name) is None for block in run.blocks):
-            yield f"blocks.{name}", FEW_SAMPLES
     if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
         yield "histograms", FEW_SAMPLES
-    for name in THREAD_COUNTS:
-        if any(getattr(thread, name) is None for thread in run.threads):
-            yield f"threads.{name}", "this kernel does not show it"
+    records: tuple[tuple[str, dict[str, str], Sequence[object]], ...] = (
+        ("", _NULLS, (run,)),
+        ("clock.", _CLOCK_NULLS, (run.clock,)),
+        ("blocks.", _BLOCK_NULLS, run.blocks),
+        ("threads.", _THREAD_NULLS, run.threads),
+    )
+    for prefix, reasons, found in records:
+        for name, reason in reasons.items():
+            if any(getattr(one, name) is None for one in found):
+                yield prefix + name, reason
 
 
 def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 
-from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.bench.placement import choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -14,17 +14,10 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.spec import TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.spec import THREADS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
-
-THREADS = ("producer", "accumulator", "journaller", "sampler")
-_ROLES = {
-    "ack": {"producer": "sender", "accumulator": "receiver"},
-    "wakeup": {"sampler": "sleeper"},
-}
-"""A workload's name for the thread in a placement's field, where it differs."""
 
 _WHY = {
     "producer": "it stamps and publishes; a pause here delays the messages behind it",
@@ -85,16 +78,16 @@ def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
     """Return the placement of a run as it will be made, and this tool's isolated set if it is made within that: if
-    there is one with enough CPUs for it. Raises what :func:`place` raises."""
+    there is one with enough CPUs for it. Raises what ``bench.placement.choose`` raises."""
     own = CpuSet() if root.recorded else own_cpus(root)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
-            return place(with_allowed(topology, own), request, isolated | own, own), own
-    return place(topology, request, isolated), None
+            return choose(with_allowed(topology, own), request.wish(own), isolated | own), own
+    return choose(topology, request.wish(), isolated), None
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """Return the placement of :func:`placed_on` as a plan. Raises what :func:`place` raises."""
+    """Return the placement of :func:`placed_on` as a plan. Raises what ``bench.placement.choose`` raises."""
     placement, own = placed_on(root, topology, request, isolated)
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)
@@ -102,26 +95,10 @@ def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
     return dataclasses.replace(plan, text=f"{plan.text} Only entering the isolated set needs root's rights.")
 
 
-def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within: CpuSet | None = None) -> Placement:
-    """Return the placement of a request on this host. ``within``: see ``bench.placement.Wish``. Raises HostError or
-    UsageError with one sentence."""
-    wish = Wish(
-        workload=request.workload,
-        mode=request.placement,
-        producer=request.producer_cpu,
-        accumulator=request.accumulator_cpu,
-        journaller=request.journaller_cpu,
-        no_journaller=request.no_journaller,
-        cpu=request.cpu,
-        within=within,
-    )
-    return choose(topology, wish, isolated)
-
-
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
     """Return the plan with one Change a thread; a placement ``none`` changes nothing."""
-    roles = _ROLES.get(workload, {})
-    placed = [(roles.get(name, name), cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
+    fields = THREADS[workload].items()
+    placed = [(name, cpu) for name, field in fields if (cpu := getattr(placement, field)) is not None]
     changes = tuple(
         Change(
             n=n,

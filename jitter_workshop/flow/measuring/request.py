@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jitter_workshop.bench.placement import Wish
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.spec import Pacing, Pause, WorkloadName
 
 
@@ -41,3 +43,16 @@ class MeasureRequest:
     settle_s: float = 0.0
     proof: str | None = None
     noise_period_ns: int | None = None
+
+    def wish(self, within: CpuSet | None = None) -> Wish:
+        """Return what is asked of the placement. ``within``: see ``bench.placement.Wish``."""
+        return Wish(
+            workload=self.workload,
+            mode=self.placement,
+            producer=self.producer_cpu,
+            accumulator=self.accumulator_cpu,
+            journaller=self.journaller_cpu,
+            no_journaller=self.no_journaller,
+            cpu=self.cpu,
+            within=within,
+        )

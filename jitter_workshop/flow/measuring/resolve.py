@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jitter_workshop.bench import placement as placing
 from jitter_workshop.bench.noiseorder import check_period, known
 from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.spec import (
     DUTIES,
@@ -28,9 +28,6 @@ from jitter_workshop.model.spec import (
 )
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.request import MeasureRequest
 
 LONGEST_S = 24 * 3600
 LONGEST_SETTLE_S = 60.0
@@ -158,20 +155,7 @@ def resolve(
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
-    placement = placing.choose(
-        topology,
-        placing.Wish(
-            workload=request.workload,
-            mode=request.placement,
-            producer=request.producer_cpu,
-            accumulator=request.accumulator_cpu,
-            journaller=request.journaller_cpu,
-            no_journaller=request.no_journaller,
-            cpu=request.cpu,
-            within=within,
-        ),
-        isolated,
-    )
+    placement = placing.choose(topology, request.wish(within), isolated)
     spec = RunSpec(
         workload=request.workload,
         placement=placement,

@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from jitter_workshop.bench.protocol import BlockDone, Witness
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.measuring.counter_sampler import Counting
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.observe import BlockTimes, Witness
 from jitter_workshop.model.run import Clock, Counters, Stall
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.topology import Topology
@@ -68,7 +68,7 @@ class TraceWitness:
             with self._failing():
                 self._tracer.evidence_start()
 
-    def after_block(self, block: BlockTimes | None) -> None:
+    def after_block(self, block: BlockDone | None) -> None:
         if not self._on:
             return
         with self._failing():
@@ -77,7 +77,7 @@ class TraceWitness:
             if block is not None:
                 self._keep(block, read)
 
-    def _keep(self, block: BlockTimes, read: TraceRead) -> None:
+    def _keep(self, block: BlockDone, read: TraceRead) -> None:
         if self._base_ns is None:
             self._base_ns = block.start_ns
         if self._bytes + len(read.events) > MOST_BYTES:
@@ -137,8 +137,8 @@ class TraceWitness:
 
 
 class Evidence:
-    """Collect the evidence of one run: the trace, where it was asked for, and counters that need no rights. Without a
-    trace the counters are all there is."""
+    """Collect the evidence of one run, as its witness: the trace, where it was asked for, and counters that need no
+    rights, from before the first block on. Without a trace the counters are all there is."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted
@@ -159,12 +159,27 @@ class Evidence:
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
+        """Return the witness of a run of this spec; None where no evidence is wanted."""
         if not self._wanted:
             return None
         cpus = CpuSet.of(spec.placement.cpus) or self._allowed
         self._counting = Counting(HostRoot(), cpus)
         self._trace = TraceWitness(self._tracer, cpus) if self._tracer is not None else None
-        return _Counted(self._counting, self._trace)
+        return self
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        if self._counting is not None:
+            self._counting.begin()
+        if self._trace is not None:
+            self._trace.begin(pid, tids, clock)
+
+    def before_block(self) -> None:
+        if self._trace is not None:
+            self._trace.before_block()
+
+    def after_block(self, block: BlockDone | None) -> None:
+        if self._trace is not None:
+            self._trace.after_block(block)
 
     def end(self) -> None:
         if self._counting is not None:
@@ -189,24 +204,3 @@ class Evidence:
         if self._counting is not None and self.trace() is None:
             found.update(self._counting.notes())
         return found
-
-
-class _Counted:
-    """Count from before the first block on, and pass each block to the trace's witness, if there is one."""
-
-    def __init__(self, counting: Counting, trace: TraceWitness | None) -> None:
-        self._counting = counting
-        self._trace = trace
-
-    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
-        self._counting.begin()
-        if self._trace is not None:
-            self._trace.begin(pid, tids, clock)
-
-    def before_block(self) -> None:
-        if self._trace is not None:
-            self._trace.before_block()
-
-    def after_block(self, block: BlockTimes | None) -> None:
-        if self._trace is not None:
-            self._trace.after_block(block)

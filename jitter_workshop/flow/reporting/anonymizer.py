@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED
+from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.services import SERVICE_TASKS
 from jitter_workshop.host.summary import host_line

@@ -1,5 +1,5 @@
-"""Read curves that were not measured here: those of 2015, published figures of a laptop, the course's runs on another
-machine, and imports from other tools. Each names its source."""
+"""Read curves beside those of a session's runs: published figures of 2015, the course's runs on another machine,
+imports from other tools, and further curves of one run. Each names its source."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import Any
 
 from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import BUILTIN_ID
+from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.flow.measuring.recorded_runs import RecordedRun, misfit, read_recorded
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve
+from jitter_workshop.session.store import OpenSession
+from jitter_workshop.stats import histogram as hg
+from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve, percentile_curve
 
 ORIGIN = "published 2015"
 RECORDED = "recorded"
+INTENDED = "accumulator_intended"
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
 """Chapters whose change was published: the curve before and the one after."""
@@ -80,3 +85,18 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
     label = f"laptop, {name}"
     curve = curve_from_percentiles(label, figures, int(figures["count"]), ORIGIN)
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
+
+
+def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
+    """Return two more curves of a run, for the chapter about coordinated omission: from the intended send time, and as
+    received with HdrHistogram's later correction. Those that the run or the session does not have are left out."""
+    found: list[RunCurve] = []
+    label = run.label or run.id
+    try:
+        found.append(RunCurve(f"{run.id}-intended", f"{label}: from the due time", handle.curve(run, INTENDED), run))
+        received = handle.histogram(run.id, run.main_histogram)
+        invented = hg.corrected(received, run.interval_ns)
+    except (SessionError, ValueError):
+        return tuple(found)
+    words = f"{label}: corrected afterwards"
+    return (*found, RunCurve(f"{run.id}-corrected", words, percentile_curve(invented, words), run))
