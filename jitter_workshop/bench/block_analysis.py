@@ -7,14 +7,14 @@ interval, and entries 1 … n are the block's messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.bench.protocol import HistogramBlock, StallTotal
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.model.run import Stall
-from jitter_workshop.model.spec import LISTED_STALLS, STALL_DECADES_NS, Pacing
+from jitter_workshop.model.run import RATED_THREADS, Stall
+from jitter_workshop.model.spec import STALL_DECADES_NS, RunSpec
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats.stalls import BUCKETS_NS
 
@@ -96,15 +96,7 @@ def thresholds(threshold_ns: int) -> tuple[int, ...]:
 
 
 def ring_block(
-    clock: Any,
-    index: int,
-    count: int,
-    pacing: Pacing,
-    interval_ns: int,
-    threshold_ns: int,
-    producer: Stamps,
-    consumers: Mapping[str, Stamps],
-    listed: int = LISTED_STALLS,
+    clock: Any, spec: RunSpec, index: int, count: int, producer: Stamps, consumers: Mapping[str, Stamps]
 ) -> Digest:
     """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``consumers``:
     ``accumulator`` and, where there is one, ``journaller``. Raise MeasureError for a block without messages, or without
@@ -112,103 +104,66 @@ def ring_block(
     if count < 1:
         raise MeasureError("a block came to an end before its first message")
     start = int(producer.times[0])
-    expected_ns = interval_ns if pacing == "schedule" else int(lib.jw_digest_median_gap(clock, producer.times, count))
+    scheduled = spec.pacing == "schedule"
+    expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, producer.times, count))
     if expected_ns < 0:
         raise MeasureError("there is not enough memory to analyse a block")
     recorders = {"publisher_interval": Recorder()}
     lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
-    stalls = {"producer": _producer_stalls(clock, start, count, pacing, expected_ns, threshold_ns, producer)}
+    stalls = {"producer": _producer_stalls(clock, start, count, expected_ns, scheduled, spec.threshold_ns, producer)}
     negative = 0
     for name, consumer in consumers.items():
         transit, interval, intended = (Recorder() for _ in range(3))
         lib.jw_digest_transit(clock, producer.times, consumer.times, count, transit.native)
         lib.jw_digest_intervals(clock, consumer.times, count, interval.native)
-        if pacing == "schedule":
-            lib.jw_digest_intended_schedule(clock, start, consumer.times, count, interval_ns, intended.native)
+        if scheduled:
+            lib.jw_digest_intended_schedule(clock, start, consumer.times, count, expected_ns, intended.native)
         else:
             lib.jw_digest_intended_spin(clock, producer.times, consumer.times, count, expected_ns, intended.native)
         recorders |= {f"{name}_transit": transit, f"{name}_interval": interval, f"{name}_intended": intended}
-        stalls[name] = _consumer_stalls(clock, start, count, threshold_ns, producer, consumer)
+        stalls[name] = _consumer_stalls(clock, start, count, spec.threshold_ns, producer, consumer)
         negative += transit.negative
     threads = {"producer": producer, **consumers}
-    return Digest(
-        start_ticks=start,
-        end_ticks=max(int(stamps.times[count]) for stamps in threads.values()),
-        histograms={name: recorder.block() for name, recorder in recorders.items()},
-        stalls=longest(index, stalls, listed),
-        unlisted=unlisted(stalls, listed),
-        totals=totals(stalls["accumulator"], stalls["producer"], threshold_ns),
-        negative_deltas=negative,
-        messages_by_cpu={name: _residence(stamps, count) for name, stamps in threads.items()},
-    )
+    end = max(int(stamps.times[count]) for stamps in threads.values())
+    by_cpu = {name: _residence(stamps, count) for name, stamps in threads.items()}
+    return _digest(spec, index, start, end, recorders, stalls, negative, by_cpu)
 
 
 def spin_block(
-    clock: Any,
-    index: int,
-    threshold_ns: int,
-    result: Any,
-    table: Any,
-    table_len: int,
-    gaps: Any,
-    by_cpu: Any,
-    listed: int = LISTED_STALLS,
+    clock: Any, spec: RunSpec, index: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
 ) -> Digest:
     """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
-        lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, threshold_ns, out, room)
+        lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, spec.threshold_ns, out, room)
     )
-    return Digest(
-        start_ticks=result.start,
-        end_ticks=result.end,
-        histograms={"spin_gap": spin_gap.block()},
-        stalls=longest(index, {"sampler": stalls}, listed),
-        unlisted=unlisted({"sampler": stalls}, listed),
-        totals=totals(stalls, NO_STALLS, threshold_ns),
-        negative_deltas=result.negative,
-        messages_by_cpu={"sampler": _used(by_cpu)},
-        buckets=_buckets(clock, gaps, int(result.gaps)),
-        sampled_ns=int(lib.jw_clock_ns(clock, result.end - result.start - result.asleep_ticks)),
+    found = _digest(
+        spec,
+        index,
+        result.start,
+        result.end,
+        {"spin_gap": spin_gap},
+        {"sampler": stalls},
+        result.negative,
+        {"sampler": _used(by_cpu)},
     )
+    sampled_ns = int(lib.jw_clock_ns(clock, result.end - result.start - result.asleep_ticks))
+    return replace(found, buckets=_buckets(clock, gaps, int(result.gaps)), sampled_ns=sampled_ns)
 
 
-def wakeup_block(
-    clock: Any,
-    index: int,
-    count: int,
-    threshold_ns: int,
-    due: Stamps,
-    woken: Stamps,
-    listed: int = LISTED_STALLS,
-) -> Digest:
+def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps, woken: Stamps) -> Digest:
     """Digest a block of the sleeping thread: its timers' due times and its clock readings. ``count``: its wake-ups."""
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
-    start = int(woken.times[0])
-    stalls = _consumer_stalls(clock, start, count, threshold_ns, due, woken)
-    return Digest(
-        start_ticks=start,
-        end_ticks=int(woken.times[count]),
-        histograms={"wakeup_latency": latency.block()},
-        stalls=longest(index, {"sleeper": stalls}, listed),
-        unlisted=unlisted({"sleeper": stalls}, listed),
-        totals=totals(stalls, NO_STALLS, threshold_ns),
-        negative_deltas=latency.negative,
-        messages_by_cpu={"sleeper": _residence(woken, count)},
-    )
+    start, end = int(woken.times[0]), int(woken.times[count])
+    stalls = {"sleeper": _consumer_stalls(clock, start, count, spec.threshold_ns, due, woken)}
+    by_cpu = {"sleeper": _residence(woken, count)}
+    return _digest(spec, index, start, end, {"wakeup_latency": latency}, stalls, latency.negative, by_cpu)
 
 
 def ack_block(
-    clock: Any,
-    index: int,
-    sent: int,
-    answered: int,
-    threshold_ns: int,
-    sender: Stamps,
-    receiver: Stamps,
-    listed: int = LISTED_STALLS,
+    clock: Any, spec: RunSpec, index: int, sent: int, answered: int, sender: Stamps, receiver: Stamps
 ) -> Digest:
     """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
     MeasureError where there is no stamp.
@@ -221,20 +176,39 @@ def ack_block(
     intervals = {"ack_interval": Recorder(), "sender_interval": Recorder()}
     lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
     lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
-    start = int(sender.times[0])
+    start, end = int(sender.times[0]), max(int(sender.times[sent]), int(receiver.times[answered]))
+    # Expected is nothing: so a stall is the whole interval from one stamp to the next.
     stalls = {
-        "receiver": _long_intervals(clock, start, answered, threshold_ns, receiver),
-        "sender": _long_intervals(clock, start, sent, threshold_ns, sender),
+        "receiver": _producer_stalls(clock, start, answered, 0, False, spec.threshold_ns, receiver),
+        "sender": _producer_stalls(clock, start, sent, 0, False, spec.threshold_ns, sender),
     }
+    negative = sum(recorder.negative for recorder in intervals.values())
+    by_cpu = {"sender": _residence(sender, sent), "receiver": _residence(receiver, answered)}
+    return _digest(spec, index, start, end, intervals, stalls, negative, by_cpu)
+
+
+def _digest(
+    spec: RunSpec,
+    index: int,
+    start_ticks: int,
+    end_ticks: int,
+    recorders: Mapping[str, Recorder],
+    stalls: Mapping[str, NativeStalls],
+    negative: int,
+    by_cpu: dict[str, dict[str, int]],
+) -> Digest:
+    """Return what the blocks of all workloads have in common. Stalls of the workload's rated threads are counted, and
+    the longest of all threads listed."""
+    counted = [stalls[name] for name in RATED_THREADS[spec.workload]]
     return Digest(
-        start_ticks=start,
-        end_ticks=max(int(sender.times[sent]), int(receiver.times[answered])),
-        histograms={name: recorder.block() for name, recorder in intervals.items()},
-        stalls=longest(index, stalls, listed),
-        unlisted=unlisted(stalls, listed),
-        totals=totals(stalls["receiver"], NO_STALLS, threshold_ns),
-        negative_deltas=sum(recorder.negative for recorder in intervals.values()),
-        messages_by_cpu={"sender": _residence(sender, sent), "receiver": _residence(receiver, answered)},
+        start_ticks=start_ticks,
+        end_ticks=end_ticks,
+        histograms={name: recorder.block() for name, recorder in recorders.items()},
+        stalls=longest(index, stalls, spec.listed_stalls),
+        unlisted=unlisted(stalls, spec.listed_stalls),
+        totals=totals(spec.threshold_ns, *counted),
+        negative_deltas=negative,
+        messages_by_cpu=by_cpu,
     )
 
 
@@ -249,7 +223,7 @@ class NativeStalls:
 NO_STALLS = NativeStalls(ffi.NULL, 0)
 
 
-def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[StallTotal, ...]:
+def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS) -> tuple[StallTotal, ...]:
     """Return distinct stalls by threshold: a stall that both threads saw is counted once."""
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
@@ -260,7 +234,7 @@ def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[S
     return tuple(StallTotal(t, counts[i], stolen_ns[i]) for i, t in enumerate(limits))
 
 
-def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> tuple[Stall, ...]:
+def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int) -> tuple[Stall, ...]:
     """Return the ``listed`` longest stalls of all threads, in order of time."""
     found = [
         Stall(index, thread, item.cpu, item.start_ns, item.end_ns, item.messages)
@@ -271,7 +245,7 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED
     return tuple(sorted(found[:listed], key=lambda stall: (stall.start_ns, stall.thread)))
 
 
-def unlisted(stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> int:
+def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
     """Return the number of stalls of all threads that :func:`longest` leaves out."""
     return max(sum(some.count for some in stalls.values()) - listed, 0)
 
@@ -307,21 +281,11 @@ def _consumer_stalls(
 
 
 def _producer_stalls(
-    clock: Any, start: int, count: int, pacing: Pacing, expected_ns: int, threshold_ns: int, producer: Stamps
+    clock: Any, start: int, count: int, expected_ns: int, scheduled: bool, threshold_ns: int, producer: Stamps
 ) -> NativeStalls:
-    scheduled = int(pacing == "schedule")
     return _two_pass(
         lambda out, room: lib.jw_digest_producer_stalls(
-            clock, start, producer.times, producer.cpus, count, expected_ns, scheduled, threshold_ns, out, room
-        )
-    )
-
-
-def _long_intervals(clock: Any, start: int, count: int, threshold_ns: int, thread: Stamps) -> NativeStalls:
-    """Return the intervals of a thread that reach the threshold, each from one stamp to the next."""
-    return _two_pass(
-        lambda out, room: lib.jw_digest_producer_stalls(
-            clock, start, thread.times, thread.cpus, count, 0, 0, threshold_ns, out, room
+            clock, start, producer.times, producer.cpus, count, expected_ns, int(scheduled), threshold_ns, out, room
         )
     )
 

@@ -24,18 +24,6 @@ from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import Burst, Bursts, noise, pack_bursts, unpack_bursts
 from jitter_workshop.model.spec import RunSpec
 
-_NATIVE = {
-    "spinners": lib.JW_NOISE_SPINNERS,
-    "greedy": lib.JW_NOISE_GREEDY,
-    "timer": lib.JW_NOISE_TIMER,
-    "softirq": lib.JW_NOISE_SOFTIRQ,
-    "workqueue": lib.JW_NOISE_WORKQUEUE,
-    "migration": lib.JW_NOISE_MIGRATION,
-    "faults": lib.JW_NOISE_FAULTS,
-    "shootdown": lib.JW_NOISE_SHOOTDOWN,
-    "bandwidth": lib.JW_NOISE_BANDWIDTH,
-}
-
 
 class NoiseAtWork:
     """Run a noise from construction, which may take a tenth of a second, until :meth:`stop` or its time limit. Raise
@@ -50,7 +38,7 @@ class NoiseAtWork:
         name = ffi.new("char[]", order.name.encode(errors="replace"))
         config = ffi.new("jw_noise_config *")
         config.clock = clock.native[0]
-        config.kind = _NATIVE[order.kind]
+        config.kind = getattr(lib, f"JW_NOISE_{order.kind.upper()}")
         config.hot, config.other, config.away = order.hot, order.other, order.away
         config.busy_ns, config.period_ns = kind.busy_ns, order.period_ns or kind.period_ns
         config.deadline_ns = time.monotonic_ns() + order.seconds * NS_PER_S

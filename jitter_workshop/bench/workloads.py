@@ -104,17 +104,8 @@ class Ring(Workload):
             if ring.payload_sum[i] != ring.payload_sum[0]:
                 raise MeasureError(f"the {name} read other messages than the producer sent")
         stamps = {name: self._stamps(i) for i, name in enumerate(self.threads)}
-        found = block_analysis.ring_block(
-            self._clock.native,
-            index,
-            int(result.count),
-            spec.pacing,
-            spec.interval_ns,
-            spec.threshold_ns,
-            stamps.pop("producer"),
-            stamps,
-            spec.listed_stalls,
-        )
+        producer = stamps.pop("producer")
+        found = block_analysis.ring_block(self._clock.native, spec, index, int(result.count), producer, stamps)
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
@@ -170,14 +161,13 @@ class Spin(Workload):
         spec = self._spec
         found = block_analysis.spin_block(
             self._clock.native,
+            spec,
             index,
-            spec.threshold_ns,
             result.spin,
             lib.jw_spin_table(self._native),
             self._small,
             lib.jw_spin_gaps(self._native),
             lib.jw_spin_readings_by_cpu(self._native),
-            spec.listed_stalls,
         )
         notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
         if result.spin.gaps + 64 > _MOST_GAPS:
@@ -201,15 +191,8 @@ class Wakeup(Workload):
         return lib.jw_wakeup_new(config, error)
 
     def _digest(self, index: int, result: Any) -> Digest:
-        found = block_analysis.wakeup_block(
-            self._clock.native,
-            index,
-            int(result.count),
-            self._spec.threshold_ns,
-            self._stamps(lib.JW_DUE),
-            self._stamps(lib.JW_WOKEN),
-            self._spec.listed_stalls,
-        )
+        due, woken = self._stamps(lib.JW_DUE), self._stamps(lib.JW_WOKEN)
+        found = block_analysis.wakeup_block(self._clock.native, self._spec, index, int(result.count), due, woken)
         notes = {
             "blocked_publishes": "a sleeper publishes nothing",
             "ping_pong_ns": "one thread has no partner",
@@ -246,16 +229,9 @@ class Ack(Workload):
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
     def _digest(self, index: int, result: Any) -> Digest:
-        found = block_analysis.ack_block(
-            self._clock.native,
-            index,
-            int(result.count),
-            int(result.ack.answered),
-            self._spec.threshold_ns,
-            self._stamps(lib.JW_ACK_SENDER),
-            self._stamps(lib.JW_ACK_RECEIVER),
-            self._spec.listed_stalls,
-        )
+        sent, answered = int(result.count), int(result.ack.answered)
+        sender, receiver = self._stamps(lib.JW_ACK_SENDER), self._stamps(lib.JW_ACK_RECEIVER)
+        found = block_analysis.ack_block(self._clock.native, self._spec, index, sent, answered, sender, receiver)
         notes = {"ping_pong_ns": "segments go through the kernel, not through a line that two CPUs share"}
         return replace(found, blocked_publishes=int(result.ack.blocked), notes=notes)
 

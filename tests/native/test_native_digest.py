@@ -17,7 +17,7 @@ from jitter_workshop.bench.block_analysis import Digest, Recorder, Stamps
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.spec import LISTED_STALLS, Pacing
+from jitter_workshop.model.spec import LISTED_STALLS, Pacing, Placement, RunSpec, WorkloadName
 from jitter_workshop.stats.stalls import BUCKETS_NS
 
 pytestmark = pytest.mark.native
@@ -57,17 +57,14 @@ def stamps(times: list[int], cpus: list[int]) -> Stamps:
     return Stamps(ffi.new("uint64_t[]", times), ffi.new("uint16_t[]", cpus))
 
 
+def asked(workload: WorkloadName, threshold_ns: int, pacing: Pacing = "spin") -> RunSpec:
+    return RunSpec(workload, Placement("none"), 1, 1, pacing=pacing, interval_ns=INTERVAL, threshold_ns=threshold_ns)
+
+
 def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> Digest:
-    return block_analysis.ring_block(
-        NS,
-        0,
-        made.count,
-        pacing,
-        INTERVAL,
-        threshold_ns,
-        stamps(made.publish, made.cpus),
-        {"accumulator": stamps(made.receive, made.cpus)},
-    )
+    spec = asked("ring", threshold_ns, pacing)
+    accumulator = {"accumulator": stamps(made.receive, made.cpus)}
+    return block_analysis.ring_block(NS, spec, 0, made.count, stamps(made.publish, made.cpus), accumulator)
 
 
 def recorded(values: list[int]) -> Any:
@@ -231,7 +228,8 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
         windows.append((at + pause - 5_000, at + pause + gap - 5_000))
         at += pause + gap
     result = ffi.new("jw_spin_result *", {"start": 5_000, "end": at, "gaps": len(long)})
-    found = block_analysis.spin_block(NS, 4, 50_000, result, table, 1_000, gaps, ffi.new("uint64_t[]", 65_536))
+    spec, by_cpu = asked("spin", 50_000), ffi.new("uint64_t[]", 65_536)
+    found = block_analysis.spin_block(NS, spec, 4, result, table, 1_000, gaps, by_cpu)
     block = found.histograms["spin_gap"]
     assert block.count == sum(small.values()) + len(long)
     assert block.total == sum(t * n for t, n in small.items()) + sum(gap for _, gap in long)
@@ -244,9 +242,9 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
 def test_a_sleeper_is_late_by_the_time_from_due_to_woken(made: Made, threshold_ns: int) -> None:
     found = block_analysis.wakeup_block(
         NS,
+        asked("wakeup", threshold_ns),
         3,
         made.count,
-        threshold_ns,
         stamps(made.publish, made.cpus),
         stamps(made.receive, made.cpus),
     )
@@ -271,10 +269,10 @@ def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int
     receive = made.receive[: answered + 1]
     found = block_analysis.ack_block(
         NS,
+        asked("ack", threshold_ns),
         0,
         made.count,
         answered,
-        threshold_ns,
         stamps(made.publish, made.cpus),
         stamps(receive, made.cpus[: answered + 1]),
     )
@@ -297,7 +295,7 @@ def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int
 def test_a_block_that_was_answered_at_once_is_refused() -> None:
     one = stamps([1, 2], [0, 0])
     with pytest.raises(MeasureError, match="answered at once"):
-        block_analysis.ack_block(NS, 0, 1, 0, 1_000, one, one)
+        block_analysis.ack_block(NS, asked("ack", 1_000), 0, 1, 0, one, one)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 3 * 10**8)), max_size=40))

@@ -66,12 +66,8 @@ def request_of(
         return request
     if workload not in TWO_THREADS:
         return dataclasses.replace(request, cpu=next(iter(chosen.values())))
-    return dataclasses.replace(
-        request,
-        producer_cpu=chosen.get("producer"),
-        accumulator_cpu=chosen.get("accumulator"),
-        journaller_cpu=chosen.get("journaller"),
-    )
+    producer, accumulator, journaller = (chosen.get(thread) for thread in THREADS["ring"])
+    return request.on(Placement("chosen", producer, accumulator, journaller))
 
 
 def placed_on(

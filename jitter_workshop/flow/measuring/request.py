@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jitter_workshop.bench.placement import Wish
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import Pacing, Pause, WorkloadName
+from jitter_workshop.model.spec import Pacing, Pause, Placement, WorkloadName
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,14 @@ class MeasureRequest:
             no_journaller=self.no_journaller,
             cpu=self.cpu,
             within=within,
+        )
+
+    def on(self, placement: Placement) -> MeasureRequest:
+        """Return the same measurement on the CPUs of a placement."""
+        return replace(
+            self,
+            producer_cpu=placement.producer,
+            accumulator_cpu=placement.accumulator,
+            journaller_cpu=placement.journaller,
+            cpu=placement.sampler,
         )

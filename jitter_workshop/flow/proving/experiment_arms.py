@@ -7,8 +7,9 @@ a lease before each run with them, exactly those that were shown, and given back
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -17,6 +18,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean, fell_away, many
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.tuning.planning import digest
@@ -28,83 +30,60 @@ SET_BY_OTHERS = "it was given back, and somebody else has set it since"
 _AGAIN = "ask for the plan again"
 
 
-class Sides(Protocol):
-    """Set and give back the two sides of a proof. ``standing``: True if something may be set that must be given
-    back."""
+class Sides(ABC):
+    """Set and give back the two sides of a proof. Here nothing has to be set: the measurements differ. ``standing``:
+    True if something may be set that must be given back. ``ids``: the tunables whose settings are the difference."""
 
-    @property
-    def standing(self) -> bool: ...
+    standing = False
+    ids: frozenset[str] = frozenset()
 
+    @abstractmethod
     def request(self, side: SideName) -> MeasureRequest:
         """Return the measurement of a side."""
 
     def begin(self) -> None:
         """Bring the host to the side without the change, and check that it can be changed. Raises HostError."""
+        return
 
     def apply(self) -> None:
         """Bring the host to the other side. Raises HostError where only a part of it can be had, which then stands."""
+        return
 
     def drifted(self) -> str:
         """Return a sentence where a setting does not stand any more, else ""."""
+        return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
         """Go back to the side without the change; return what could not be given back. Raises HostError without an
         agent."""
+        return ()
 
     def strange(self) -> tuple[LeftAlone, ...]:
         """Return the values of the host that differ from those before the proof, while nothing of the change stands."""
+        return ()
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         """Return the reason why two runs are not the two sides of one round, or ""."""
+        unsteady = next((run.notes[UNSTEADY] for run in (without, with_it) if UNSTEADY in run.notes), "")
+        return unsteady or "; ".join(differences(without, with_it)) or _another_stack(without, with_it, self.ids)
 
     def notes(self) -> tuple[str, ...]:
         """Return notes for the reader of the proof on how the sides were made."""
+        return ()
 
 
-class PlacementSides:
+class PlacementSides(Sides):
     """Compare threads that are placed (``with_it``) with threads that the scheduler may move."""
 
     def __init__(self, with_it: MeasureRequest) -> None:
         self._with = with_it
-        self._without = dataclasses.replace(
-            with_it,
-            placement="none",
-            producer_cpu=None,
-            accumulator_cpu=None,
-            journaller_cpu=None,
-            cpu=None,
-        )
-
-    @property
-    def standing(self) -> bool:
-        return False
+        self._without = dataclasses.replace(with_it.on(Placement("none")), placement="none")
 
     def request(self, side: SideName) -> MeasureRequest:
         return self._with if side == "with" else self._without
 
-    def begin(self) -> None:
-        return None
 
-    def apply(self) -> None:
-        return None
-
-    def drifted(self) -> str:
-        return ""
-
-    def give_back(self) -> tuple[LeftAlone, ...]:
-        return ()
-
-    def strange(self) -> tuple[LeftAlone, ...]:
-        return ()
-
-    def spoiled(self, without: Run, with_it: Run) -> str:
-        return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, frozenset())
-
-    def notes(self) -> tuple[str, ...]:
-        return ()
-
-
-class TunableSides:
+class TunableSides(Sides):
     """Compare settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: their changes as shown, for the
     CPUs ``hot``; ``request``: the measurement, on the same CPUs on both sides."""
 
@@ -119,7 +98,7 @@ class TunableSides:
     ) -> None:
         self._agent_session = agent_session
         self._words = tuple(words)
-        self._ids = frozenset(word.partition("=")[0] for word in words)
+        self.ids = frozenset(word.partition("=")[0] for word in words)
         self._hot = hot
         self._changes = tuple(changes)
         self._request = request
@@ -127,17 +106,12 @@ class TunableSides:
         self._made: dict[str, tuple[str, str]] = {}
         self._notes: dict[str, None] = {}
         self._ended = self._left_out = 0
-        self._standing = False
-
-    @property
-    def standing(self) -> bool:
-        return self._standing
 
     def request(self, side: SideName) -> MeasureRequest:
         return self._request
 
     def begin(self) -> None:
-        self._standing = bool(self._ids & self._agent_session.leased)
+        self.standing = bool(self.ids & self._agent_session.leased)
         self._must_be_back(self.give_back())
         fresh = self._agent_session.plan(self._words, self._hot)
         other = _other_plan(self._changes, fresh.changes)
@@ -152,7 +126,7 @@ class TunableSides:
             raise HostError(drifted, "something else sets it: there is nothing to prove while it does")
 
     def apply(self) -> None:
-        self._standing = True
+        self.standing = True
         result = self._agent_session.apply(self._words, self._hot, self._changes)
         if result.refused:
             first = result.refused[0]
@@ -180,12 +154,12 @@ class TunableSides:
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        if not self._standing:
+        if not self.standing:
             return ()
-        result = self._agent_session.restore(sorted(self._ids))
+        result = self._agent_session.restore(sorted(self.ids))
         self._made = {}
-        self._standing = False
-        return tuple(left for left in result.left_alone if left.tunable in self._ids)
+        self.standing = False
+        return tuple(left for left in result.left_alone if left.tunable in self.ids)
 
     def strange(self) -> tuple[LeftAlone, ...]:
         first: dict[str, Change] = {}
@@ -204,7 +178,7 @@ class TunableSides:
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):
             self._notes["the two sides were not measured on the same CPUs: the CPUs are part of the difference"] = None
-        return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, self._ids)
+        return super().spoiled(without, with_it)
 
     def notes(self) -> tuple[str, ...]:
         tasks = []
@@ -249,14 +223,6 @@ def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
-
-
-def _unsteady(*runs: Run) -> str:
-    return next((run.notes[UNSTEADY] for run in runs if UNSTEADY in run.notes), "")
-
-
-def _unlike(without: Run, with_it: Run) -> str:
-    return "; ".join(differences(without, with_it))
 
 
 def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:

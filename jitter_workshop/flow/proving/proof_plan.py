@@ -24,7 +24,7 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
-from jitter_workshop.model.spec import PRESETS, TWO_THREADS, WorkloadName
+from jitter_workshop.model.spec import PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
@@ -63,6 +63,11 @@ class ProveRequest:
     wait_s: float = 0.0
     like: MeasureRequest | None = None
 
+    @property
+    def asked(self) -> WorkloadName:
+        """Return the workload that was asked for, or the usual one."""
+        return self.workload or (self.like.workload if self.like is not None else "ring")
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -82,7 +87,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     words = tuple(word for word in request.words if word.strip() != PLACEMENT)
     if words and len(words) < len(request.words):
         raise UsageError("placement and settings are proven one after the other", "leave one of them out")
-    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    asked = request.asked
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
     topology = read_topology(root)
@@ -159,7 +164,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
             f"this process has one CPU ({topology.allowed}): placed or not, its threads run there",
             "prove a setting instead: 'jitter-workshop status' says which could help",
         )
-    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    asked = request.asked
     if request.workload is None and asked in TWO_THREADS and space.cpus < 2:
         asked = "spin"
     base = dataclasses.replace(_base(request, asked), placement="auto")
@@ -192,15 +197,15 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
         how_many = f"{fewest} or {most} CPUs" if fewest < most else "one CPU" if most == 1 else f"{most} CPUs"
         raise UsageError(f"{base.workload} is placed on {how_many}, not on {len(cpus)}", "say which with --cpus")
     if most == 1:
-        return dataclasses.replace(base, cpu=cpus[0])
-    third = cpus[2] if len(cpus) > 2 else None
-    return dataclasses.replace(
-        base,
-        producer_cpu=cpus[0],
-        accumulator_cpu=cpus[1],
-        journaller_cpu=third,
-        no_journaller=third is None and base.workload == "ring",
-    )
+        return base.on(Placement("chosen", sampler=cpus[0]))
+    producer, accumulator, journaller = (*cpus, None)[:3]
+    return _of_both(base, Placement("chosen", producer, accumulator, journaller))
+
+
+def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
+    """Return the measurement on these CPUs; a ring without a CPU for its journaller has none on either side."""
+    no_journaller = base.workload == "ring" and placement.journaller is None
+    return dataclasses.replace(base.on(placement), no_journaller=no_journaller)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -311,7 +316,7 @@ def _measured(
 ) -> tuple[MeasureRequest, str]:
     """Return the measurement while settings change, on the same CPUs for both sides, and a sentence on the choice, or
     "". Raises HostError, UsageError."""
-    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    asked = request.asked
     why = ""
     walled = "isolation" in ids and len(hot) < 2
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
@@ -340,16 +345,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
         wish = Wish(workload=base.workload, accumulator=hot.cpus[0], no_journaller=True)
     else:
         wish = Wish(workload=base.workload, within=hot)
-    place = choose(usable, wish, isolated)
-    if not pair:
-        return dataclasses.replace(base, cpu=place.sampler)
-    return dataclasses.replace(
-        base,
-        producer_cpu=place.producer,
-        accumulator_cpu=place.accumulator,
-        journaller_cpu=place.journaller,
-        no_journaller=base.workload == "ring" and place.journaller is None,
-    )
+    return _of_both(base, choose(usable, wish, isolated))
 
 
 # -- what both have ----------------------------------------------------------------------------------------------------
