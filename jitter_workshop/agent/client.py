@@ -20,7 +20,16 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.transport import Broken, Late, Link, ProcessLink, SocketLink, class_socket, need_group
+from jitter_workshop.agent.transport import (
+    Broken,
+    Late,
+    Link,
+    ProcessLink,
+    SocketLink,
+    class_socket,
+    need_group,
+    service_command,
+)
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
@@ -65,8 +74,7 @@ TRACING = Purpose("recording the kernel's trace", "record the kernel's trace")
 
 def agent_command() -> tuple[str, ...]:
     """Return the agent's command line, as a rule in sudoers has to name it."""
-    interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-    return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
+    return service_command(Path(__file__).resolve().with_name("__main__.py"))
 
 
 class AgentClient:

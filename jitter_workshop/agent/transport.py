@@ -10,6 +10,7 @@ import select
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -216,6 +217,17 @@ def _poll(descriptor: int, wait_s: float | None) -> object:
     look = select.poll()
     look.register(descriptor, 0)  # with no event asked for, poll reports only POLLHUP and errors
     return look.poll(None if wait_s is None else wait_s * 1000)
+
+
+def service_command(main: Path, python: str = "") -> tuple[str, ...]:
+    """Return the command line that starts a service's ``__main__.py``, as a rule in sudoers has to name it. ``python``:
+    the interpreter; "" for this one without its virtual environment."""
+    return (python or own_interpreter(), "-I", "-S", "-B", str(main))
+
+
+def own_interpreter() -> str:
+    """Return this interpreter's path, also from inside a virtual environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
 
 
 def need_group() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from jitter_workshop import paths
-from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink, need_group
+from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink, need_group, service_command
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.classfile import GROUP
@@ -21,12 +19,6 @@ from jitter_workshop.paths import RUN_DIR
 SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
 """Time limit in seconds for an answer. The service itself waits for other writers."""
-
-
-def board_command() -> tuple[str, ...]:
-    """Return the service's command line, as a rule in sudoers has to name it."""
-    interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-    return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
 
 
 def connect(stop: int | None = None) -> BoardClient:
@@ -42,7 +34,8 @@ def connect(stop: int | None = None) -> BoardClient:
     sudo = shutil.which("sudo")
     if sudo is None:
         raise HostError("the board's service does not run, and sudo is not installed", "'jitter-workshop class check'")
-    return started((sudo, "-n", "-u", GROUP, "--", *board_command()), stop)
+    command = service_command(Path(__file__).resolve().with_name("__main__.py"))
+    return started((sudo, "-n", "-u", GROUP, "--", *command), stop)
 
 
 def started(command: Sequence[str], stop: int | None = None) -> BoardClient:

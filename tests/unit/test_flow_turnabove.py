@@ -11,8 +11,7 @@ import pytest
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.measuring.measure import CancelToken
 from jitter_workshop.flow.turns import classhost
-from jitter_workshop.flow.turns.classhost import ClassHost, turn_for
-from jitter_workshop.flow.turns.inherited_turn import only_one, turn_above
+from jitter_workshop.flow.turns.classhost import ClassHost, only_one, turn_above, turn_for
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.classfile import ClassFile

@@ -16,8 +16,7 @@ from jitter_workshop.classroom.client import connect
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import CancelToken, Turn
-from jitter_workshop.flow.turns.classhost import read_turns
-from jitter_workshop.flow.turns.turn_guard import HoldsTurn
+from jitter_workshop.flow.turns.classhost import HoldsTurn, read_turns
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress

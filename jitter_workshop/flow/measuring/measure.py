@@ -23,7 +23,7 @@ from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
-from jitter_workshop.flow.turns.turn_guard import HoldsTurn, TurnGuard
+from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -32,7 +32,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.noise import Bursts
-from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import (
     BESIDE,
     FORMAT_VERSION,
@@ -67,6 +67,23 @@ _SCRATCH_BYTES = 64 << 20
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
 """Takes the turn of a class host: the longest wait in seconds, the token that ends it, the callback for the user's
 place in the queue. Yields a check that raises once the turn is over, None where this is no class host."""
+
+
+class TurnGuard:
+    """Watch a run, and check the turn once more before its first block. A program can be stopped between taking the
+    turn and starting its child (Ctrl-Z, a debugger, a machine out of memory). It may lose the turn meanwhile, and
+    another user measures; ``still`` raises then. Later the end of a turn ends the child from outside."""
+
+    def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
+        self._observer = observer
+        self._still = still
+
+    def started(self, event: RunStarted) -> None:
+        self._still()
+        self._observer.started(event)
+
+    def block_done(self, progress: Progress) -> None:
+        self._observer.block_done(progress)
 
 
 class MeasurementStopped(MeasureError):

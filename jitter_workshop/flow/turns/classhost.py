@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import os
 import pwd
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +17,9 @@ from jitter_workshop.agent.turns import state_file
 from jitter_workshop.agent.turns.state_file import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
-from jitter_workshop.flow.turns.inherited_turn import only_one, turn_above
-from jitter_workshop.flow.turns.turn_guard import HoldsTurn
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
@@ -28,9 +28,15 @@ from jitter_workshop.model.turn import TurnState
 if TYPE_CHECKING:
     from jitter_workshop.model.run import Run
 
+HoldsTurn = Callable[[], object]
+"""A check that raises once the turn is over."""
+
 DAY_S = 86_400.0
 SOON_S = 60.0
 """Seconds that a free turn may take to begin: what the turn before left applied is given back first."""
+
+_DEEPEST = 64
+_STATUS_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +260,51 @@ def need_turn(agent_session: TurnHolder) -> bool:
     if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
         raise HostError("you need this machine's turn", "'jitter-workshop class turn' says who has it")
     return True
+
+
+def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool:
+    """Return True if this user's turn is held by a parent of this process (``pid``), at any distance."""
+    turn = state.turn
+    if turn is None or turn.uid != os.geteuid() or turn.returning:
+        return False
+    at = os.getpid() if pid is None else pid
+    for _ in range(_DEEPEST):
+        at = _parent(root, at)
+        if at <= 1:
+            return False
+        if at == turn.client.pid:
+            task = read_task(root, at)
+            return task is not None and task.start_ticks == turn.client.start
+    return False
+
+
+@contextlib.contextmanager
+def only_one() -> Iterator[None]:
+    """Allow one measurement of this user at a time: several processes may run in one turn. Raises BusyError,
+    HostError."""
+    folder = paths.state_dir()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder / "measuring.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise HostError(f"{folder} cannot be written: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BusyError("another measurement of yours runs in this turn", "wait for its end") from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _parent(root: HostRoot, pid: int) -> int:
+    """Return the id of a process's parent, 0 where it cannot be read."""
+    for line in (root.text(f"/proc/{pid}/status", _STATUS_BYTES) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "PPid" and value.strip().isdigit():
+            return int(value)
+    return 0
 
 
 def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
