@@ -24,9 +24,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent.caller import Member
 from jitter_workshop.agent.journal import JournalFile
 from jitter_workshop.agent.lock import WAIT_S, Busy, HostLock
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns import rules

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent import caller as member
-from jitter_workshop.agent.caller import Member
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.service.listener import Listener

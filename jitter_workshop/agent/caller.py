@@ -1,5 +1,4 @@
-"""Identify the caller and say what the class lets them do. The identity comes from the kernel or from sudo, never from
-the caller.
+"""Identify the caller. The identity comes from the kernel or from sudo, never from the caller.
 
 The kernel gives it for a socket (SO_PEERCRED, unix(7)); sudo, root's own program, gives it as SUDO_UID. Modules that
 only a class host needs are loaded only there.
@@ -7,32 +6,16 @@ only a class host needs are loaded only there.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Mapping
 
-from jitter_workshop.agent.policy import host_for
-from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Change, Refused, Wanted
-from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile
-from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.agent.policy import Member
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.classfile import GROUP, MAX_BYTES, ClassFile
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.tuning.reasons import reason
-from jitter_workshop.tuning.tunables.registry import find
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """Describe a person in a class (a course). ``may_apply``: the tunable ids a student may apply, or ``*``."""
-
-    uid: int
-    user: str
-    instructor: bool
-    may_apply: tuple[str, ...]
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
@@ -134,60 +117,3 @@ def uids_of(group: str) -> frozenset[int]:
         except KeyError:
             continue
     return frozenset(uids)
-
-
-def check_cpus(who: Member, described: ClassFile, cpus: str) -> None:
-    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
-    if who.instructor:
-        return
-    try:
-        asked = CpuSet.parse_list(cpus)
-    except ValueError:
-        raise UsageError("the hot CPUs are not a list of CPUs") from None
-    if asked != described.hot_cpus:
-        raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
-
-
-def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
-    """Check that a student asks only for the class's hot CPUs and for tunables that the class lets them apply. Raises
-    UsageError, HostError."""
-    check_cpus(who, described, cpus)
-    if who.instructor:
-        return
-    for one in wanted:
-        if find(one.id).when == "boot":
-            raise HostError(f"{one.id} is for the next boot: only an instructor may make boot changes")
-        if ANY not in who.may_apply and one.id not in who.may_apply:
-            raise HostError(f"you may not apply {one.id} in this class", "ask the instructor")
-
-
-def permitted_to(who: Member, changes: tuple[Change, ...] | list[Change]) -> tuple[list[Change], list[Refused]]:
-    """Return the changes that this caller may make, and the refused ones with the reason."""
-    allowed: list[Change] = []
-    refused: list[Refused] = []
-    for change in changes:
-        why = "" if who.instructor else _student_may_not(who, change)
-        if why:
-            refused.append(Refused(change.tunable, change.path, why))
-        else:
-            allowed.append(change)
-    return allowed, refused
-
-
-def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
-    """Return the CPUs of this class that are not hot. Raises HostError if a hot one is not online."""
-    return host_for(root, str(described.hot_cpus)).housekeeping
-
-
-def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs, if that is possible, on whatever CPU its caller started it."""
-    with contextlib.suppress(WorkshopError, OSError):
-        os.sched_setaffinity(0, set(housekeeping(root, described)))
-
-
-def _student_may_not(who: Member, change: Change) -> str:
-    if change.when not in ("run", "runtime"):
-        return "only an instructor may make boot changes"
-    if change.risk == "high" and change.tunable not in who.may_apply:
-        return "it has a high risk, and the class file does not allow it to you: ask the instructor"
-    return ""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.agent import policy
-from jitter_workshop.agent.caller import Member, permitted_to
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
 from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
@@ -49,7 +48,7 @@ class Setup:
     journals: type[JournalFile] = JournalFile
     lock_wait_s: float = WAIT_S
     described: ClassFile | None = None
-    member: Member | None = None
+    member: policy.Member | None = None
     needs_turn: bool = True
 
 
@@ -92,11 +91,8 @@ class Changes:
             host = Host(host.root, host.hot)
             drawn = plan(host, wanted)
             changes, refused = shown_only(drawn.changes, shown)
-            changes, forbidden = policy.permitted(host, changes)
+            changes, forbidden = policy.permitted(host, changes, self.setup.member)
             refused += forbidden
-            if self.setup.member is not None:
-                changes, forbidden = permitted_to(self.setup.member, changes)
-                refused += forbidden
             if lease_s is None and any(change.lease for change in changes):
                 raise UsageError("part of this lasts only while a command holds it", "add --hold, or -- COMMAND")
             if not changes:

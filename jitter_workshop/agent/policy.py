@@ -1,4 +1,5 @@
-"""Check what a caller may ask for. The caller need not be this program: it may be a student's own.
+"""Check what a caller may ask for, and in a class what the class lets them do. The caller need not be this program: it
+may be a student's own.
 
 The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
 tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
@@ -6,13 +7,17 @@ tunable checks, and hot CPUs. In addition, no plan may take the last housekeepin
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Sequence
 
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Change, Refused
+from jitter_workshop.model.change import Change, Refused, Wanted
+from jitter_workshop.model.classfile import ANY, ClassFile
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.tunables.registry import find
@@ -20,6 +25,16 @@ from jitter_workshop.tuning.tunables.registry import find
 ISOLATING = ("isolation", "isolcpus", "nohz-full")
 _CPU = "/sys/devices/system/cpu/"
 _WORKQUEUES = "/sys/devices/virtual/workqueue/"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Describe a person in a class (a course). ``may_apply``: the tunable ids a student may apply, or ``*``."""
+
+    uid: int
+    user: str
+    instructor: bool
+    may_apply: tuple[str, ...]
 
 
 def host_for(root: HostRoot, cpus: str) -> Host:
@@ -38,8 +53,44 @@ def host_for(root: HostRoot, cpus: str) -> Host:
     return Host(root, hot, topology)
 
 
-def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list[Refused]]:
-    """Return the changes that may be made, and the refused ones with the reason.
+def check_cpus(who: Member, described: ClassFile, cpus: str) -> None:
+    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
+    if who.instructor:
+        return
+    try:
+        asked = CpuSet.parse_list(cpus)
+    except ValueError:
+        raise UsageError("the hot CPUs are not a list of CPUs") from None
+    if asked != described.hot_cpus:
+        raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
+
+
+def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
+    """Check that a student asks only for the class's hot CPUs and for tunables that the class lets them apply. Raises
+    UsageError, HostError."""
+    check_cpus(who, described, cpus)
+    if who.instructor:
+        return
+    for one in wanted:
+        if find(one.id).when == "boot":
+            raise HostError(f"{one.id} is for the next boot: only an instructor may make boot changes")
+        if ANY not in who.may_apply and one.id not in who.may_apply:
+            raise HostError(f"you may not apply {one.id} in this class", "ask the instructor")
+
+
+def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
+    """Return the CPUs of this class that are not hot. Raises HostError if a hot one is not online."""
+    return host_for(root, str(described.hot_cpus)).housekeeping
+
+
+def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
+    """Move this process to the housekeeping CPUs, if that is possible, on whatever CPU its caller started it."""
+    with contextlib.suppress(WorkshopError, OSError):
+        os.sched_setaffinity(0, set(housekeeping(root, described)))
+
+
+def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
+    """Return the changes that may be made, and the refused ones with the reason. ``who``: in a class, the caller.
 
     At least one CPU that is not hot stays online, outside every isolated set, and open to every interrupt and workqueue
     that is moved. It may be a sibling of a hot CPU, because a small host may have no other (``Host.crowded``).
@@ -57,7 +108,10 @@ def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list
             refused.append(Refused(change.tunable, change.path, f"{why}: not allowed"))
         else:
             offline |= going
-            allowed.append(change)
+            if who is not None and (not_theirs := _not_for(who, change)):
+                refused.append(Refused(change.tunable, change.path, not_theirs))
+            else:
+                allowed.append(change)
     return allowed, refused
 
 
@@ -109,3 +163,14 @@ def _cpus(change: Change) -> CpuSet:
         return CpuSet.parse_list(change.after)
     except ValueError:
         return CpuSet()
+
+
+def _not_for(who: Member, change: Change) -> str:
+    """Return why the class does not let a member make a change, "" if it does."""
+    if who.instructor:
+        return ""
+    if change.when not in ("run", "runtime"):
+        return "only an instructor may make boot changes"
+    if change.risk == "high" and change.tunable not in who.may_apply:
+        return "it has a high risk, and the class file does not allow it to you: ask the instructor"
+    return ""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.agent import caller_process, policy, protocol
-from jitter_workshop.agent.caller import check_asked, check_cpus
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.line_connection import Gone, Lines
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -171,7 +170,7 @@ class Server:
             if request.get("do") == "begin":
                 assert self._setup.member is not None
                 assert self._setup.described is not None
-                check_cpus(self._setup.member, self._setup.described, protocol.text(request, "cpus"))
+                policy.check_cpus(self._setup.member, self._setup.described, protocol.text(request, "cpus"))
         if self._trace is None:
             from jitter_workshop.agent.tracing.evidence import Evidence
 
@@ -199,5 +198,5 @@ class Server:
             raise UsageError("no tunable is named")
         cpus = protocol.text(request, "cpus")
         if self._setup.member is not None and self._setup.described is not None:
-            check_asked(self._setup.member, self._setup.described, wanted, cpus)
+            policy.check_asked(self._setup.member, self._setup.described, wanted, cpus)
         return wanted, policy.host_for(self._setup.root, cpus)

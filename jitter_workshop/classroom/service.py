@@ -22,8 +22,8 @@ from typing import Any
 
 from jitter_workshop import paths
 from jitter_workshop.agent import caller, protocol
-from jitter_workshop.agent.caller import Member
 from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.policy import Member, keep_to_housekeeping
 from jitter_workshop.agent.service import daemon
 from jitter_workshop.agent.service.listener import inherited, listen_on, take_place
 from jitter_workshop.agent.turns.state_file import published
@@ -136,7 +136,7 @@ def serve_caller(counted: bool = False) -> None:
         uid = caller.caller(0, os.environ)
         who = caller.member(uid, described)
         os.environ.clear()
-        caller.keep_to_housekeeping(HostRoot(), described)
+        keep_to_housekeeping(HostRoot(), described)
         if uid and not counted:
             _like_any_other()
             take_place(_board_folder(), uid)

@@ -299,7 +299,7 @@ too); ipaddress and urllib.parse come with pathlib."""
 def test_roots_process_loads_only_its_own_rooms() -> None:
     code = (
         "import sys; sys.path.append('.');"
-        "from jitter_workshop.agent import ownership, server;"
+        "from jitter_workshop.agent import ownership, start;"
         "from jitter_workshop.tuning.tunables.registry import tunables; tunables();"
         "from jitter_workshop.tuning.setting_types.kinds import kind_of; kind_of('grub');"
         "print('\\n'.join(sys.modules))"

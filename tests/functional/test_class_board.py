@@ -36,7 +36,7 @@ from pathlib import Path
 sys.path.insert(0, {tree!r})
 from jitter_workshop import paths
 paths.RUN_DIR = {folder!r}
-from jitter_workshop.agent.caller import Member
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.classroom.service import serve
 serve(Path({folder!r}), Member({uid}, {user!r}, {instructor}, ()))
 """

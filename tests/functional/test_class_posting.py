@@ -63,7 +63,7 @@ SERVE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tree!r})
-from jitter_workshop.agent.caller import Member
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.classroom.service import serve
 serve(Path({folder!r}), Member(1001, "grace", False, ()))
 """

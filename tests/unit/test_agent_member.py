@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent import caller as member
-from jitter_workshop.agent.caller import Member, caller, check_asked, permitted_to, read_class
+from jitter_workshop.agent.caller import caller, read_class
+from jitter_workshop.agent.policy import Member, check_asked, permitted
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import CLASS_FILE
+from jitter_workshop.tuning.context import Host
+from tests import tuned_tree
 
 ME = os.geteuid()
 CLASS = ClassFile("x", CpuSet.parse_list("2-3"), ("ada",), may_apply={"students": ("*",)})
@@ -185,19 +189,24 @@ def test_boot_changes_are_the_instructors_whatever_the_file_says(wanted: Wanted,
 
 
 def change(tunable: str = "thp", when: str = "runtime", risk: str = "low") -> Change:
-    return Change(0, tunable, "/x", "0", "1", when, risk, "")  # type: ignore[arg-type]
+    return Change(0, tunable, "/sys/kernel/mm/transparent_hugepage/enabled", "0", "1", when, risk, "")  # type: ignore[arg-type]
 
 
-def test_high_risk_has_to_be_named() -> None:
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(HostRoot(tuned_tree.make(tmp_path / "tree")), CpuSet((2, 3)))
+
+
+def test_high_risk_has_to_be_named(host: Host) -> None:
     one = change(risk="high")
-    allowed, refused = permitted_to(STUDENT, [one])
+    allowed, refused = permitted(host, [one], STUDENT)
     assert (allowed, [item.tunable for item in refused]) == ([], ["thp"])
-    assert permitted_to(replace(STUDENT, may_apply=("*", "thp")), [one]) == ([one], [])
-    assert permitted_to(TEACHER, [one]) == ([one], [])
+    assert permitted(host, [one], replace(STUDENT, may_apply=("*", "thp"))) == ([one], [])
+    assert permitted(host, [one], TEACHER) == ([one], [])
 
 
 @pytest.mark.parametrize("when", ["boot", "host", "report"])
-def test_what_does_not_change_at_run_time_is_refused_again_as_it_is_written(when: str) -> None:
-    allowed, refused = permitted_to(replace(STUDENT, may_apply=("*", "thp")), [change(when=when)])
+def test_what_does_not_change_at_run_time_is_refused_again_as_it_is_written(host: Host, when: str) -> None:
+    allowed, refused = permitted(host, [change(when=when)], replace(STUDENT, may_apply=("*", "thp")))
     assert allowed == []
     assert "only an instructor may make boot changes" in refused[0].reason

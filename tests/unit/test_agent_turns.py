@@ -130,14 +130,6 @@ def test_an_orphaned_turn_is_adopted_and_ends() -> None:
     assert not turns.orphaned(state, lambda process: process == Process(77, 7))
 
 
-def test_where_one_stands() -> None:
-    state = turns.grant(turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2)), 0.0)
-    assert turns.place_of(state, Process(10, 1)) == 0
-    assert turns.place_of(state, Process(20, 1)) == 1
-    assert turns.place_of(state, Process(30, 1)) is None
-    assert turns.place_of(turns.returning(state), Process(10, 1)) is None
-
-
 def test_words_of_the_holder_are_cleaned_and_theirs_alone() -> None:
     state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
     said = turns.say(state, Process(10, 1), "pin\x1b[2Jning" + "x" * 400)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.agent.caller import Member
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.protocol import MAX_LINE
 from jitter_workshop.classroom import banner, service
 from jitter_workshop.classroom.service import Service

@@ -15,9 +15,9 @@ from typing import Any
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.audit import Audit
-from jitter_workshop.agent.caller import Member, keep_to_housekeeping
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.journal import open_journals
+from jitter_workshop.agent.policy import Member, keep_to_housekeeping
 from jitter_workshop.agent.tracing.instances import Watcher
 from jitter_workshop.agent.turns.state_file import TurnFile
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup

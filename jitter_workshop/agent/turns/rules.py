@@ -160,11 +160,3 @@ def stuck_s(state: TurnState) -> float:
     if turn is None or turn.returning or turn.ends_s is None:
         return float("inf")
     return turn.ends_s + GRACE_S
-
-
-def place_of(state: TurnState, agent: Process) -> int | None:
-    """Return how many turns begin before that of ``agent``: 0 = it has the turn; None: it neither has it nor waits."""
-    if state.turn is not None and state.turn.agent == agent and not state.turn.returning:
-        return 0
-    ahead = 1 if state.turn is not None else 0
-    return next((ahead + i for i, one in enumerate(state.queue) if one.agent == agent), None)

@@ -18,9 +18,10 @@ from typing import Any
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.audit import Audit
-from jitter_workshop.agent.caller import Member, housekeeping, uids_of
+from jitter_workshop.agent.caller import uids_of
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.lock import Busy
+from jitter_workshop.agent.policy import Member, housekeeping
 from jitter_workshop.agent.turns import rules
 from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
