@@ -22,7 +22,7 @@ from pathlib import Path
 from jitter_workshop.agent import ownership
 from jitter_workshop.agent.caller import uids_of
 from jitter_workshop.agent.transport import SOCKET as AGENT_SOCKET
-from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink
+from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink, service_command
 from jitter_workshop.classroom import install
 from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -333,9 +333,9 @@ class Started:
 
 def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the commands that start the agent and the board for one connection, as the rule in sudoers has them."""
-    package = f"{INSTALL_DIR}/lib/jitter_workshop"
-    started = (python, "-I", "-S", "-B")
-    return (*started, f"{package}/agent/__main__.py"), (*started, f"{package}/classroom/__main__.py")
+    package = Path(f"{INSTALL_DIR}/lib/jitter_workshop")
+    agent, board = (service_command(package / room / "__main__.py", python) for room in ("agent", "classroom"))
+    return agent, board
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import jitter_workshop
 from jitter_workshop.agent import ownership
+from jitter_workshop.agent.transport import own_interpreter
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import ID, PATH, REASON, clean
 from jitter_workshop.paths import INSTALL_DIR
@@ -47,7 +48,7 @@ def interpreter() -> str:
 
     It is this one without its virtual environment, or the system's of the same version if this one belongs to a user.
     """
-    mine = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
     for path in (mine, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
@@ -73,7 +74,7 @@ def unfit(path: str) -> str:
     for one in (real, *map(str, Path(real).parents)):
         if not os.stat(one).st_mode & stat.S_IXOTH:  # noqa: PTH116
             return f"{clean(one, PATH)} is not open to all users"
-    if real == os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable):
+    if real == own_interpreter():
         return ""
     return _of_another_kind(real)
 
