@@ -13,21 +13,8 @@ from jitter_workshop.flow.reporting.draft import Files, Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import bar, table, wrap
-from jitter_workshop.report import sections
-from jitter_workshop.report.blocks import (
-    Bar,
-    Block,
-    Bullets,
-    Facts,
-    Inline,
-    Interval,
-    IntervalAxis,
-    Paragraph,
-    Part,
-    Shell,
-    Table,
-    lower_lines,
-)
+from jitter_workshop.report import blocks, sections
+from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.stats import interval_plot
 
 MOST = 12
@@ -104,28 +91,28 @@ def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Tex
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Iterable[Block], width: int) -> Iterator[Text]:
+def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
     prose = min(width, _WIDEST)
-    for number, one in enumerate(blocks):
-        if isinstance(one, Part):
+    for number, one in enumerate(found):
+        if isinstance(one, blocks.Part):
             yield from [Text()] if number else []
             yield from wrap(Text(_plain(one.heading), "bold text"), prose)
             yield from _blocks(one.blocks, width)
-        elif isinstance(one, Paragraph) and one.style != "how":
+        elif isinstance(one, blocks.Paragraph) and one.style != "how":
             style = "dim" if one.style in ("dim", "unknown") else "text"
             yield from wrap(Text(_plain(one.text), style), prose)
-        elif isinstance(one, Bullets):
+        elif isinstance(one, blocks.Bullets):
             yield from _items(map(_plain, one.items), len(one.items), width)
-        elif isinstance(one, Shell):
+        elif isinstance(one, blocks.Shell):
             yield from _items((clean(c.command, 200) for c in one.commands), len(one.commands), width)
-        elif isinstance(one, Facts):
+        elif isinstance(one, blocks.Facts):
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
-        elif isinstance(one, Table):
+        elif isinstance(one, blocks.Table):
             yield from _table(one, width)
 
 
-def _table(one: Table, width: int) -> Iterator[Text]:
+def _table(one: blocks.Table, width: int) -> Iterator[Text]:
     """Yield the columns of a table that a preview has; of a table for reference only what it is."""
     kept = [n for n, column in enumerate(one.columns) if column.brief]
     if one.most != 0 and kept:
@@ -159,13 +146,13 @@ def _plain(text: Inline) -> str:
     if isinstance(text, str):
         return "".join(character if character.isprintable() else " " for character in text)
     if isinstance(text, tuple):
-        upper, _ = lower_lines(text)
+        upper, _ = blocks.lower_lines(text)
         return "".join(map(_plain, upper))
-    if isinstance(text, Bar):
+    if isinstance(text, blocks.Bar):
         return ""
-    if isinstance(text, IntervalAxis):
+    if isinstance(text, blocks.IntervalAxis):
         return interval_plot.scale(text.axis, STRIP)
-    if isinstance(text, Interval):
+    if isinstance(text, blocks.Interval):
         return interval_plot.drawn(interval_plot.strip(text.verdict, text.axis), text.axis, STRIP)
     return {"origin": " (", "aside": ", "}.get(text.style, "") + _plain(text.text) + ")" * (text.style == "origin")
 

@@ -16,27 +16,8 @@ from itertools import chain
 from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.report import sections
-from jitter_workshop.report.blocks import (
-    Bar,
-    Block,
-    Bullets,
-    Chart,
-    Column,
-    Facts,
-    Inline,
-    Interval,
-    IntervalAxis,
-    Paragraph,
-    Row,
-    Section,
-    Shell,
-    Span,
-    Stall,
-    Stalls,
-    Table,
-    code,
-)
+from jitter_workshop.report import blocks, sections
+from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.pictures import small
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.session import archive, reportfile
@@ -81,12 +62,12 @@ def render(document: ReportDocument, packed: bytes | None) -> str:
     return _page(document, _drawn(document), packed)
 
 
-def _drawn(document: ReportDocument) -> list[tuple[Section, Html]]:
+def _drawn(document: ReportDocument) -> list[tuple[blocks.Section, Html]]:
     """Return all sections but the one about the page itself, and each as markup."""
     return [(one, _section(one)) for one in sections.sections(document)]
 
 
-def _page(document: ReportDocument, drawn: Sequence[tuple[Section, Html]], packed: bytes | None) -> str:
+def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]], packed: bytes | None) -> str:
     about = sections.about(document, tuple(_raw_data(document, packed)))
     every = (*drawn, (about, _section(about)))
     title, version = clean(document.title, 160), clean(document.tool_version, 30)
@@ -128,27 +109,27 @@ def _style() -> str:
 def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]:
     if packed is None:
         why = " It was made for others: names are replaced." if document.private else ""
-        yield Paragraph(f"The raw data are not in this file.{why}")
+        yield blocks.Paragraph(f"The raw data are not in this file.{why}")
         return
     index = archive.read_index(packed)
-    yield Paragraph(
+    yield blocks.Paragraph(
         f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
         f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below brings it "
         "back. 'report' then shows the measured figures again, even if this page was edited:"
     )
-    yield Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
+    yield blocks.Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
     if not index.left_out:
-        yield Paragraph("It comes back bit for bit, with nothing left out.")
+        yield blocks.Paragraph("It comes back bit for bit, with nothing left out.")
         return
     left_out = many(len(index.left_out), "file")
-    yield Paragraph(
+    yield blocks.Paragraph(
         f"{left_out} of it would have made this page too large and are left out (histograms of single blocks, kernel "
         "traces); every curve and figure of this report comes back without them, and all that comes back is as it was, "
         "bit for bit."
     )
-    rows = tuple(Row((code(f.path, 400), f"{f.size:,}", f.why)) for f in index.left_out)
-    columns = (Column("file"), Column("bytes", number=True), Column("why"))
-    yield Table("", f"Left out: {left_out}", columns, rows, most=0)
+    rows = tuple(blocks.Row((blocks.code(f.path, 400), f"{f.size:,}", f.why)) for f in index.left_out)
+    columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))
+    yield blocks.Table("", f"Left out: {left_out}", columns, rows, most=0)
 
 
 # -- markup ------------------------------------------------------------------------------------------------------------
@@ -195,16 +176,16 @@ def inline(text: Inline) -> Html:
         return shown(text)
     if isinstance(text, tuple):
         return join(map(inline, text))
-    if isinstance(text, Bar):
+    if isinstance(text, blocks.Bar):
         return Html(small.bar(text.share))
-    if isinstance(text, IntervalAxis):
+    if isinstance(text, blocks.IntervalAxis):
         return join((text.text, Html(small.interval_axis(text.axis))))
-    if isinstance(text, Interval):
+    if isinstance(text, blocks.Interval):
         return join((Html(small.interval(text.verdict, text.axis)), tag("span", text.text, class_="dim small nowrap")))
     return _span(text)
 
 
-def _span(span: Span) -> Html:
+def _span(span: blocks.Span) -> Html:
     inside = inline(span.text)
     if span.style in _TAGS:
         # A name is isolated, so that its direction of writing cannot turn the text beside it.
@@ -227,32 +208,32 @@ def _span(span: Span) -> Html:
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _section(section: Section) -> Html:
+def _section(section: blocks.Section) -> Html:
     return tag("section", tag("h2", section.heading), *map(block, section.blocks), id=section.id)
 
 
 def block(one: Block) -> Html:
     """Return a block of a report."""
-    if isinstance(one, Paragraph):
+    if isinstance(one, blocks.Paragraph):
         return tag("p", inline(one.text), class_=_PARAGRAPHS.get(one.style, one.style))
-    if isinstance(one, Bullets):
+    if isinstance(one, blocks.Bullets):
         return _bullets(one)
-    if isinstance(one, Facts):
+    if isinstance(one, blocks.Facts):
         rows = ((tag("dt", term), tag("dd", inline(told))) for term, told in one.rows)
         return tag("dl", *chain.from_iterable(rows), class_="facts")
-    if isinstance(one, Table):
+    if isinstance(one, blocks.Table):
         return _table(one)
-    if isinstance(one, Chart):
+    if isinstance(one, blocks.Chart):
         return _chart(one)
-    if isinstance(one, Stalls):
+    if isinstance(one, blocks.Stalls):
         return tag("ol", *map(_stall, one.stalls), class_="stalls")
-    if isinstance(one, Shell):
+    if isinstance(one, blocks.Shell):
         lines = ((tag("dt", tag("pre", tag("code", c.command))), tag("dd", clean(c.why, 300))) for c in one.commands)
         return tag("dl", *chain.from_iterable(lines), class_="commands")
     return tag("section", tag("h3", inline(one.heading)), *map(block, one.blocks), class_=one.style, id=one.id)
 
 
-def _bullets(one: Bullets) -> Html:
+def _bullets(one: blocks.Bullets) -> Html:
     items = [tag("li", inline(item)) for item in one.items]
     if one.most is None or len(items) <= one.most:
         return tag("ul", *items, class_="summary" if one.summary else "")
@@ -260,7 +241,7 @@ def _bullets(one: Bullets) -> Html:
     return join((tag("ul", *items[: one.most]), rest))
 
 
-def _table(one: Table) -> Html:
+def _table(one: blocks.Table) -> Html:
     rows = [_row(row, one.columns) for row in one.rows]
     if one.most is None or len(rows) <= one.most:
         return _rows(one, rows, one.caption)
@@ -271,7 +252,7 @@ def _table(one: Table) -> Html:
     return join((first, _folded(f"{len(rows) - one.most:,} more", rest)))
 
 
-def _rows(one: Table, rows: Sequence[Html], caption: str) -> Html:
+def _rows(one: blocks.Table, rows: Sequence[Html], caption: str) -> Html:
     heads = (
         tag("th", inline(column.head), scope="col", class_="n" if column.number else "") if column.head else tag("td")
         for column in one.columns
@@ -280,7 +261,7 @@ def _rows(one: Table, rows: Sequence[Html], caption: str) -> Html:
     return _wide(caption, tag("table", tag("caption", caption), head, body, class_=one.style))
 
 
-def _row(row: Row, columns: Sequence[Column]) -> Html:
+def _row(row: blocks.Row, columns: Sequence[blocks.Column]) -> Html:
     first, *others = row.cells
     cells = (
         tag("td", inline(cell), class_="n" if column.number else "small" if column.prose else "")
@@ -300,14 +281,14 @@ def _folded(summary: str, inside: Html) -> Html:
     return tag("details", tag("summary", summary), inside)
 
 
-def _chart(one: Chart) -> Html:
+def _chart(one: blocks.Chart) -> Html:
     drawn = Html(render_svg(one.curves, one.title, scope=f"chart-{one.number}"))
     scroll = _wide(f"Chart: {clean(one.title, 80)}", drawn)
     table = _folded("The same as a table", _table(one.table))
     return tag("figure", scroll, tag("figcaption", one.text), table, class_="chart")
 
 
-def _stall(one: Stall) -> Html:
+def _stall(one: blocks.Stall) -> Html:
     legend = [
         *((str(place), cause) for place, cause in enumerate(one.causes)),
         *([("rest", one.rest)] if one.rest else []),

@@ -17,25 +17,8 @@ from urllib.parse import quote
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, minute
-from jitter_workshop.report import sections
-from jitter_workshop.report.blocks import (
-    Bar,
-    Block,
-    Bullets,
-    Chart,
-    Facts,
-    Inline,
-    Interval,
-    IntervalAxis,
-    Paragraph,
-    Part,
-    Shell,
-    Span,
-    Stall,
-    Stalls,
-    Table,
-    lower_lines,
-)
+from jitter_workshop.report import blocks, sections
+from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files, beside
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.report.text.proof import pictures
@@ -47,7 +30,7 @@ _STRIP_COLUMNS = 100
 _BAR = 20
 _WIDEST_COLUMN = 44
 """Columns of a table are aligned up to this width, for readers of the plain text."""
-_NO_RAW_DATA = Paragraph(
+_NO_RAW_DATA = blocks.Paragraph(
     "The raw data are not in this file: the page that 'report' makes by itself (--format html) has them inside."
 )
 _NO_CHARTS = "The charts are left out here: written to a file ('-o FILE'), they lie beside it."
@@ -73,13 +56,13 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
     """Return the text, ending with a line break. ``charts``: number of a chart, from 1, → the file with its picture."""
     writer = _Writer(charts)
-    parts = [heading(1, document.title), *writer.blocks(sections.opening(document))]
+    parts = [heading(1, document.title), *writer.lines(sections.opening(document))]
     for section in sections.sections(document):
-        parts += [heading(2, section.heading), *writer.blocks(section.blocks)]
+        parts += [heading(2, section.heading), *writer.lines(section.blocks)]
     for table in writer.at_end:
         parts += [heading(2, table.caption), *_table(table)]
     about = sections.about(document, ())
-    parts += [heading(2, about.heading), *writer.blocks((_NO_RAW_DATA, *about.blocks))]
+    parts += [heading(2, about.heading), *writer.lines((_NO_RAW_DATA, *about.blocks))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -91,38 +74,38 @@ class _Writer:
 
     def __init__(self, charts: Mapping[int, str]) -> None:
         self._charts = charts
-        self.at_end: list[Table] = []
+        self.at_end: list[blocks.Table] = []
 
-    def blocks(self, blocks: Iterable[Block]) -> Iterator[str]:
-        for one in blocks:
+    def lines(self, found: Iterable[Block]) -> Iterator[str]:
+        for one in found:
             yield from self._block(one)
 
     def _block(self, one: Block) -> Iterator[str]:
-        if isinstance(one, Part):
+        if isinstance(one, blocks.Part):
             yield heading(3, inline(one.heading))
-            yield from self.blocks(one.blocks)
-        elif isinstance(one, Chart):
+            yield from self.lines(one.blocks)
+        elif isinstance(one, blocks.Chart):
             yield from self._chart(one)
-        elif isinstance(one, Table) and one.most == 0 and len(one.rows) > sections.LONG:
+        elif isinstance(one, blocks.Table) and one.most == 0 and len(one.rows) > sections.LONG:
             self.at_end.append(one)
             yield line(f"{one.caption}, at the end of this report.")
-        elif isinstance(one, Table):
+        elif isinstance(one, blocks.Table):
             yield line(f"{one.caption.removesuffix('.')}.")
             yield from _table(one)
-        elif isinstance(one, Paragraph):
+        elif isinstance(one, blocks.Paragraph):
             told = line(inline(one.text))
             yield Md(f"**{told}**") if one.style in ("attention", "origin") else told
-        elif isinstance(one, Bullets):
+        elif isinstance(one, blocks.Bullets):
             yield bullets(map(inline, one.items))
-        elif isinstance(one, Facts):
+        elif isinstance(one, blocks.Facts):
             first, *others = [(said(term), inline(told)) for term, told in one.rows]
             yield table(first, others)
-        elif isinstance(one, Stalls):
+        elif isinstance(one, blocks.Stalls):
             yield bullets(map(_stall, one.stalls))
         else:
             yield from _shell(one)
 
-    def _chart(self, one: Chart) -> Iterator[str]:
+    def _chart(self, one: blocks.Chart) -> Iterator[str]:
         if one.number == 1 and not self._charts:
             yield line(_NO_CHARTS)
         yield heading(3, one.title)
@@ -132,14 +115,14 @@ class _Writer:
         yield from self._block(one.table)
 
 
-def _table(one: Table) -> Iterator[str]:
+def _table(one: blocks.Table) -> Iterator[str]:
     """Yield a table, then its intervals as pictures, then what would make it too wide: a list."""
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
-    rows = [[inline(lower_lines(row.cells[n])[0] if wide else row.cells[n]) for n in kept] for row in one.rows]
+    rows = [[inline(blocks.lower_lines(row.cells[n])[0] if wide else row.cells[n]) for n in kept] for row in one.rows]
     heads = [inline(one.columns[n].head) for n in kept]
     yield table(heads, rows, [at for at, n in enumerate(kept) if one.columns[n].number])
-    intervals = [cell.verdict for row in one.rows for cell in row.cells if isinstance(cell, Interval)]
+    intervals = [cell.verdict for row in one.rows for cell in row.cells if isinstance(cell, blocks.Interval)]
     if any(verdict.low > 0 or verdict.high is not None for verdict in intervals):
         yield fenced(pictures(intervals, _STRIP_COLUMNS))
     if wide:
@@ -148,17 +131,17 @@ def _table(one: Table) -> Iterator[str]:
 
 def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
     """Return the part of a row that does not stand in its table; "" for none."""
-    name, lower = lower_lines(head)
+    name, lower = blocks.lower_lines(head)
     told = join(map(inline, (*lower, *wide)), "; ")
     return join((inline(name), ": ", told)) if told else Md("")
 
 
-def _stall(one: Stall) -> Md:
+def _stall(one: blocks.Stall) -> Md:
     causes = " · ".join([*one.causes, *([one.rest] if one.rest else [])])
     return said("; ".join([f"{one.head}: {causes}", *one.notes]))
 
 
-def _shell(one: Shell) -> Iterator[str]:
+def _shell(one: blocks.Shell) -> Iterator[str]:
     for command in one.commands:
         yield line(f"{clean(command.why, 300)}:")
         yield fenced([command.command], "sh")
@@ -179,12 +162,12 @@ def inline(text: Inline) -> Md:
         return said(text)
     if isinstance(text, tuple):
         return join([part if isinstance(part, str) else inline(part) for part in text])
-    if isinstance(text, Bar):
+    if isinstance(text, blocks.Bar):
         return Md("█" * round(_BAR * text.share) or "▏")
-    return said(text.text) if isinstance(text, Interval | IntervalAxis) else _span(text)
+    return said(text.text) if isinstance(text, blocks.Interval | blocks.IntervalAxis) else _span(text)
 
 
-def _span(one: Span) -> Md:
+def _span(one: blocks.Span) -> Md:
     if one.style in ("name", "code") and isinstance(one.text, str):
         return span(one.text)
     told = inline(one.text)
