@@ -117,7 +117,7 @@ def _table(one: blocks.Table, width: int) -> Iterator[Text]:
     kept = [n for n, column in enumerate(one.columns) if column.brief]
     if one.most != 0 and kept:
         shown = one.rows[-MOST:] if one.latest else one.rows[:MOST]
-        rows = [[_plain(one.columns[n].head) for n in kept], *([_plain(row.cells[n]) for n in kept] for row in shown)]
+        rows = [[_plain(one.columns[n].head) for n in kept], *([_plain(row[n]) for n in kept] for row in shown)]
         right = [at for at, n in enumerate(kept) if one.columns[n].number]
         yield from table(rows, right=right, width=width)
         yield from _more(len(one.rows))

@@ -21,6 +21,8 @@ UNKNOWN = "–"
 SpanStyle = Literal["name", "code", "strong", "origin", "aside", "time", "link", "badge", "few", "below", "remark"]
 Inline: TypeAlias = "str | Span | Interval | IntervalAxis | Bar | tuple[Inline, ...]"
 """A text within a line, or several that follow each other."""
+Cells: TypeAlias = "tuple[Inline, ...]"
+"""A line of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +103,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Hold a line of a table; its first cell is its heading. ``id``: the aim of links to it."""
-
-    cells: tuple[Inline, ...]
-    id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table. ``most``: how many rows are in sight at first, 0 for a table that is only there for reference, None
-    for all. ``latest``: a preview, which has no room for all rows, shows the last ones."""
+    """Hold a table; the first cell of a row is its heading. ``most``: how many rows are in sight at first, 0 for a
+    table that is only there for reference, None for all. ``anchor``: links lead to ``ANCHOR-1``, …, the rows.
+    ``latest``: a preview, which has no room for all rows, shows the last ones."""
 
     style: str
     caption: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Cells, ...]
     most: int | None = None
+    anchor: str = ""
     latest: bool = False
 
 

@@ -127,7 +127,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
         "traces); every curve and figure of this report comes back without them, and all that comes back is as it was, "
         "bit for bit."
     )
-    rows = tuple(blocks.Row((blocks.code(f.path, 400), f"{f.size:,}", f.why)) for f in index.left_out)
+    rows = tuple((blocks.code(f.path, 400), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))
     yield blocks.Table("", f"Left out: {left_out}", columns, rows, most=0)
 
@@ -242,7 +242,7 @@ def _bullets(one: blocks.Bullets) -> Html:
 
 
 def _table(one: blocks.Table) -> Html:
-    rows = [_row(row, one.columns) for row in one.rows]
+    rows = [_row(row, one.columns, f"{one.anchor}-{n}" if one.anchor else "") for n, row in enumerate(one.rows, 1)]
     if one.most is None or len(rows) <= one.most:
         return _rows(one, rows, one.caption)
     if not one.most:
@@ -261,13 +261,12 @@ def _rows(one: blocks.Table, rows: Sequence[Html], caption: str) -> Html:
     return _wide(caption, tag("table", tag("caption", caption), head, body, class_=one.style))
 
 
-def _row(row: blocks.Row, columns: Sequence[blocks.Column]) -> Html:
-    first, *others = row.cells
+def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Html:
     cells = (
         tag("td", inline(cell), class_="n" if column.number else "small" if column.prose else "")
-        for cell, column in zip(others, columns[1:], strict=True)
+        for cell, column in zip(row[1:], columns[1:], strict=True)
     )
-    return tag("tr", tag("th", inline(first), scope="row"), *cells, id=row.id)
+    return tag("tr", tag("th", inline(row[0]), scope="row"), *cells, id=ident)
 
 
 def _wide(label: str, inside: Html) -> Html:

@@ -119,14 +119,14 @@ def _table(one: blocks.Table) -> Iterator[str]:
     """Yield a table, then its intervals as pictures, then what would make it too wide: a list."""
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
-    rows = [[inline(blocks.lower_lines(row.cells[n])[0] if wide else row.cells[n]) for n in kept] for row in one.rows]
+    rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
     heads = [inline(one.columns[n].head) for n in kept]
     yield table(heads, rows, [at for at, n in enumerate(kept) if one.columns[n].number])
-    intervals = [cell.verdict for row in one.rows for cell in row.cells if isinstance(cell, blocks.Interval)]
+    intervals = [cell.verdict for row in one.rows for cell in row if isinstance(cell, blocks.Interval)]
     if any(verdict.low > 0 or verdict.high is not None for verdict in intervals):
         yield fenced(pictures(intervals, _STRIP_COLUMNS))
     if wide:
-        yield bullets(_beside_table(row.cells[0], [row.cells[n] for n in wide]) for row in one.rows)
+        yield bullets(_beside_table(row[0], [row[n] for n in wide]) for row in one.rows)
 
 
 def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:

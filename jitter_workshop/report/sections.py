@@ -25,6 +25,7 @@ from jitter_workshop.report.blocks import (
     Bar,
     Block,
     Bullets,
+    Cells,
     Chart,
     Column,
     Facts,
@@ -33,7 +34,6 @@ from jitter_workshop.report.blocks import (
     IntervalAxis,
     Paragraph,
     Part,
-    Row,
     Section,
     Shell,
     Span,
@@ -248,12 +248,12 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
         yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table)
 
 
-def _curve(curve: PercentileCurve) -> Row:
+def _curve(curve: PercentileCurve) -> Cells:
     origin: tuple[Inline, ...] = (Span("origin", clean(curve.origin, 40)),) if curve.origin else ()
     marks = of_count(curve.count)
     values = (_few(value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
-    return Row(((name(curve.label, 60), *origin), *values, nice_ns(last), f"{curve.count:,}"))
+    return ((name(curve.label, 60), *origin), *values, nice_ns(last), f"{curve.count:,}")
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
@@ -294,7 +294,7 @@ def _proof(proof: Proof) -> Iterator[Block]:
     if proof.notes:
         yield Bullets(tuple(clean(note, 600) for note in proof.notes))
     if proof.changes:
-        rows = tuple(Row((code(c.path), code(c.before), code(c.after), clean(c.why, 400))) for c in proof.changes)
+        rows = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, 400)) for c in proof.changes)
         columns = tuple(map(Column, ("path", "without", "with", "why")))
         yield Table("", _written(proof), columns, rows, most=0)
 
@@ -329,20 +329,18 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
             yield Paragraph(clean(told, 600))
 
 
-def _verdict(one: Verdict, axis: Axis) -> Row:
+def _verdict(one: Verdict, axis: Axis) -> Cells:
     span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}"
     # The words contain the interval and the verdict, but here both have their own columns.
     said = one.words.partition(": ")[2].replace(f" ({span})", "").removeprefix("cannot tell").lstrip(":; ")
-    return Row(
-        (
-            measure_name(one.measure),
-            _verdict_badge(one.verdict),
-            times(one.ratio),
-            Interval(one, axis, span),
-            amount(one.measure, one.without),
-            amount(one.measure, one.with_it),
-            clean(said, 500),
-        )
+    return (
+        measure_name(one.measure),
+        _verdict_badge(one.verdict),
+        times(one.ratio),
+        Interval(one, axis, span),
+        amount(one.measure, one.without),
+        amount(one.measure, one.with_it),
+        clean(said, 500),
     )
 
 
@@ -423,7 +421,7 @@ def _causes(report: EvidenceReport) -> Block:
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 
-def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Row:
+def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cells:
     cells: list[Inline] = [
         name(evidence_text.named(cause, 80)),
         nice_ns(cause.total_ns),
@@ -432,7 +430,7 @@ def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Row
         nice_ns(cause.worst_ns),
         nice_ns(cause.ns_per_second),
     ]
-    return Row((*cells, evidence_text.without(cause, report)) if shares else tuple(cells))
+    return (*cells, evidence_text.without(cause, report)) if shares else tuple(cells)
 
 
 def _stall(stall: ExplainedStall) -> Stall:
@@ -495,8 +493,7 @@ def _comparison(found: Comparison, title: str) -> Block:
         return Bullets(tuple(clean(text, 300) for text in found.differences))
     columns = (Column("measure"), *(Column(head, number=True) for head in ("first run", "second run", "ratio")))
     rows = tuple(
-        Row((measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)))
-        for m in found.rows
+        (measure_name(m.measure), amount(m.measure, m.a), amount(m.measure, m.b), times(m.ratio)) for m in found.rows
     )
     return Table("narrow", f"{clean(title, 60)}: two single runs, described and not judged", columns, rows)
 
@@ -519,7 +516,7 @@ def _changes(document: ReportDocument) -> Iterator[Block]:
         yield Table("events", caption, tuple(map(Column, heads)), tuple(map(_event, document.events)), most=0)
 
 
-def _change(one: ReportedChange) -> Row:
+def _change(one: ReportedChange) -> Cells:
     fate: list[Inline] = [Span("strong", FATES[one.fate])]
     fate += [" ", time(one.fate_at)] if one.fate_at else []
     told = clean(one.text, 400).removeprefix(f"{FATES[one.fate]}: ")
@@ -529,15 +526,15 @@ def _change(one: ReportedChange) -> Row:
         back.append(Span("remark", "not what was written"))
     source = f", in chapter {clean(one.chapter, 40)}" if one.chapter else ""
     setting = (clean(one.tunable, 60), below(time(one.at), source))
-    return Row((setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate)))
+    return (setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate))
 
 
-def _event(one: HostEvent) -> Row:
+def _event(one: HostEvent) -> Cells:
     what = "applied" if one.did == "applied" else FATES[one.did]
     what += ", to stay until restore" if one.kept else ""
     change = (code(one.before), " → ", code(one.after))
     cells = (time(one.at, seconds=True), what, clean(one.tunable, 60), code(one.path, 300), change)
-    return Row((*cells, clean(one.reason, 400)))
+    return (*cells, clean(one.reason, 400))
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
@@ -559,7 +556,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     same = [pair[1] or pair[0] for pair in pairs if pair not in differ]
     yield Paragraph("One check differs." if len(differ) == 1 else f"{many(len(differ), 'check').capitalize()} differ.")
     if differ:
-        rows = tuple(Row((_check(n or w), _state(w), _state(n))) for w, n in differ)
+        rows = tuple((_check(n or w), _state(w), _state(n)) for w, n in differ)
         columns = (
             Column("check", brief=True),
             *(_moment(head, one) for head, one in (("before", before), ("after", after))),
@@ -582,7 +579,7 @@ def _one_status(snapshot: Snapshot, when: str) -> Iterator[Block]:
 
 
 def _checks(caption: str, head: Column, checks: Iterable[CheckState], most: int | None = None) -> Table:
-    rows = tuple(Row((_check(one), _state(one))) for one in checks)
+    rows = tuple((_check(one), _state(one)) for one in checks)
     return Table("status", caption, (Column("check", brief=True), head), rows, most)
 
 
@@ -626,7 +623,7 @@ def _host(host: HostSummary) -> Part:
     for field in fields(host):
         if field.name in _FACTS:
             value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), 300)
-            rows.append(Row((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ())))))
+            rows.append((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name, 80)}", columns, tuple(rows))
     recorded = (Span("origin", "recorded, not measured on"),) if host.recorded else ()
@@ -660,8 +657,8 @@ def _runs(document: ReportDocument) -> Iterator[Block]:
             Column(f"stalls over {nice_ns(HEADLINE_STALL_NS)}", number=True, brief=True),
             Column("time stolen", number=True),
         )
-        rows = tuple(_run(run, known, f"run-{number}") for number, run in enumerate(runs, 1))
-        yield Table("runs", f"{many(len(runs), 'run')}, oldest first. {FEW}", columns, rows, latest=True)
+        rows = tuple(_run(run, known) for run in runs)
+        yield Table("runs", f"{many(len(runs), 'run')}, oldest first. {FEW}", columns, rows, anchor="run", latest=True)
     else:
         yield Paragraph("Nothing was measured.")
     if document.imports:
@@ -674,7 +671,7 @@ def _percentiles(run: ReportedRun) -> Mapping[str, int | None]:
     return run.histogram.percentiles if run.histogram is not None else {}
 
 
-def _run(run: ReportedRun, known: Sequence[str], ident: str) -> Row:
+def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
     marks = of_standings(run.standings, run.stalls.threshold_ns)
     behind = {one.percentile: one for one in run.standings}
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
@@ -687,16 +684,13 @@ def _run(run: ReportedRun, known: Sequence[str], ident: str) -> Row:
     values = (
         _few(_percentiles(run).get(p), marks.get(p, ""), _support(behind.get(p), marks.get(p, ""))) for p in known
     )
-    return Row(
-        (
-            (*head, Span("remark", remarks)) if remarks else head,
-            (how, moment),
-            *values,
-            nice_ns(run.histogram.max if run.histogram is not None else None),
-            UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s",
-            f"{nice_ns(run.stalls.stolen_ns_per_second)}/s",
-        ),
-        ident,
+    return (
+        (*head, Span("remark", remarks)) if remarks else head,
+        (how, moment),
+        *values,
+        nice_ns(run.histogram.max if run.histogram is not None else None),
+        UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s",
+        f"{nice_ns(run.stalls.stolen_ns_per_second)}/s",
     )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import Block, HistogramSummary, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name
@@ -35,8 +35,6 @@ VERSION = "1.0"
 ENDING = ".pyperf.json"
 BLOCKS = "blocks of a run, which depend on each other: no test of significance means anything here"
 ROUNDS = "rounds of a proof, a fresh run each; its own verdict pairs them and allows for all lines"
-
-Values = tuple[float, ...]
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
@@ -49,9 +47,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     benchmarks = _of_runs(document, [run for run in runs if run.id not in told])
     sides: list[tuple[str, list[dict[str, Any]]]] = []
     for proof, (subject, file) in zip(whole, _subjects(whole), strict=True):
-        measured = list(_measured(proof, by_id))
         for side in ("without", "with"):
-            own = [_of_proof(document, proof, side, measure, by_id, values[side]) for measure, values in measured]
+            own = list(_of_side(document, proof, side, by_id))
             benchmarks += [_named(one, f"{subject} {side}: {one['metadata']['name']}") for one in own]
             if own:
                 sides.append((f"{file}-{side}", own))
@@ -98,11 +95,12 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
         for percentile, field in (("50", "p50"), ("99", "p99"), ("99.9", "p999")):
             parts = []
             for run in members:
-                values = _seconds(run.blocks, field)
+                # A block with too few samples has no percentile, and pyperf does not accept 0.
+                values = [value / 1e9 for block in run.blocks if (value := getattr(block, field) or 0) > 0]
                 if values:
                     left = len(run.blocks) - len(values)
                     more = {"blocks_left_out": left} if left else {}
-                    parts.append({"metadata": _of_run(document, run) | more, "values": list(values)})
+                    parts.append({"metadata": _of_run(document, run) | more, "values": values})
             if parts:
                 alone = len(groups) == 1
                 title = f"{of} p{percentile}" if alone else f"{label}: {of} p{percentile}"
@@ -124,12 +122,6 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def _seconds(blocks: Sequence[Block], field: str) -> Values:
-    """Return a percentile of each block, in seconds. A block with too few samples has none, and pyperf does not accept
-    0."""
-    return tuple(value / 1e9 for block in blocks if (value := getattr(block, field) or 0) > 0)
-
-
 def _is_whole(proof: Proof, runs: Mapping[str, Run]) -> bool:
     return bool(proof.rounds) and all(one.without in runs and one.with_it in runs for one in proof.rounds)
 
@@ -145,43 +137,33 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
     ]
 
 
-def _measured(proof: Proof, runs: Mapping[str, Run]) -> Iterator[tuple[str, dict[str, Values]]]:
-    """Yield each measure that is above 0 in every run of a proof, with its values by side, in seconds (stolen: seconds
-    in each second). A value that is missing on one side alone would make that side look better or worse."""
+def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
+    """Yield a benchmark for each measure that is above 0 in every run of a proof. A value that is missing on one side
+    alone would make that side look better or worse."""
+    without = [runs[one.without] for one in proof.rounds]
+    with_it = [runs[one.with_it] for one in proof.rounds]
+    own = without if side == "without" else with_it
     for measure in ("p50", "p99", "p99.9", "stolen"):
-        without = [_of_side(runs[one.without], measure) for one in proof.rounds]
-        with_it = [_of_side(runs[one.with_it], measure) for one in proof.rounds]
-        if all(value > 0 for value in (*without, *with_it)):
-            yield measure, {"without": tuple(without), "with": tuple(with_it)}
+        if any(_measured(run, measure) <= 0 for run in (*without, *with_it)):
+            continue
+        about = {
+            "name": "stolen a second" if measure == "stolen" else f"{own[0].main_histogram} {measure}",
+            "proof": proof.id,
+            "subject": proof.subject,
+            "side": side,
+            "orders": " ".join(one.order for one in proof.rounds),
+            "values_are": ROUNDS,
+        }
+        parts = [{"metadata": _of_run(document, run), "values": [_measured(run, measure)]} for run in own]
+        yield {"metadata": _metadata(about), "runs": parts}
 
 
-def _of_side(run: Run, measure: str) -> float:
-    """Return a measure of one run in seconds; 0 if there is none."""
+def _measured(run: Run, measure: str) -> float:
+    """Return a measure of one run in seconds (stolen: seconds in each second); 0 if there is none."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
-    summary: HistogramSummary | None = run.histograms.get(run.main_histogram)
-    value = summary.percentiles.get(measure.removeprefix("p")) if summary else None
-    return 0.0 if value is None else value / 1e9
-
-
-def _of_proof(
-    document: ReportDocument, proof: Proof, side: str, measure: str, runs: Mapping[str, Run], values: Values
-) -> dict[str, Any]:
-    ids = [one.without if side == "without" else one.with_it for one in proof.rounds]
-    named = "stolen a second" if measure == "stolen" else f"{runs[ids[0]].main_histogram} {measure}"
-    about = {
-        "name": named,
-        "proof": proof.id,
-        "subject": proof.subject,
-        "side": side,
-        "orders": " ".join(one.order for one in proof.rounds),
-        "values_are": ROUNDS,
-    }
-    parts = [
-        {"metadata": _of_run(document, runs[ident]), "values": [value]}
-        for ident, value in zip(ids, values, strict=True)
-    ]
-    return {"metadata": _metadata(about), "runs": parts}
+    summary = run.histograms.get(run.main_histogram)
+    return ((summary.percentiles.get(measure.removeprefix("p")) if summary else None) or 0) / 1e9
 
 
 def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:
