@@ -71,7 +71,6 @@ class Write:
     after: str
     kind: str = "value"
     why: str = ""
-    risk: Risk | None = None
     then: str = ""
     lease: bool = False
 
@@ -238,8 +237,8 @@ class Settings(Tunable):
         paths = [s.path for s in settings[: self.shown_paths]]
         if not readable:
             return self.answer("unavailable", None, f"it cannot be read: {settings[0].reason}", paths=paths)
-        value = _values([s.current or "" for s in readable])
-        wanted = _values([s.wanted for s in readable])
+        value = _values([self.shown(s.current or "") for s in readable])
+        wanted = _values([self.shown(s.wanted) for s in readable])
         off = [s for s in readable if not kind_of(s.kind).same(s.current or "", s.wanted)]
         movable = [s for s in off if not s.refuses]
         if movable:
@@ -252,7 +251,11 @@ class Settings(Tunable):
 
     def differs(self, setting: Setting) -> str:
         """Return ``bad`` for this setting."""
-        return self.bad.format(current=setting.current, wanted=setting.wanted)
+        return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
+
+    def shown(self, value: str) -> str:
+        """Return a value of a setting in the form in which it is shown."""
+        return value
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         settings = self.settings(host, value)

@@ -84,7 +84,6 @@ def _merged(earlier: Write, later: Write) -> Write:
         after=after,
         kind=kind,
         why=later.why,
-        risk=later.risk,
         then=later.then or earlier.then,
         lease=later.lease or earlier.lease,
     )
@@ -136,7 +135,7 @@ def _change(tunable: Tunable, write: Write, n: int) -> Change:
         before=write.before,
         after=write.after,
         when=tunable.when,
-        risk=write.risk or tunable.risk,
+        risk=tunable.risk,
         why=write.why or tunable.why,
         lease=write.lease,
         kind=write.kind,

@@ -165,7 +165,7 @@ class _Way:
                 (self.by_path if entry.active else self.undone).setdefault(entry.path, []).append(entry)
         isolated = CpuSet.of(cpu for journal in self.journals if journal.active for cpu in journal.isolated)
         self.switched = read_switched(self.root, history, isolated)
-        self.wishes = remembers_wishes(self.root.text("/proc/sys/kernel/osrelease") or "")
+        self.wishes = remembers_wishes(self.root)
         for entries in self.by_path.values():
             with self._guarded(entries[-1]):
                 self._choose_of(entries)

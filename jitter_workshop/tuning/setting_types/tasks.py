@@ -36,12 +36,13 @@ def affinity_call(tid: int, start_ticks: int) -> str:
     return f"sched_setaffinity({tid}@{start_ticks})"
 
 
-def remembers_wishes(release: str) -> bool:
-    """Return True if a kernel of this release keeps the mask that a user requested beside the one in force.
+def remembers_wishes(root: HostRoot) -> bool:
+    """Return True if the kernel keeps the mask that a user requested beside the one in force.
 
-    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c).
+    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c). Earlier ones forget it when a partition comes or
+    goes.
     """
-    return version_of(release) >= (6, 2)
+    return version_of(root.text("/proc/sys/kernel/osrelease") or "") >= (6, 2)
 
 
 def cgroup_call(tid: int, start_ticks: int) -> str:

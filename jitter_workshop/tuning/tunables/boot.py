@@ -228,7 +228,7 @@ class TscReliable(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if not host.identity.flags:
             raise Unavailable("this processor has no time stamp counter of that kind")
-        return f"tsc={one_of(self, value or self.default, ('reliable', 'nowatchdog'))}"
+        return f"tsc={one_of(self, value, ('reliable', 'nowatchdog'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
@@ -264,7 +264,7 @@ class PreemptAtBoot(BootParameter):
             raise Unavailable("a real-time kernel preempts nearly everywhere already")
         if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
             raise Unavailable("this kernel's preemption was fixed when it was built (no CONFIG_PREEMPT_DYNAMIC)")
-        return f"preempt={one_of(self, value or self.default, ('none', 'voluntary', 'full', 'lazy'))}"
+        return f"preempt={one_of(self, value, ('none', 'voluntary', 'full', 'lazy'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         chosen = host.command_line.value("preempt")

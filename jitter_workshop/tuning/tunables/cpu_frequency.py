@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, epb_path, read_epb
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import one_of, whole_number
 
 _POLICY = "/sys/devices/system/cpu/cpufreq/policy*"
 _UNCORE = f"{CPU_DIR}/intel_uncore_frequency"
@@ -134,7 +133,7 @@ class EnergyBias(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         only_on_x86(host)
-        wanted = str(whole_number(self, self.default if value is None else value, 0, 15))
+        wanted = whole_number(self, value, 0, 15)
         known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
         if all(bias is None for bias in known.values()):
             if host.guest:
@@ -176,7 +175,7 @@ class MinFrequency(Settings):
                 continue
             khz = p.max_hz // 1000
             if wanted not in ("max", "all"):
-                khz = whole_number(self, wanted, (p.hardware_min_hz or 0) // 1000, khz)
+                khz = int(whole_number(self, wanted, (p.hardware_min_hz or 0) // 1000, khz))
             found.append(Setting(f"{p.folder}/scaling_min_freq", str(p.min_hz // 1000), str(khz), "frequency-limit"))
         if wanted == "all":
             percent = host.root.integer(_MIN_PERCENT)
@@ -190,11 +189,11 @@ class MinFrequency(Settings):
         found = super().judge(host)
         if found.state == "improve" and all(p.governor == "performance" for p in hot_policies(host)):
             reason = "the governor performance keeps the highest clock already; the limit would only matter without it"
-            found = self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
-        return _in_mhz(self, found)
+            return self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
+        return found
 
-    def differs(self, setting: Setting) -> str:
-        return f"{_mhz(setting.current)}, but {_mhz(setting.wanted)} is better"
+    def shown(self, value: str) -> str:
+        return _mhz(value)
 
 
 class Boost(Tunable):
@@ -220,13 +219,12 @@ class Boost(Tunable):
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        if value not in (None, "on", "off"):
-            raise UsageError(f"boost cannot be '{clean(value or '', 40)}'", "say boost=on or boost=off")
+        wanted = one_of(self, value or "on", ("on", "off"))
         switches = _boost_switches(host)
         if value is None:
             raise Unavailable("neither is best for all: say boost=on or boost=off", info=True)
         return [
-            Write(path, str(int(on != inverted)), str(int((value == "on") != inverted)), "number")
+            Write(path, str(int(on != inverted)), str(int((wanted == "on") != inverted)), "number")
             for path, on, inverted in switches
         ]
 
@@ -268,11 +266,8 @@ class UncoreFrequency(Settings):
             )
         return found
 
-    def judge(self, host: Host) -> Assessment:
-        return _in_mhz(self, super().judge(host))
-
-    def differs(self, setting: Setting) -> str:
-        return f"{_mhz(setting.current)}, but {_mhz(setting.wanted)} is better"
+    def shown(self, value: str) -> str:
+        return _mhz(value)
 
 
 def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
@@ -282,16 +277,6 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
     if host.guest:
         raise Unavailable("a guest has no cpufreq: the hypervisor's host sets the clock; ask its owner", only_host=True)
     raise Unavailable("this kernel has no cpufreq driver for this processor")
-
-
-def whole_number(tunable: Tunable, text: str | None, low: int, high: int) -> int:
-    """Return a VALUE that is a whole number from ``low`` to ``high``. Raise UsageError for anything else."""
-    number = parse_integer((text or "").strip())
-    if number is None or not low <= number <= high:
-        raise UsageError(
-            f"{tunable.id} cannot be '{clean(text or '', 40)}'", f"give a whole number from {low} to {high}"
-        )
-    return number
 
 
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
@@ -313,14 +298,6 @@ def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
 
 def _epp(policy: FrequencyPolicy) -> str:
     return f"{policy.folder}/energy_performance_preference"
-
-
-def _in_mhz(tunable: Tunable, found: Assessment) -> Assessment:
-    """Return an Assessment with its values in MHz instead of the files' kHz."""
-    value, wanted = (
-        None if text is None else ", ".join(map(_mhz, text.split(", "))) for text in (found.value, found.wanted)
-    )
-    return tunable.answer(found.state, value, found.reason, wanted=wanted, paths=found.paths, only_host=found.only_host)
 
 
 def _mhz(khz: str | None) -> str:

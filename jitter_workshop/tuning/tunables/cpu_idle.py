@@ -17,7 +17,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.tunables.cpu_frequency import whole_number
+from jitter_workshop.tuning.tunables.single import whole_number
 
 SHALLOW_US = 2
 """Longest accepted wake-up time of a hot CPU, in µs.
@@ -109,9 +109,9 @@ class PmQosFd(Tunable):
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         from jitter_workshop.tuning.setting_types.cpu import NOT_HELD
 
-        limit = whole_number(self, self.default if value is None else value, 0, 1_000_000)
+        limit = whole_number(self, value, 0, 1_000_000)
         _check_device(host)
-        return [Write(DEVICE, NOT_HELD, str(limit), "held", lease=True)]
+        return [Write(DEVICE, NOT_HELD, limit, "held", lease=True)]
 
 
 class PmQosResume(Settings):
@@ -133,7 +133,7 @@ class PmQosResume(Settings):
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.default if value is None else value
         if wanted != "n/a":
-            wanted = str(whole_number(self, wanted, 0, 1_000_000))
+            wanted = whole_number(self, wanted, 0, 1_000_000)
         found: list[Setting] = []
         for cpu in host.hot:
             limit = read_resume_latency(host.root, cpu)
@@ -178,7 +178,7 @@ class HaltPoll(Tunable):
         current = self._current(host)
         if wanted is None:
             raise Unavailable("it costs CPU time, so no value is best for all: say haltpoll=NS", info=True)
-        return [Write(self.owns[0], str(current), str(wanted), "number")]
+        return [Write(self.owns[0], str(current), wanted, "number")]
 
     def _current(self, host: Host) -> int:
         root = host.root
@@ -198,7 +198,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
     The first state of each CPU stays, because a CPU must have one. Raise Unavailable where the hot CPUs have no idle
     states.
     """
-    limit_us = whole_number(tunable, value if value is not None else tunable.default, 0, 1_000_000)
+    limit_us = int(whole_number(tunable, value, 0, 1_000_000))
     found: list[_DeepState] = []
     seen = False
     for cpu in host.hot:

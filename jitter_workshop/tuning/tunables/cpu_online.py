@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.hotplug_side_effects import OWNS as DISPLACED
 from jitter_workshop.tuning.tunables.hotplug_side_effects import displaced
+from jitter_workshop.tuning.tunables.single import one_of
 
 SMT_CONTROL = f"{CPU_DIR}/smt/control"
 
@@ -62,9 +61,7 @@ class Smt(Tunable):
         return self.answer("improve", "in use", reason, wanted="idle", paths=paths)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        wanted = self.default if value is None else value
-        if wanted not in ("siblings", "off"):
-            raise UsageError(f"smt cannot be '{clean(wanted or '', 40)}'", "say smt=siblings or smt=off")
+        wanted = one_of(self, value, ("siblings", "off"))
         left_for_the_rest(host)
         if wanted == "off":
             return self._off(host)

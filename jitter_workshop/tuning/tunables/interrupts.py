@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.irq.irq_affinity import (
     DEFAULT_AFFINITY,
@@ -17,9 +16,9 @@ from jitter_workshop.host.irq.irq_affinity import (
 )
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import one_of
 
 MANAGED = "the driver has placed its queues for good"
 FIXED = "the kernel keeps it in place (managed by its driver, or fixed in hardware), and shows the file as read-only"
@@ -145,8 +144,8 @@ class IrqAffinity(Settings):
         return found
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        if value not in (None, "all"):
-            raise UsageError(f"{self.id} cannot be '{clean(value or '', 40)}'", f"say {self.id} or {self.id}=all")
+        if value is not None:
+            one_of(self, value, ("all",))
         return [
             Write(s.path, s.current or "", s.wanted, s.kind)
             for s in self.settings(host, value)

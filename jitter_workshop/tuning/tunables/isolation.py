@@ -221,18 +221,13 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
     present = host.root.cpu_list(f"{CPU_DIR}/present") or online
-    old = _overwrites_masks(host)
+    old = not remembers_wishes(host.root)
     for task in each_thread(host.root):
         if task.fixed:
             continue
         allowed = read_allowed_cpus(host.root, task)
         if allowed and (online - allowed or (old and allowed & present != online)):
             yield task, allowed
-
-
-def _overwrites_masks(host: Host) -> bool:
-    """Return True if this kernel (before 6.2) forgets a requested mask when a partition comes or goes."""
-    return not remembers_wishes(host.kernel.release)
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
@@ -269,7 +264,7 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 def _governor_threads(host: Host) -> list[Write]:
     """Return writes for bound schedutil threads, which kernels before 6.2 open when a partition comes or goes."""
-    if not _overwrites_masks(host):
+    if remembers_wishes(host.root):
         return []
     kind = kind_of("governor-thread")
     return [
@@ -293,11 +288,7 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
     This concerns kernels before 6.2. Each thread comes with the mask that it should have and its current one.
     ``returning``: CPUs that are brought online. Such a thread may use exactly the current CPUs of the top group.
     """
-    if (
-        not (switched.others or switched.gone)
-        or not returning
-        or remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
-    ):
+    if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []
     sets = find_cpusets(root)
     isolated = isolated_at_run_time(root, sets) | switched.others
@@ -317,7 +308,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
     opened = switched.outside()
-    old = not remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
+    old = not remembers_wishes(root)
     found = []
     for task in each_thread(root):
         allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)

@@ -120,18 +120,23 @@ def number_of(text: str) -> int:
     return number
 
 
-def whole_number(tunable: Tunable, value: str, low: int, high: int) -> str:
-    """Return a VALUE that is a whole number from ``low`` to ``high``. Raise UsageError for anything else."""
-    number = parse_integer(value)
+def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> str:
+    """Return a VALUE (None for the default) that is a whole number from ``low`` to ``high``.
+
+    Raise UsageError for anything else.
+    """
+    text = (tunable.default if value is None else value) or ""
+    number = parse_integer(text)
     if number is None or not low <= number <= high:
         raise UsageError(
-            f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is {tunable.values} ({low} to {high})"
+            f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is {tunable.values} ({low} to {high})"
         )
     return str(number)
 
 
-def one_of(tunable: Tunable, value: str, allowed: Sequence[str]) -> str:
-    """Return a VALUE that is one of these words. Raise UsageError for anything else."""
-    if value not in allowed:
-        raise UsageError(f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
-    return value
+def one_of(tunable: Tunable, value: str | None, allowed: Sequence[str]) -> str:
+    """Return a VALUE (None for the default) that is one of these words. Raise UsageError for anything else."""
+    text = (tunable.default if value is None else value) or ""
+    if text not in allowed:
+        raise UsageError(f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
+    return text
