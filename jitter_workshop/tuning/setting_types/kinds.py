@@ -27,6 +27,7 @@ class Kind:
     ``self_moving``: the kernel changes it by itself at any time, so another value does not mean that somebody changed
     it. ``fleeting``: only the process that wrote it can tell if it still stands, so other processes report no drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no error.
+    ``never_gone``: it is always there to be written, even where there is no file yet.
     """
 
     name = "value"
@@ -36,6 +37,7 @@ class Kind:
     of_task = False
     survives_boot = False
     effect_after_boot = False
+    never_gone = False
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         """Return the current value, in the form of ``before`` and ``after``; None with a reason if it cannot be
@@ -83,7 +85,7 @@ class Kind:
 
     def exists(self, root: HostRoot, path: str) -> bool:
         """Return True if the path's object still exists: a task that ended, or a device that left, needs no undoing."""
-        return root.reading(path).reason != "no such file"
+        return self.never_gone or root.reading(path).reason != "no such file"
 
 
 class Number(Kind):

@@ -12,27 +12,31 @@ from jitter_workshop.host.boot.grub import NotUnderstood, torn_by_a_cut, variabl
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.setting_types.kinds import Kind
-from jitter_workshop.tuning.setting_types.system import checked_parameters, runs_with
+from jitter_workshop.tuning.setting_types.system import NextBoot, checked_parameters, of_names
 from jitter_workshop.tuning.writer import HostWriter
 
 NEXT = "next_entry"
 
 
-class _OneBoot(Kind):
-    survives_boot = True
-    effect_after_boot = True
+class _Entry(NextBoot):
+    """Handle a part of our entry in ``custom.cfg``."""
 
-    def in_effect(self, root: HostRoot, value: str) -> bool:
-        return False
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        try:
+            own = own_entry(root, _folder(path))
+        except NotUnderstood as foreign:
+            return TextReading(None, str(foreign))
+        return TextReading(self.part(path, own) if own is not None else "")
+
+    def part(self, path: str, own: OwnEntry) -> str:
+        """Return the value that this path has in our entry."""
+        raise NotImplementedError
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         writer.remove_unfinished(file_of(path))
 
-    def exists(self, root: HostRoot, path: str) -> bool:
-        return True
 
-
-class GrubEntry(_OneBoot):
+class GrubEntry(_Entry):
     """Handle our entry in ``custom.cfg``: the value names the entry that it copies, "" where there is no such file.
 
     It is written only where there is none, and removed only once it holds no parameters any more.
@@ -40,12 +44,8 @@ class GrubEntry(_OneBoot):
 
     name = "grub-entry"
 
-    def read(self, root: HostRoot, path: str) -> TextReading:
-        try:
-            own = _own(root, path)
-        except NotUnderstood as foreign:
-            return TextReading(None, str(foreign))
-        return TextReading(own.summary if own is not None else "")
+    def part(self, path: str, own: OwnEntry) -> str:
+        return own.summary
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         own = _own_or_refuse(writer, path)
@@ -63,8 +63,11 @@ class GrubEntry(_OneBoot):
             raise OSError(errno.EEXIST, "GRUB's default entry has changed, or our entry is there already")
         writer.replace_file(path, render(offer.entry, (), value))
 
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return False
 
-class GrubOnce(_OneBoot):
+
+class GrubOnce(_Entry):
     """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
     The value is "" where it has none of these. It is in effect if the running kernel has them, that is, in that one
@@ -73,13 +76,8 @@ class GrubOnce(_OneBoot):
 
     name = "grub-once"
 
-    def read(self, root: HostRoot, path: str) -> TextReading:
-        try:
-            own = _own(root, path)
-        except NotUnderstood as foreign:
-            return TextReading(None, str(foreign))
-        names = _names(path)
-        return TextReading(" ".join(word for word in (own.added if own else ()) if word.partition("=")[0] in names))
+    def part(self, path: str, own: OwnEntry) -> str:
+        return of_names(" ".join(own.added), _names(path))
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         own = _own_or_refuse(writer, path)
@@ -92,11 +90,8 @@ class GrubOnce(_OneBoot):
         added = (*kept, *(checked_parameters(value).split(" ") if value else ()))
         writer.replace_file(file_of(path), render(own.copy, added, own.summary))
 
-    def in_effect(self, root: HostRoot, value: str) -> bool:
-        return runs_with(root, value)
 
-
-class GrubNext(_OneBoot):
+class GrubNext(NextBoot):
     """Handle ``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where none is chosen.
 
     GRUB itself clears it, so a missing value is no drift.
@@ -119,7 +114,7 @@ class GrubNext(_OneBoot):
         if value not in ("", ENTRY_ID):
             raise OSError(errno.EINVAL, "only our own entry can be chosen")
         if value:
-            own = _own_or_refuse(writer, f"{file.rpartition('/')[0]}/custom.cfg")
+            own = _own_or_refuse(writer, path)
             if own is None or not own.added:
                 # GRUB would boot its first entry instead, which may not be the default.
                 raise OSError(errno.ENOENT, "our entry is not there")
@@ -133,8 +128,10 @@ class GrubNext(_OneBoot):
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Do nothing: a block is written in one go, and leaves no other files."""
-        writer.sync_file(file_of(path))
+        writer.sync_file(file_of(path))  # a block is written in one go, and leaves no other files
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return False
 
 
 def file_of(path: str) -> str:
@@ -142,10 +139,14 @@ def file_of(path: str) -> str:
     return path.partition("(")[0]
 
 
+def _folder(path: str) -> str:
+    return file_of(path).rpartition("/")[0]
+
+
 def _chosen(root: HostRoot, path: str) -> str:
     """Return a note for an entry that stays although GRUB no longer boots it next; else ""."""
     try:
-        chosen = next_entry(root, file_of(path).rpartition("/")[0]) == ENTRY_ID
+        chosen = next_entry(root, _folder(path)) == ENTRY_ID
     except NotUnderstood:
         return ""
     return "" if chosen else ", and is not chosen for the next boot any more: 'apply --next-boot' chooses it again"
@@ -155,13 +156,9 @@ def _names(path: str) -> list[str]:
     return path.partition("(")[2].removesuffix(")").split("+")
 
 
-def _own(root: HostRoot, path: str) -> OwnEntry | None:
-    return own_entry(root, file_of(path).rpartition("/")[0])
-
-
 def _own_or_refuse(writer: HostWriter, path: str) -> OwnEntry | None:
     try:
-        return _own(writer.reader, path)
+        return own_entry(writer.reader, _folder(path))
     except NotUnderstood as foreign:
         raise OSError(errno.EEXIST, str(foreign)) from foreign
 

@@ -93,6 +93,7 @@ class Unit(Kind):
     """
 
     name = "unit"
+    never_gone = True
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         if not runs_systemd(root, root.text("/proc/1/comm")):
@@ -105,15 +106,13 @@ class Unit(Kind):
             raise OSError(errno.EINVAL, "a unit is made active or inactive")
         writer.run("/usr/bin/systemctl", ("--no-ask-password", verb, "--", unit_name(path)))
 
-    def exists(self, root: HostRoot, path: str) -> bool:
-        return True
-
 
 class Folder(Kind):
     """Handle a folder of settings files: ``present`` or ``absent``. Only an empty one can be made absent again."""
 
     name = "folder"
     survives_boot = True
+    never_gone = True
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         return TextReading("present" if root.is_dir(path) else "absent")
@@ -130,11 +129,20 @@ class Folder(Kind):
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         writer.sync_folder(path.rpartition("/")[0] or "/")
 
-    def exists(self, root: HostRoot, path: str) -> bool:
-        return True
+
+class NextBoot(Kind):
+    """Handle a setting of the boot loader: the base of those whose value is kernel parameters, "" for none."""
+
+    survives_boot = True
+    effect_after_boot = True
+    never_gone = True
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        """Return True if the running kernel was started with all of these parameters."""
+        return bool(value) and set(parse_command_line(value)) <= set(read_command_line(root).parameters)
 
 
-class GrubDropIn(Kind):
+class GrubDropIn(NextBoot):
     """Handle kernel parameters in our own file under /etc/default/grub.d (Debian and its family).
 
     GRUB reads this folder after its own settings. The value is the parameters, "" where there is no such file. The file
@@ -142,8 +150,6 @@ class GrubDropIn(Kind):
     """
 
     name = "grub"
-    survives_boot = True
-    effect_after_boot = True
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         reading = root.reading(path, 65_536)
@@ -158,14 +164,8 @@ class GrubDropIn(Kind):
         with contextlib.suppress(FileNotFoundError):  # the folder is gone, with everything in it
             writer.remove_unfinished(path)
 
-    def in_effect(self, root: HostRoot, value: str) -> bool:
-        return runs_with(root, value)
 
-    def exists(self, root: HostRoot, path: str) -> bool:
-        return True
-
-
-class Grubby(Kind):
+class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
     Names in one path go together. The value is the parameters, "" where no entry has them. Where the entries differ,
@@ -175,8 +175,6 @@ class Grubby(Kind):
     """
 
     name = "grubby"
-    survives_boot = True
-    effect_after_boot = True
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         names = parameter_names(path)
@@ -210,12 +208,6 @@ class Grubby(Kind):
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         sync_written(writer)
-
-    def in_effect(self, root: HostRoot, value: str) -> bool:
-        return runs_with(root, value)
-
-    def exists(self, root: HostRoot, path: str) -> bool:
-        return True
 
 
 def drop_in(parameters: str) -> str:
@@ -261,11 +253,6 @@ def parameter_names(path: str) -> list[str]:
     if path != f"grubby({inner})" or not all(n and _PARAMETER.issuperset(n) and n[0] not in "-=" for n in names):
         raise OSError(errno.EINVAL, "not names of kernel parameters")
     return names
-
-
-def runs_with(root: HostRoot, parameters: str) -> bool:
-    """Return True if the running kernel was started with all of these parameters."""
-    return bool(parameters) and set(parse_command_line(parameters)) <= set(read_command_line(root).parameters)
 
 
 def of_names(line: str, names: list[str]) -> str:
