@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import Recorder
@@ -100,14 +100,10 @@ class _Way:
         found = kind.read(self.root, change.path)
         if found.reason == "no such file" and cannot_without(change.path, change.kind, change.after) & self.coming:
             return True  # in a group that the plan makes
-        if found.text is None:
-            self._report(change, f"it cannot be read, so it could not be given back: {found.reason}")
-        elif not kind.same(found.text, change.before) and not kind.same(found.text, change.after):
-            was = quoted(change.before)
-            self._report(change, f"it says {quoted(found.text)} now, but the plan was made for {was}")
-        else:
-            return True
-        return False
+        why = _not_as_planned(change, kind, found)
+        if why:
+            self._report(change, why)
+        return not why
 
     def make(self, change: Change) -> None:
         """Write one change and record the outcome in the journal."""
@@ -120,15 +116,12 @@ class _Way:
         if kind.of_task and not kind.exists(self.root, change.path):
             self.recorder.refused(change.n, "ended")
             return
-        if found.text is None:
-            self.refuse(change, f"it cannot be read, so it could not be given back: {found.reason}")
+        why = _not_as_planned(change, kind, found)
+        if found.text is None or (why and not self._displaced(kind, change, found.text)):
+            self.refuse(change, why)
             return
         why = ""
         if not kind.same(found.text, change.after):
-            if not kind.same(found.text, change.before) and not self._displaced(kind, change, found.text):
-                was = quoted(change.before)
-                self.refuse(change, f"it says {quoted(found.text)} now, but the plan was made for {was}")
-                return
             try:
                 kind.write(self.writer, change.path, change.after)
             except OSError as error:
@@ -205,6 +198,15 @@ class _Way:
 
     def _report(self, change: Change, why: str) -> None:
         self.refused.append(Refused(change.tunable, change.path, why))
+
+
+def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
+    """Return why a setting that reads ``found`` is not the one that the plan was made for; "" where it is."""
+    if found.text is None:
+        return f"it cannot be read, so it could not be given back: {found.reason}"
+    if kind.same(found.text, change.before) or kind.same(found.text, change.after):
+        return ""
+    return f"it says {quoted(found.text)} now, but the plan was made for {quoted(change.before)}"
 
 
 def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:

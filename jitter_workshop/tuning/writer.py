@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from jitter_workshop.host.root import HostRoot
@@ -63,42 +63,48 @@ class HostWriter:
         Leftovers of an earlier call that was cut short are removed first: after a reboot, process numbers are used
         again.
         """
-        target = self._place(path)
-        folder, name = os.path.split(target)
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _remove_unfinished(place, name)
+        with self._cleared(path) as (place, name):
             if text is None:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=place)
-            else:
-                temporary = f".{name}.{os.getpid()}"
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-                file = os.open(temporary, flags, 0o644, dir_fd=place)
-                try:
-                    with os.fdopen(file, "w", encoding="utf-8") as out:
-                        os.fchmod(out.fileno(), 0o644)
-                        out.write(text)
-                        out.flush()
-                        os.fsync(out.fileno())
-                    os.rename(temporary, name, src_dir_fd=place, dst_dir_fd=place)
-                except BaseException:
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(temporary, dir_fd=place)
-                    raise
-            os.fsync(place)
-        finally:
-            os.close(place)
+                return
+            temporary = f".{name}.{os.getpid()}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            file = os.open(temporary, flags, 0o644, dir_fd=place)
+            try:
+                with os.fdopen(file, "w", encoding="utf-8") as out:
+                    os.fchmod(out.fileno(), 0o644)
+                    out.write(text)
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.rename(temporary, name, src_dir_fd=place, dst_dir_fd=place)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=place)
+                raise
 
     def remove_unfinished(self, path: str) -> None:
         """Remove the leftovers of a killed ``replace_file`` of this path, and sync the folder.
 
         After it returns, the presence or absence of the file is durable.
         """
+        with self._cleared(path):
+            pass
+
+    @contextlib.contextmanager
+    def _cleared(self, path: str) -> Iterator[tuple[int, str]]:
+        """Open a file's folder without leftovers of a killed ``replace_file``; sync it where all went well.
+
+        Yield the open folder and the file's name in it.
+        """
         folder, name = os.path.split(self._place(path))
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _remove_unfinished(place, name)
+            for other in os.listdir(place):  # noqa: PTH208 - an open folder
+                if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(other, dir_fd=place)
+            yield place, name
             os.fsync(place)
         finally:
             os.close(place)
@@ -192,10 +198,3 @@ class HostWriter:
                 raise OSError(f"{path} is reached through a symbolic link")
             place = f"{real}/{path.rpartition('/')[2]}"
         return place
-
-
-def _remove_unfinished(place: int, name: str) -> None:
-    for other in os.listdir(place):
-        if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(other, dir_fd=place)

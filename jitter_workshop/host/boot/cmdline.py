@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 PATH = "/proc/cmdline"
 
-_SPACE = " \t\n\r\v\f"
+_WORD = re.compile(r"""(?:[^" \t\n\r\v\f]|"[^"]*"?)+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +101,7 @@ def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a line, with their quotes."""
-    words: list[str] = []
-    word: list[str] = []
-    quoted = False
-    for character in text:
-        if character in _SPACE and not quoted:
-            if word:
-                words.append("".join(word))
-                word = []
-            continue
-        if character == '"':
-            quoted = not quoted
-        word.append(character)
-    if word:
-        words.append("".join(word))
-    return words
+    return _WORD.findall(text)
 
 
 def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
