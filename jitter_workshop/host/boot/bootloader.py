@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.record import dataclass
 
@@ -20,51 +20,39 @@ BLS_ENTRIES = "/boot/loader/entries"
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _CONTAINER_MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
 _LOADER_DIRS = ("/boot", "/efi", "/boot/efi")
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """Hold a distribution: ``id`` is ``debian``, ``fedora``, …
-
-    ``like``: the distributions that it derives from, nearest first. ``name``: the name for display.
-    """
-
-    id: str
-    like: tuple[str, ...]
-    name: str
-
-    def is_like(self, family: str) -> bool:
-        return family == self.id or family in self.like
+_GRUBBY = ("/usr/sbin/grubby", "/usr/bin/grubby", "/sbin/grubby")
+_UPDATE_GRUB = ("/usr/sbin/update-grub", "/sbin/update-grub")
+_LINE_FILES = {
+    "/boot/firmware/cmdline.txt": "the Raspberry Pi's firmware",
+    "/boot/extlinux/extlinux.conf": "extlinux",
+    "/boot/syslinux/syslinux.cfg": "syslinux",
+    "/etc/zipl.conf": "zipl",
+}
+"""Files that hold the kernel's line, and the loader that reads it there."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootLoader:
     """Hold the boot loader of a host.
 
-    ``means``: how this tool adds parameters. ``grub-dropin``: a file in GRUB_DROPINS, then ``command``. ``grubby``:
-    ``command``. ``by-hand``: ``reason`` says where the line goes. ``none``: not possible here; ``reason`` says who can.
-    ``name``: the loader's, for display. ``settings``: the file that holds the line now, "" where none is known.
+    ``means``: how this tool adds parameters. ``grub-dropin``: a file in GRUB_DROPINS, then update-grub. ``grubby``: by
+    that program. ``by-hand``: ``reason`` says where the line goes. ``none``: not possible here; ``reason`` says who
+    can. ``name``: the loader's, for display.
     """
 
     means: Means
     name: str
-    distribution: Distribution
-    settings: str = ""
-    command: str = ""
     reason: str = ""
 
 
-def read_distribution(root: HostRoot) -> Distribution:
-    """Return the distribution of the first os-release file that exists; ``unknown`` where there is none."""
+def read_families(root: HostRoot) -> tuple[str, ...]:
+    """Return the distribution's id, such as ``ubuntu``, and those that it derives from, nearest first; () for none."""
     for path in _OS_RELEASE:
         text = root.text(path)
-        if text is None:
-            continue
-        values = parse_assignments(text)
-        ident = printable(values.get("ID", ""), 40) or "linux"
-        like = tuple(printable(word, 40) for word in values.get("ID_LIKE", "").split()[:8])
-        return Distribution(ident, like, printable(values.get("PRETTY_NAME") or values.get("NAME") or ident, 80))
-    return Distribution("unknown", (), "an unknown distribution")
+        if text is not None:
+            values = parse_assignments(text)
+            return (values.get("ID", ""), *values.get("ID_LIKE", "").split())
+    return ()
 
 
 def read_boot_loader(root: HostRoot) -> BootLoader:
@@ -72,60 +60,31 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
 
     A folder that only root can list (/boot on some hosts) counts as missing; the answer is then the safe one: by hand.
     """
-    distribution = read_distribution(root)
+    families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
         reason = "this is a container, or was made from one: the kernel's line is set where it is started"
-        return BootLoader("none", "", distribution, reason=reason)
+        return BootLoader("none", "", reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
-        return BootLoader(
-            "by-hand", "OSTree", distribution, reason="an image-based system: rpm-ostree kargs --append-if-missing=…"
-        )
-    return _grub(root, distribution) or _other(root, distribution)
+        return BootLoader("by-hand", "OSTree", "an image-based system: rpm-ostree kargs --append-if-missing=…")
+    entries = any(name.endswith(".conf") for name in root.list_dir(BLS_ENTRIES))
+    if any(present(root, p) for p in _GRUBBY) and ({"fedora", "rhel"}.intersection(families) or entries):
+        return BootLoader("grubby", "GRUB with boot loader entries")
+    if present(root, GRUB_SETTINGS):
+        if any(present(root, p) for p in _UPDATE_GRUB) and ("debian" in families or root.is_dir(GRUB_DROPINS)):
+            return BootLoader("grub-dropin", "GRUB")
+        reason = f"add them to GRUB_CMDLINE_LINUX in {GRUB_SETTINGS}, then run grub-mkconfig -o /boot/grub/grub.cfg"
+        return BootLoader("by-hand", "GRUB", reason)
+    if any(present(root, f"{folder}/loader/loader.conf") for folder in _LOADER_DIRS):
+        kernel_line = "/etc/kernel/cmdline"
+        where = f"{kernel_line}, then run kernel-install" if present(root, kernel_line) else "the loader's entry"
+        return BootLoader("by-hand", "systemd-boot", f"add them to the options in {where}")
+    for path, name in _LINE_FILES.items():
+        if present(root, path):
+            return BootLoader("by-hand", name, f"add them to the kernel's line in {path}")
+    reason = "no boot loader's files are here: the kernel's line is set where this machine is started"
+    return BootLoader("none", "", reason)
 
 
 def present(root: HostRoot, path: str) -> bool:
     """Return True if a file exists and may be read (an empty one too)."""
     return root.head(path, 1) is not None
-
-
-def _grub(root: HostRoot, distribution: Distribution) -> BootLoader | None:
-    grubby = next((p for p in ("/usr/sbin/grubby", "/usr/bin/grubby", "/sbin/grubby") if present(root, p)), None)
-    entries = any(name.endswith(".conf") for name in root.list_dir(BLS_ENTRIES))
-    if grubby is not None and (distribution.is_like("fedora") or distribution.is_like("rhel") or entries):
-        return BootLoader("grubby", "GRUB with boot loader entries", distribution, GRUB_SETTINGS, grubby)
-    if not present(root, GRUB_SETTINGS):
-        return None
-    update = next((p for p in ("/usr/sbin/update-grub", "/sbin/update-grub") if present(root, p)), None)
-    if update is not None and (distribution.is_like("debian") or root.is_dir(GRUB_DROPINS)):
-        return BootLoader("grub-dropin", "GRUB", distribution, GRUB_SETTINGS, update)
-    return BootLoader(
-        "by-hand",
-        "GRUB",
-        distribution,
-        GRUB_SETTINGS,
-        reason=f"add them to GRUB_CMDLINE_LINUX in {GRUB_SETTINGS}, then run grub-mkconfig -o /boot/grub/grub.cfg",
-    )
-
-
-def _other(root: HostRoot, distribution: Distribution) -> BootLoader:
-    for folder in _LOADER_DIRS:
-        if present(root, f"{folder}/loader/loader.conf"):
-            kernel_line = "/etc/kernel/cmdline"
-            where = f"{kernel_line}, then run kernel-install" if present(root, kernel_line) else "the loader's entry"
-            return BootLoader(
-                "by-hand", "systemd-boot", distribution, kernel_line, reason=f"add them to the options in {where}"
-            )
-    for path, name in (
-        ("/boot/firmware/cmdline.txt", "the Raspberry Pi's firmware"),
-        ("/boot/extlinux/extlinux.conf", "extlinux"),
-        ("/boot/syslinux/syslinux.cfg", "syslinux"),
-        ("/etc/zipl.conf", "zipl"),
-    ):
-        if present(root, path):
-            return BootLoader("by-hand", name, distribution, path, reason=f"add them to the kernel's line in {path}")
-    return BootLoader(
-        "none",
-        "",
-        distribution,
-        reason="no boot loader's files are here: the kernel's line is set where this machine is started",
-    )
