@@ -1,19 +1,20 @@
 """Turn the stamps of one block into histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
 
-All functions work on arrays from any source: entry 0 is the last unrecorded message, the reference for the first
+A block that is returned lacks what only its workload knows: the time, the threads' use of the kernel, the counters. All
+functions work on arrays from any source: entry 0 is the last unrecorded message, the reference for the first
 interval, and entries 1 … n are the block's messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.bench.native import ffi, lib
-from jitter_workshop.bench.protocol import HistogramBlock, StallTotal
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.model.run import RATED_THREADS, Stall
+from jitter_workshop.model.run import RATED_THREADS, Stall, ThreadRecord
 from jitter_workshop.model.spec import STALL_DECADES_NS, RunSpec
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats.stalls import BUCKETS_NS
@@ -67,29 +68,6 @@ class Stamps:
     cpus: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Hold a block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start.
-    ``unlisted``: number of all threads' stalls that are not among ``stalls``. ``buckets``: ``spin``'s gaps by length
-    (``stats.stalls``), of ``sampled_ns`` in which it was looking. ``blocked_publishes``: None where nothing is
-    published. ``missed_wakeups``: None where nothing sleeps. ``notes``: by field of the block."""
-
-    start_ticks: int
-    end_ticks: int
-    histograms: dict[str, HistogramBlock]
-    stalls: tuple[Stall, ...]
-    totals: tuple[StallTotal, ...]
-    negative_deltas: int
-    messages_by_cpu: dict[str, dict[str, int]]
-    unlisted: int
-    buckets: tuple[int, ...] | None = None
-    sampled_ns: int | None = None
-    blocked_publishes: int | None = None
-    missed_wakeups: int | None = None
-    ping_pong_ns: float | None = None
-    notes: dict[str, str] = field(default_factory=dict)
-
-
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
     """Return the run's own threshold, and the decades that are not below it."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
@@ -97,7 +75,7 @@ def thresholds(threshold_ns: int) -> tuple[int, ...]:
 
 def ring_block(
     clock: Any, spec: RunSpec, index: int, count: int, producer: Stamps, consumers: Mapping[str, Stamps]
-) -> Digest:
+) -> BlockDone:
     """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``consumers``:
     ``accumulator`` and, where there is one, ``journaller``. Raise MeasureError for a block without messages, or without
     enough memory."""
@@ -126,19 +104,19 @@ def ring_block(
     threads = {"producer": producer, **consumers}
     end = max(int(stamps.times[count]) for stamps in threads.values())
     by_cpu = {name: _residence(stamps, count) for name, stamps in threads.items()}
-    return _digest(spec, index, start, end, recorders, stalls, negative, by_cpu)
+    return _block(spec, index, start, end, recorders, stalls, negative, by_cpu)
 
 
 def spin_block(
     clock: Any, spec: RunSpec, index: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
-) -> Digest:
+) -> BlockDone:
     """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
         lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, spec.threshold_ns, out, room)
     )
-    found = _digest(
+    found = _block(
         spec,
         index,
         result.start,
@@ -152,19 +130,19 @@ def spin_block(
     return replace(found, buckets=_buckets(clock, gaps, int(result.gaps)), sampled_ns=sampled_ns)
 
 
-def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps, woken: Stamps) -> Digest:
+def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps, woken: Stamps) -> BlockDone:
     """Digest a block of the sleeping thread: its timers' due times and its clock readings. ``count``: its wake-ups."""
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start, end = int(woken.times[0]), int(woken.times[count])
     stalls = {"sleeper": _consumer_stalls(clock, start, count, spec.threshold_ns, due, woken)}
     by_cpu = {"sleeper": _residence(woken, count)}
-    return _digest(spec, index, start, end, {"wakeup_latency": latency}, stalls, latency.negative, by_cpu)
+    return _block(spec, index, start, end, {"wakeup_latency": latency}, stalls, latency.negative, by_cpu)
 
 
 def ack_block(
     clock: Any, spec: RunSpec, index: int, sent: int, answered: int, sender: Stamps, receiver: Stamps
-) -> Digest:
+) -> BlockDone:
     """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
     MeasureError where there is no stamp.
 
@@ -184,10 +162,10 @@ def ack_block(
     }
     negative = sum(recorder.negative for recorder in intervals.values())
     by_cpu = {"sender": _residence(sender, sent), "receiver": _residence(receiver, answered)}
-    return _digest(spec, index, start, end, intervals, stalls, negative, by_cpu)
+    return _block(spec, index, start, end, intervals, stalls, negative, by_cpu)
 
 
-def _digest(
+def _block(
     spec: RunSpec,
     index: int,
     start_ticks: int,
@@ -196,19 +174,22 @@ def _digest(
     stalls: Mapping[str, NativeStalls],
     negative: int,
     by_cpu: dict[str, dict[str, int]],
-) -> Digest:
+) -> BlockDone:
     """Return what the blocks of all workloads have in common. Stalls of the workload's rated threads are counted, and
     the longest of all threads listed."""
     counted = [stalls[name] for name in RATED_THREADS[spec.workload]]
-    return Digest(
-        start_ticks=start_ticks,
-        end_ticks=end_ticks,
+    return BlockDone(
+        index=index,
         histograms={name: recorder.block() for name, recorder in recorders.items()},
+        threads=tuple(
+            ThreadRecord(name, messages, cpus=tuple(int(cpu) for cpu in messages)) for name, messages in by_cpu.items()
+        ),
         stalls=longest(index, stalls, spec.listed_stalls),
         unlisted=unlisted(stalls, spec.listed_stalls),
-        totals=totals(spec.threshold_ns, *counted),
+        stall_totals=totals(spec.threshold_ns, *counted),
         negative_deltas=negative,
-        messages_by_cpu=by_cpu,
+        start_ticks=start_ticks,
+        end_ticks=end_ticks,
     )
 
 

@@ -76,17 +76,17 @@ class BlockDone:
     """
 
     index: int
-    start_ns: int
-    end_ns: int
-    wall_start_s: float
     histograms: dict[str, HistogramBlock]
     threads: tuple[ThreadRecord, ...]
     stalls: tuple[Stall, ...]
     stall_totals: tuple[StallTotal, ...]
-    blocked_publishes: int | None
     negative_deltas: int
-    core_hz: int | None
-    ping_pong_ns: float | None
+    start_ns: int = 0
+    end_ns: int = 0
+    wall_start_s: float = 0.0
+    blocked_publishes: int | None = None
+    core_hz: int | None = None
+    ping_pong_ns: float | None = None
     interrupts: dict[str, Counter] | None = None
     softirqs: dict[str, Counter] | None = None
     steal_ns: int | None = None

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from jitter_workshop.bench import launch, protocol
@@ -112,10 +112,7 @@ def run(
 
 def expected_seconds(spec: RunSpec) -> float:
     """Estimate the seconds that a run takes, with calibration, pauses and settling."""
-    block_s = spec.block_ns / 1e9
-    if spec.messages is not None:
-        block_s = min(block_s, spec.messages / spec.blocks * spec.interval_ns / 1e9)
-    return _FIRST_SETTLE_S + spec.settle_s + spec.blocks * (block_s + PAUSE_S + 0.1)
+    return _FIRST_SETTLE_S + spec.settle_s + spec.blocks * (spec.block_length_ns / 1e9 + PAUSE_S + 0.1)
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
@@ -131,146 +128,142 @@ def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
     return min(spec.blocks, max(least, int(limit_s / (elapsed_s / done))))
 
 
+@dataclass(slots=True)
 class RunController:
-    """Control one run with its child; lives as long as ``run``."""
+    """Control one run with its child; lives as long as ``run``. ``suspended_s``: the time for which it was suspended.
+    ``repeated``: number of blocks that were measured again because a suspension cut them."""
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        observer: RunObserver,
-        cancel: CancelToken,
-        child: launch.Child,
-        noise: NoiseChild | None,
-        sensor: Sensor,
-        pause_s: float,
-        witness: Witness | None = None,
-    ) -> None:
-        self._spec = spec
-        self._observer = observer
-        self._cancel = cancel
-        self._child = child
-        self._noise = noise
-        self._sensor = sensor
-        self._pause_s = pause_s
-        self._witness = witness
-        self._gathered = RunAccumulator(spec)
-        self._repeated = 0
-        self._blocks_wanted = spec.blocks
-        self._suspended_s = 0.0
-        self._stall = Stall(spec) if spec.noise == "stall" else None
+    spec: RunSpec
+    observer: RunObserver
+    cancel: CancelToken
+    child: launch.Child
+    noise: NoiseChild | None
+    sensor: Sensor
+    pause_s: float
+    witness: Witness | None
+    gathered: RunAccumulator = field(init=False)
+    blocks_wanted: int = field(init=False)
+    stall: Stall | None = field(init=False)
+    repeated: int = 0
+    suspended_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.gathered = RunAccumulator(self.spec)
+        self.blocks_wanted = self.spec.blocks
+        self.stall = Stall(self.spec) if self.spec.noise == "stall" else None
 
     def run(self) -> RunResult:
-        self._child.send(protocol.line("spec", self._spec))
+        self.child.send(protocol.line("spec", self.spec))
         ready = self._ready()
-        if self._noise is not None:
-            self._noise.aim(ready.tids)
+        if self.noise is not None:
+            self.noise.aim(ready.tids)
         if ready.threshold_ns is not None:
-            self._spec = replace(self._spec, threshold_ns=ready.threshold_ns)
-            self._gathered = RunAccumulator(self._spec)
-        started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
+            self.spec = replace(self.spec, threshold_ns=ready.threshold_ns)
+            self.gathered = RunAccumulator(self.spec)
+        started = RunStarted(self.spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
         started_at_s = time.time()
         failure: MeasureError | None = None
         inside: Bursts | None = None
-        self._observer.started(started)
+        self.observer.started(started)
         try:
-            self._told(lambda witness: witness.begin(self._child.pid, ready.tids, ready.clock))
+            self._told(lambda witness: witness.begin(self.child.pid, ready.tids, ready.clock))
             self._blocks()
             inside = self._log_inside()
-            self._child.end(protocol.line("end"))
+            self.child.end(protocol.line("end"))
         except Cancelled:
-            self._child.end(patience_s=0.0)
-            if not self._gathered.blocks:
+            self.child.end(patience_s=0.0)
+            if not self.gathered.blocks:
                 raise
         except MeasureError as error:
-            if not self._gathered.blocks:
+            if not self.gathered.blocks:
                 raise
             failure = error
-        notes = {**ready.notes, **self._gathered.notes}
-        if self._repeated:
-            times = "once" if self._repeated == 1 else f"{self._repeated} times"
+        notes = {**ready.notes, **self.gathered.notes}
+        if self.repeated:
+            times = "once" if self.repeated == 1 else f"{self.repeated} times"
             notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
-        if self._blocks_wanted < self._spec.blocks:
+        if self.blocks_wanted < self.spec.blocks:
             slow = (
-                f"{self._blocks_wanted} instead of {self._spec.blocks}: this host is too slow, as emulated ones are; "
+                f"{self.blocks_wanted} instead of {self.spec.blocks}: this host is too slow, as emulated ones are; "
                 "the work between two blocks takes far longer than a block"
             )
             notes["blocks"] = "; ".join(filter(None, (notes.get("blocks"), slow)))
-        if self._stall is not None:
-            notes["noise"] = self._stall.note(self._gathered.raw[0].start_ns)
+        if self.stall is not None:
+            notes["noise"] = self.stall.note(self.gathered.raw[0].start_ns)
         try:
             bursts = inside or self._log_beside()
         except MeasureError as error:
             bursts = None
             notes["noise_bursts"] = error.sentence()
         return RunResult(
-            spec=self._spec,
+            spec=self.spec,
             clock=ready.clock,
             tids=ready.tids,
             mlocked=ready.mlocked,
             sched=ready.sched,
             started_at_s=started_at_s,
-            gathered=self._gathered,
+            gathered=self.gathered,
             notes=notes,
             failure=failure,
-            cancelled=self._cancel.reason if failure is None and not self._finished else None,
+            cancelled=self.cancel.reason if failure is None and not self._finished else None,
             bursts=bursts,
         )
 
     def _log_inside(self) -> Bursts | None:
         """Return the log of a noise within the measuring process."""
-        kind = self._spec.noise
+        kind = self.spec.noise
         if kind is None or noise_called(kind).by != "inside":
             return None
-        self._child.send(protocol.line("noise"))
-        log = self._receive(self._child.wait(self._cancel, _READY_WITHIN_S), "noise", protocol.NoiseLog)
+        self.child.send(protocol.line("noise"))
+        log = self._receive(self.child.wait(self.cancel, _READY_WITHIN_S), "noise", protocol.NoiseLog)
         return read_log(kind, kind, log)
 
     def _log_beside(self) -> Bursts | None:
         """Return the log of any other noise."""
-        if self._stall is not None:
-            return self._stall.bursts(self._gathered.raw)
-        return self._noise.finish() if self._noise is not None else None
+        if self.stall is not None:
+            return self.stall.bursts(self.gathered.raw)
+        return self.noise.finish() if self.noise is not None else None
 
     @property
     def _finished(self) -> bool:
-        return len(self._gathered.blocks) >= self._blocks_wanted
+        return len(self.gathered.blocks) >= self.blocks_wanted
 
     def _ready(self) -> protocol.Ready:
-        event = self._child.wait(self._cancel, _READY_WITHIN_S)
+        event = self.child.wait(self.cancel, _READY_WITHIN_S)
         while event.kind == "suspend":
             self._suspend()
-            event = self._child.wait(self._cancel, _READY_WITHIN_S)
+            event = self.child.wait(self.cancel, _READY_WITHIN_S)
         return self._receive(event, "ready", protocol.Ready)
 
     def _blocks(self) -> None:
         began = time.monotonic()
-        _, throttled = self._sensor()
+        _, throttled = self.sensor()
         while not self._finished:
             done = self._block()
             if done is None:
                 continue
             received = time.monotonic()
-            celsius, now_throttled = self._sensor()
+            celsius, now_throttled = self.sensor()
             grown = None if throttled is None or now_throttled is None else now_throttled - throttled
             throttled = now_throttled
             try:
-                headline = self._gathered.add(done, celsius, grown)
+                headline = self.gathered.add(done, celsius, grown)
             except ValueError as error:
                 raise MeasureError(f"the measuring process sent a block that cannot be read: {error}") from error
-            count, elapsed_s = len(self._gathered.blocks), time.monotonic() - began - self._suspended_s
-            total = self._blocks_wanted = min(self._blocks_wanted, fitting_blocks(self._spec, count, elapsed_s))
-            main = self._gathered.merged[self._gathered.main_name]
+            count, elapsed_s = len(self.gathered.blocks), time.monotonic() - began - self.suspended_s
+            total = self.blocks_wanted = min(self.blocks_wanted, fitting_blocks(self.spec, count, elapsed_s))
+            main = self.gathered.merged[self.gathered.main_name]
             left_s = elapsed_s / count * (total - count)
-            self._observer.block_done(Progress(headline, count, total, main.curve("this run"), left_s))
+            self.observer.block_done(Progress(headline, count, total, main.curve("this run"), left_s))
             if not self._finished:
-                self._pause(received + self._pause_s)
+                self._pause(received + self.pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
         """Call the witness, where there is one. Raise MeasureError."""
-        if self._witness is None:
+        if self.witness is None:
             return
         try:
-            tell(self._witness)
+            tell(self.witness)
         except WorkshopError as error:
             raise MeasureError(f"the evidence could not be taken: {error.message}", error.advice) from error
 
@@ -283,15 +276,15 @@ class RunController:
         return done
 
     def _measured(self) -> protocol.BlockDone | None:
-        stall = self._stall if self._stall and self._stall.due(len(self._gathered.blocks)) else None
-        self._child.send(protocol.line("go"))
+        stall = self.stall if self.stall and self.stall.due(len(self.gathered.blocks)) else None
+        self.child.send(protocol.line("go"))
         sent_ns = time.monotonic_ns()
         until_stall_s = stall.begins_after_s() if stall else None
         spoiled = False
         while True:
-            event = self._child.wait(self._cancel, until_stall_s)
+            event = self.child.wait(self.cancel, until_stall_s)
             if stall and event.kind == "timeout":
-                stall.happen(self._child)
+                stall.happen(self.child)
                 until_stall_s = None
                 continue
             if event.kind == "suspend":
@@ -301,44 +294,44 @@ class RunController:
             done = self._receive(event, "block", protocol.BlockDone)
             self._hear_noise()
             if spoiled:
-                self._repeated += 1
+                self.repeated += 1
                 return None
             if stall and not stall.hit(done):
                 stall.learn(sent_ns, done)
                 return None
-            if self._stall:
-                self._stall.learn(sent_ns, done)
+            if self.stall:
+                self.stall.learn(sent_ns, done)
             return done
 
     def _hear_noise(self) -> None:
         """Raise MeasureError when the noise has ended: this block is not kept, but the earlier ones had the noise."""
-        if self._noise is not None and (gone := self._noise.gone()) is not None:
+        if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
         """Return the expected message. Raise the error for any other event."""
         if event.kind == "cancel":
-            raise Cancelled(self._cancel.reason or "cancelled")
+            raise Cancelled(self.cancel.reason or "cancelled")
         if event.kind == "timeout":
             raise MeasureError(f"the measuring process was not ready after {_READY_WITHIN_S:.0f} s")
-        return self._child.message(event, wanted, message)
+        return self.child.message(event, wanted, message)
 
     def _pause(self, until: float) -> None:
         """Wait until a moment. Raise Cancelled at a request to stop. A request to suspend waits for the next block."""
         left_s = until - time.monotonic()
-        if self._cancel.wait(left_s):
-            raise Cancelled(self._cancel.reason or "cancelled")
+        if self.cancel.wait(left_s):
+            raise Cancelled(self.cancel.reason or "cancelled")
 
     def _suspend(self) -> None:
         """Freeze the children, then this process; all go on at SIGCONT."""
         since = time.monotonic()
-        everyone = [child for child in (self._child, self._noise) if child is not None]
+        everyone = [child for child in (self.child, self.noise) if child is not None]
         for child in everyone:
             child.stop()
         stop_this_process()
         for child in everyone:
             child.resume()
-        self._suspended_s += time.monotonic() - since
+        self.suspended_s += time.monotonic() - since
 
 
 def _host_sensor() -> tuple[float | None, int | None]:

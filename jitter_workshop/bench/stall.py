@@ -31,9 +31,8 @@ class Stall:
     """Hold the one stall of a run. It belongs to the block in the middle; a block that it missed is not kept."""
 
     def __init__(self, spec: RunSpec) -> None:
-        length_ns = block_length_ns(spec)
         self._spec = spec
-        self._into_block_ns = max(0, (length_ns - STALL_NS) // 2)
+        self._into_block_ns = max(0, (spec.block_length_ns - STALL_NS) // 2)
         self._lead_ns = _LEAD_NS + min(1_000 * spec.interval_ns, 1_000_000_000)
         self._index = spec.blocks // 2
         self._stopped_ns: tuple[int, int] | None = None
@@ -107,10 +106,3 @@ class Stall:
             f"{(began_ns - first_ns) / 1e9:.3f} s after the start of the run (block {self._index + 1} of "
             f"{self._spec.blocks})"
         )
-
-
-def block_length_ns(spec: RunSpec) -> int:
-    """Estimate the length of a block: by its time, or by its messages where that is shorter."""
-    if spec.messages is None:
-        return spec.block_ns
-    return min(spec.block_ns, spec.messages // spec.blocks * spec.interval_ns)

@@ -6,13 +6,14 @@ import errno
 import os
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
-from jitter_workshop.bench.block_analysis import Digest, Stamps
+from jitter_workshop.bench.block_analysis import Stamps
 from jitter_workshop.bench.native import TickClock, ffi, lib
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
-from jitter_workshop.model.run import ThreadRecord
+from jitter_workshop.model.run import THREAD_COUNTS
 from jitter_workshop.model.spec import THREADS, RunSpec
 
 MOST_MESSAGES = 1 << 21
@@ -30,7 +31,7 @@ class Workload(ABC):
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         self._spec, self._clock = spec, clock
         fields = THREADS[spec.workload]
-        self.threads = tuple(name for name in fields if name != "journaller" or spec.placement.journaller_on)
+        self.threads = spec.threads
         places = [getattr(spec.placement, fields[name]) for name in self.threads]
         config = ffi.new("jw_workload_config *")
         config.clock = clock.native[0]
@@ -67,35 +68,23 @@ class Workload(ABC):
         threads go on, unrecorded."""
         found = self._digest(index, result)
         start_ns = self._clock.monotonic_ns(found.start_ticks)
+        threads = tuple(
+            replace(thread, tid=self.tids[thread.name], **_usage(result.usage[self.threads.index(thread.name)]))
+            for thread in found.threads
+        )
         notes = dict(found.notes)
         if not result.core_hz:
             notes["core_hz"] = "no way to count this processor's cycles without rights"
-        threads = tuple(
-            thread_record(name, self.tids[name], result.usage[i], found.messages_by_cpu[name])
-            for i, name in enumerate(self.threads)
-        )
         if any(thread.waited_ns is None for thread in threads):
             notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
             notes["timeslices"] = "see threads.waited_ns"
-        return BlockDone(
-            index=index,
+        return replace(
+            found,
             start_ns=start_ns,
             end_ns=start_ns + self._clock.ns(found.end_ticks - found.start_ticks),
             wall_start_s=time.time() - (time.monotonic_ns() - start_ns) / 1e9,
-            histograms=found.histograms,
             threads=threads,
-            stalls=found.stalls,
-            stall_totals=found.totals,
-            unlisted=found.unlisted,
-            blocked_publishes=found.blocked_publishes,
-            negative_deltas=found.negative_deltas,
-            start_ticks=found.start_ticks,
-            end_ticks=found.end_ticks,
-            buckets=found.buckets,
-            sampled_ns=found.sampled_ns,
-            missed_wakeups=found.missed_wakeups,
             core_hz=int(result.core_hz) or None,
-            ping_pong_ns=found.ping_pong_ns,
             notes=notes,
         )
 
@@ -109,8 +98,8 @@ class Workload(ABC):
         """Return the native object (``jw_workload *``); NULL with ``error[0]`` = -errno."""
 
     @abstractmethod
-    def _digest(self, index: int, result: Any) -> Digest:
-        """Return the figures and notes of the block that has just been measured."""
+    def _digest(self, index: int, result: Any) -> BlockDone:
+        """Return the block that has just been measured, with its own figures and notes."""
 
     def _most(self) -> int:
         """Return the length of the native arrays. Raise UsageError where one block needs more than it can hold."""
@@ -139,22 +128,10 @@ class Workload(ABC):
         return HostError(f"the workload {self._spec.workload} could not be made: {os.strerror(number)}")
 
 
-def thread_record(name: str, tid: int, usage: Any, messages_by_cpu: dict[str, int]) -> ThreadRecord:
-    """Return a thread over one block. ``usage``: its ``jw_usage``. Its migrations are counted elsewhere."""
-    return ThreadRecord(
-        name=name,
-        tid=tid,
-        cpus=tuple(int(cpu) for cpu in messages_by_cpu),
-        messages_by_cpu=messages_by_cpu,
-        voluntary_switches=usage.voluntary_switches,
-        involuntary_switches=usage.involuntary_switches,
-        migrations=None,
-        minor_faults=usage.minor_faults,
-        major_faults=usage.major_faults,
-        ran_ns=usage.ran_ns,
-        waited_ns=usage.waited_ns if usage.waited_ns >= 0 else None,
-        timeslices=usage.timeslices if usage.timeslices >= 0 else None,
-    )
+def _usage(native: Any) -> dict[str, Any]:
+    """Return a thread's ``jw_usage`` by field; its migrations are counted elsewhere."""
+    found = {name: int(getattr(native, name)) for name in THREAD_COUNTS if name != "migrations"}
+    return {name: count if count >= 0 else None for name, count in found.items()}
 
 
 def messages_of_block(spec: RunSpec, index: int) -> int:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from jitter_workshop.bench import block_analysis
-from jitter_workshop.bench.block_analysis import Digest
 from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
+from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.bench.workload import Workload, most_messages
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
@@ -98,7 +98,7 @@ class Ring(Workload):
         request.ping_pong = int(self._ping_pong)
         return request
 
-    def _digest(self, index: int, result: Any) -> Digest:
+    def _digest(self, index: int, result: Any) -> BlockDone:
         spec, ring = self._spec, result.ring
         for i, name in enumerate(self.threads):
             if ring.payload_sum[i] != ring.payload_sum[0]:
@@ -157,7 +157,7 @@ class Spin(Workload):
     def _not_made(self, number: int) -> WorkshopError:
         return HostError("there is not enough memory for the log of gaps")
 
-    def _digest(self, index: int, result: Any) -> Digest:
+    def _digest(self, index: int, result: Any) -> BlockDone:
         spec = self._spec
         found = block_analysis.spin_block(
             self._clock.native,
@@ -190,7 +190,7 @@ class Wakeup(Workload):
     def _new(self, config: Any, error: Any) -> Any:
         return lib.jw_wakeup_new(config, error)
 
-    def _digest(self, index: int, result: Any) -> Digest:
+    def _digest(self, index: int, result: Any) -> BlockDone:
         due, woken = self._stamps(lib.JW_DUE), self._stamps(lib.JW_WOKEN)
         found = block_analysis.wakeup_block(self._clock.native, self._spec, index, int(result.count), due, woken)
         notes = {
@@ -228,7 +228,7 @@ class Ack(Workload):
             return HostError("this host's loopback device (lo) is not up", "bring it up: ip link set lo up")
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
-    def _digest(self, index: int, result: Any) -> Digest:
+    def _digest(self, index: int, result: Any) -> BlockDone:
         sent, answered = int(result.count), int(result.ack.answered)
         sender, receiver = self._stamps(lib.JW_ACK_SENDER), self._stamps(lib.JW_ACK_RECEIVER)
         found = block_analysis.ack_block(self._clock.native, self._spec, index, sent, answered, sender, receiver)

@@ -13,9 +13,6 @@ from jitter_workshop.model.evidence import Span, Window
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import EventFields
 
-MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sleeper", "ack": "receiver"}
-"""The thread whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
-
 _MOST_THREADS = 16
 
 CauseKey = tuple[str, str]

@@ -129,11 +129,11 @@ class ThreadRecord:
 
     name: str
     messages_by_cpu: dict[str, int]
-    voluntary_switches: int | None
-    involuntary_switches: int | None
-    migrations: int | None
-    minor_faults: int | None
-    major_faults: int | None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    migrations: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
     ran_ns: int | None = None
     waited_ns: int | None = None
     timeslices: int | None = None

@@ -119,3 +119,16 @@ class RunSpec:
     threshold_gives_way: bool = False
     settle_s: float = 0.0
     noise_period_ns: int | None = None
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Return the names of the measured threads, in the order of native code."""
+        names = THREADS[self.workload]
+        return tuple(name for name in names if name != "journaller" or self.placement.journaller_on)
+
+    @property
+    def block_length_ns(self) -> int:
+        """Estimate the length of a block: by its time, or by its messages where that is shorter."""
+        if self.messages is None:
+            return self.block_ns
+        return min(self.block_ns, self.messages // self.blocks * self.interval_ns)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench import block_analysis
-from jitter_workshop.bench.block_analysis import Digest, Recorder, Stamps
+from jitter_workshop.bench.block_analysis import Recorder, Stamps
 from jitter_workshop.bench.native import ffi, lib, new_clock
+from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.spec import LISTED_STALLS, Pacing, Placement, RunSpec, WorkloadName
@@ -61,10 +62,14 @@ def asked(workload: WorkloadName, threshold_ns: int, pacing: Pacing = "spin") ->
     return RunSpec(workload, Placement("none"), 1, 1, pacing=pacing, interval_ns=INTERVAL, threshold_ns=threshold_ns)
 
 
-def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> Digest:
+def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> BlockDone:
     spec = asked("ring", threshold_ns, pacing)
     accumulator = {"accumulator": stamps(made.receive, made.cpus)}
     return block_analysis.ring_block(NS, spec, 0, made.count, stamps(made.publish, made.cpus), accumulator)
+
+
+def by_cpu(found: BlockDone) -> dict[str, dict[str, int]]:
+    return {thread.name: thread.messages_by_cpu for thread in found.threads}
 
 
 def recorded(values: list[int]) -> Any:
@@ -153,14 +158,14 @@ def test_stalls_are_unions_of_windows(made: Made, threshold_ns: int) -> None:
     late = sum(s.messages for s in found.stalls if s.thread == "accumulator")
     assert late == len(consumer_windows(made, threshold_ns))
     both = plain_union(consumer + producer)
-    for total in found.totals:
+    for total in found.stall_totals:
         over = [end - start for start, end in both if end - start >= total.threshold_ns]
         assert (total.count, total.stolen_ns) == (len(over), sum(over))
 
 
 @given(blocks())
 def test_residence(made: Made) -> None:
-    found = digested(made).messages_by_cpu["accumulator"]
+    found = by_cpu(digested(made))["accumulator"]
     assert found == {str(cpu): made.cpus[1:].count(cpu) for cpu in sorted(set(made.cpus[1:]))}
 
 
@@ -198,7 +203,7 @@ def test_only_the_longest_are_listed_but_all_are_counted() -> None:
     found = digested(Made(publish, receive, [0] * (count + 1)))
     assert len(found.stalls) == LISTED_STALLS
     assert min(s.duration_ns for s in found.stalls) == 1_000 + count - LISTED_STALLS + 1
-    assert found.totals[0].count == count
+    assert found.stall_totals[0].count == count
 
 
 def test_thresholds() -> None:
@@ -228,8 +233,8 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
         windows.append((at + pause - 5_000, at + pause + gap - 5_000))
         at += pause + gap
     result = ffi.new("jw_spin_result *", {"start": 5_000, "end": at, "gaps": len(long)})
-    spec, by_cpu = asked("spin", 50_000), ffi.new("uint64_t[]", 65_536)
-    found = block_analysis.spin_block(NS, spec, 4, result, table, 1_000, gaps, by_cpu)
+    spec, readings = asked("spin", 50_000), ffi.new("uint64_t[]", 65_536)
+    found = block_analysis.spin_block(NS, spec, 4, result, table, 1_000, gaps, readings)
     block = found.histograms["spin_gap"]
     assert block.count == sum(small.values()) + len(long)
     assert block.total == sum(t * n for t, n in small.items()) + sum(gap for _, gap in long)
@@ -260,7 +265,7 @@ def test_a_sleeper_is_late_by_the_time_from_due_to_woken(made: Made, threshold_n
         # From the moment at which the thread was due, unless it was late for the one before as well.
         assert stall.start_ns + found.start_ticks in {*made.publish, *made.receive}
         assert stall.end_ns + found.start_ticks in made.receive
-    assert sum(found.messages_by_cpu["sleeper"].values()) == made.count
+    assert sum(by_cpu(found)["sleeper"].values()) == made.count
 
 
 @given(blocks(), st.sampled_from([1_000, 10_000, 100_000]))
@@ -287,7 +292,7 @@ def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int
     assert sum(stall.duration_ns for stall in mine) == sum(long)
     assert sum(s.messages for s in found.stalls if s.thread == "sender") == sum(ns >= threshold_ns for ns in sent)
     # Only the receiver's are counted, and two that touch are one.
-    (total,) = (t for t in found.totals if t.threshold_ns == threshold_ns)
+    (total,) = (t for t in found.stall_totals if t.threshold_ns == threshold_ns)
     assert total.count == len(mine)
     assert total.stolen_ns == sum(long)
 

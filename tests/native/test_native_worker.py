@@ -444,7 +444,7 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
         def digest(self, index: int, result: str) -> protocol.BlockDone:
             assert result == f"result {index}"
             passes(10**10, 2_500)
-            return protocol.BlockDone(index, 0, 200_000_000, 0.0, {}, (), (), (), None, 0, None, None)
+            return protocol.BlockDone(index, {}, (), (), (), 0, 0, 200_000_000)
 
         def close(self) -> None:
             pass

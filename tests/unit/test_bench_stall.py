@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench import stall as stalls
-from jitter_workshop.bench.stall import STALL_NS, Stall, block_length_ns
+from jitter_workshop.bench.stall import STALL_NS, Stall
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.spec import Placement, RunSpec
 from tests import madeup
@@ -133,5 +133,5 @@ def test_what_is_said(clock: Clock) -> None:
 @given(st.integers(1, 10**9), st.integers(1, 100), st.integers(100, 10**6))
 def test_a_block_is_as_long_as_its_messages_or_its_time(messages: int, blocks: int, interval_ns: int) -> None:
     spec = dataclasses.replace(SPEC, messages=messages, blocks=blocks, interval_ns=interval_ns)
-    assert block_length_ns(spec) == min(SPEC.block_ns, messages // blocks * interval_ns)
-    assert block_length_ns(dataclasses.replace(spec, messages=None)) == SPEC.block_ns
+    assert spec.block_length_ns == min(SPEC.block_ns, messages // blocks * interval_ns)
+    assert dataclasses.replace(spec, messages=None).block_length_ns == SPEC.block_ns

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, check, resolve, threads
+from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, check, resolve
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 
@@ -87,7 +87,7 @@ def test_realtime_on_two_cpus_is_refused_for_the_ring_and_not_for_spin() -> None
     with pytest.raises(HostError, match="SCHED_FIFO would leave no CPU"):
         resolve(ask(sched_priority=10), TWO, CpuSet(), "/nowhere")
     spec = resolve(ask(workload="spin", sched_priority=10), TWO, CpuSet(), "/nowhere")
-    assert (spec.sched_priority, spec.placement.sampler, threads(spec)) == (10, 1, 1)
+    assert (spec.sched_priority, spec.placement.sampler, len(spec.threads)) == (10, 1, 1)
 
 
 @pytest.mark.parametrize(("preset", "count", "total_s"), [("quick", 20, 5), ("standard", 40, 40), ("long", 3600, 3600)])
@@ -147,7 +147,7 @@ def test_each_workload_has_defaults_of_its_own(
 ) -> None:
     spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
     assert (spec.pacing, spec.interval_ns, spec.threshold_ns) == (pacing, interval_ns, threshold_ns)
-    assert (threads(spec), spec.pause) == (count, "sleep")
+    assert (len(spec.threads), spec.pause) == (count, "sleep")
 
 
 def test_realtime_is_refused_where_receiver_and_sender_take_all_cpus() -> None:
@@ -201,5 +201,5 @@ def test_the_spec_carries_what_was_asked() -> None:
     assert not spec.threshold_gives_way
     assert resolve(dataclasses.replace(request, threshold_ns=None), TWO, CpuSet(), "/scratch").threshold_gives_way
     assert (spec.scratch_dir, spec.preset, spec.blocks, spec.duty) == ("/scratch", "quick", 20, 100)
-    assert threads(spec) == 2
+    assert len(spec.threads) == 2
     check(request)

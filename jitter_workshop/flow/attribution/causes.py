@@ -18,7 +18,7 @@ from typing import Any
 from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.evidence.candidates import candidates
-from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
+from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
 from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
@@ -131,7 +131,9 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
                 run=run.id,
                 threshold_ns=run.stalls.threshold_ns,
                 clock=trace.info.clock,
-                main_thread=_main_thread(run, trace),
+                main_thread=run.main_thread
+                if run.main_thread in trace.tids
+                else next(iter(trace.tids), run.main_thread),
                 messages=main.count if main is not None and whole else None,
                 unlisted=sum(block.unlisted for block in trace.blocks),
                 distinct=run.stalls.count if whole else None,
@@ -190,11 +192,6 @@ def _nothing_cyclic() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def _main_thread(run: Run, trace: RunTrace) -> str:
-    main = MAIN_THREAD.get(run.workload, "")
-    return main if main in trace.tids else next(iter(trace.tids), main)
 
 
 def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:

@@ -20,7 +20,6 @@ from jitter_workshop.model.spec import (
     LISTED_WITH_EVIDENCE,
     PRESETS,
     THRESHOLDS_NS,
-    TWO_THREADS,
     Pacing,
     Pause,
     RunSpec,
@@ -141,11 +140,6 @@ def threshold_ns(request: MeasureRequest) -> int:
     return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual
 
 
-def threads(spec: RunSpec) -> int:
-    """Return the number of threads that a run measures with."""
-    return (3 if spec.placement.journaller_on else 2) if spec.workload in TWO_THREADS else 1
-
-
 def resolve(
     request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
 ) -> RunSpec:
@@ -178,7 +172,7 @@ def resolve(
         noise_period_ns=request.noise_period_ns,
     )
     if request.sched_priority:
-        placing.check_realtime(topology, placement, threads(spec), within)
+        placing.check_realtime(topology, placement, len(spec.threads), within)
     return spec
 
 
