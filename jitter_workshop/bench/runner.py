@@ -28,7 +28,6 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import RunSpec
 
 M = TypeVar("M")
@@ -61,15 +60,13 @@ class Cancelled(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Hold the result of a run. ``started_at_s``: Unix time. ``failure``: set where the child or its noise ended too
-    early. ``cancelled``: the token's reason, where the run was stopped. In both cases ``gathered`` holds the finished
-    blocks. ``bursts``: the noise's log; None without a noise, and where it gave no log (``notes["noise_bursts"]``)."""
+    """Hold the result of a run. ``ready``: the child's facts. ``started_at_s``: Unix time. ``failure``: set where the
+    child or its noise ended too early. ``cancelled``: the token's reason, where the run was stopped. In both cases
+    ``gathered`` holds the finished blocks. ``bursts``: the noise's log; None without a noise, and where it gave no log
+    (``notes["noise_bursts"]``)."""
 
     spec: RunSpec
-    clock: Clock
-    tids: dict[str, int]
-    mlocked: bool
-    sched: str
+    ready: protocol.Ready
     started_at_s: float
     gathered: RunAccumulator
     notes: dict[str, str]
@@ -197,10 +194,7 @@ class RunController:
             notes["noise_bursts"] = error.sentence()
         return RunResult(
             spec=self.spec,
-            clock=ready.clock,
-            tids=ready.tids,
-            mlocked=ready.mlocked,
-            sched=ready.sched,
+            ready=ready,
             started_at_s=started_at_s,
             gathered=self.gathered,
             notes=notes,

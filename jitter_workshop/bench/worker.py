@@ -87,11 +87,7 @@ class Counters:
             "counted_ns": after.at_ns - before.at_ns,
         }
         if found["steal_ns"] is None:
-            notes["steal_ns"] = after.stat.reason or (
-                "not a guest: no hypervisor can steal time"
-                if after.stat.steal_available is False
-                else "this guest has shown no steal since boot: whether it has a steal clock cannot be told"
-            )
+            notes["steal_ns"] = after.stat.why_no_steal
         if found["throttled_periods"] is None:
             notes["throttled_periods"] = self._cgroup.reason or "this process's cgroup does not count throttling"
         if found["parent_switches"] is None:

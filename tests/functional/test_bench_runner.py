@@ -74,7 +74,7 @@ def test_blocks_add_up_exactly() -> None:
     degrees = iter([(None, 7), (40.0, 7), (41.0, 9), (None, 9)])
     result = run("ok", observer=watching, sensor=lambda: next(degrees))
     assert result.complete
-    assert (result.mlocked, result.sched, result.clock.source) == (True, "other", "tsc")
+    assert (result.ready.mlocked, result.ready.sched, result.ready.clock.source) == (True, "other", "tsc")
     gathered = result.gathered
     summary = gathered.merged["accumulator_transit"].summary()
     assert (summary.count, summary.min, summary.max, summary.overflow) == (12, 80, 5_002, 0)
@@ -91,7 +91,7 @@ def test_blocks_add_up_exactly() -> None:
         (1, 2_000_010, 5_001),
         (0, 10, 5_000),
     ]
-    (thread,) = gathered.threads(result.tids)
+    (thread,) = gathered.threads(result.ready.tids)
     assert (thread.tid, thread.cpus, thread.messages_by_cpu) == (watching.tids["accumulator"], (0, 1), {"0": 3, "1": 9})
     assert (thread.voluntary_switches, thread.involuntary_switches, thread.migrations) == (3, 6, None)
     assert gathered.interrupts is not None
@@ -261,7 +261,7 @@ def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
     command = launch.command("scripted_worker", "ok")
     result = runner.run(SPEC, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed)
     assert result.complete
-    assert seen == [result.tids["accumulator"]]
+    assert seen == [result.ready.tids["accumulator"]]
 
 
 def test_what_placing_raises_ends_the_child() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.errors import HostError
@@ -83,38 +84,32 @@ class PlacementSides(Sides):
         return self._with if side == "with" else self._without
 
 
+@dataclass
 class TunableSides(Sides):
     """Compare settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: their changes as shown, for the
-    CPUs ``hot``; ``request``: the measurement, on the same CPUs on both sides."""
+    CPUs ``hot``; ``measurement``: on the same CPUs on both sides."""
 
-    def __init__(
-        self,
-        agent_session: AgentSession,
-        words: Sequence[str],
-        hot: CpuSet,
-        changes: Sequence[Change],
-        request: MeasureRequest,
-        root: HostRoot,
-    ) -> None:
-        self._agent_session = agent_session
-        self._words = tuple(words)
-        self.ids = frozenset(word.partition("=")[0] for word in words)
-        self._hot = hot
-        self._changes = tuple(changes)
-        self._request = request
-        self._root = root
+    agent_session: AgentSession
+    words: tuple[str, ...]
+    hot: CpuSet
+    changes: tuple[Change, ...]
+    measurement: MeasureRequest
+    root: HostRoot
+
+    def __post_init__(self) -> None:
+        self.ids = frozenset(word.partition("=")[0] for word in self.words)
         self._made: dict[str, tuple[str, str]] = {}
         self._notes: dict[str, None] = {}
         self._ended = self._left_out = 0
 
     def request(self, side: SideName) -> MeasureRequest:
-        return self._request
+        return self.measurement
 
     def begin(self) -> None:
-        self.standing = bool(self.ids & self._agent_session.leased)
+        self.standing = bool(self.ids & self.agent_session.leased)
         self._must_be_back(self.give_back())
-        fresh = self._agent_session.plan(self._words, self._hot)
-        other = _other_plan(self._changes, fresh.changes)
+        fresh = self.agent_session.plan(self.words, self.hot)
+        other = _other_plan(self.changes, fresh.changes)
         if other:
             raise HostError(f"the writes are not what was shown any more: {other}", _AGAIN)
         # Make and give back the change once before the first run: an error shows before anything is measured, and the
@@ -127,20 +122,20 @@ class TunableSides(Sides):
 
     def apply(self) -> None:
         self.standing = True
-        result = self._agent_session.apply(self._words, self._hot, self._changes)
+        result = self.agent_session.apply(self.words, self.hot, self.changes)
         if result.refused:
             first = result.refused[0]
             where = f" ({clean(first.path, 120)})" if first.path else ""
             raise HostError(f"{first.tunable} was not applied whole: {clean(first.reason, 300)}{where}")
         made = {one.path for one in result.applied}
-        missing = [c for c in self._changes if c.path not in made and not kind_of(c.kind).of_task]
+        missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, 120)
             raise HostError(f"{where} was set to the value to prove by another program or user", _AGAIN)
         self._remember(result)
-        if any(kind_of(change.kind).of_task for change in self._changes):
+        if any(kind_of(change.kind).of_task for change in self.changes):
             # The rest would be written to tasks that began after the plan was shown: the user has not agreed to those.
-            rest = self._agent_session.plan(self._words, self._hot).changes
+            rest = self.agent_session.plan(self.words, self.hot).changes
             self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
     def drifted(self) -> str:
@@ -148,7 +143,7 @@ class TunableSides(Sides):
             kind = kind_of(name)
             if kind.fleeting or kind.of_task:
                 continue
-            found = kind.read(self._root, path).text
+            found = kind.read(self.root, path).text
             if found is not None and not kind.same(found, said):
                 return f"{clean(path, 120)} did not stay as it was set: it says '{clean(found, 60)}'"
         return ""
@@ -156,21 +151,21 @@ class TunableSides(Sides):
     def give_back(self) -> tuple[LeftAlone, ...]:
         if not self.standing:
             return ()
-        result = self._agent_session.restore(sorted(self.ids))
+        result = self.agent_session.restore(sorted(self.ids))
         self._made = {}
         self.standing = False
         return tuple(left for left in result.left_alone if left.tunable in self.ids)
 
     def strange(self) -> tuple[LeftAlone, ...]:
         first: dict[str, Change] = {}
-        for change in self._changes:
+        for change in self.changes:
             first.setdefault(change.path, change)
         found = []
         for change in first.values():
             kind = kind_of(change.kind)
             if kind.fleeting or kind.of_task:
                 continue
-            says = kind.read(self._root, change.path).text
+            says = kind.read(self.root, change.path).text
             if says is not None and not kind.same(says, change.before):
                 found.append(LeftAlone(change.tunable, change.path, change.before, says, SET_BY_OTHERS))
         return tuple(found)
@@ -197,7 +192,7 @@ class TunableSides(Sides):
             )
 
     def _remember(self, result: ApplyResult) -> None:
-        kinds = {change.path: change.kind for change in self._changes}
+        kinds = {change.path: change.kind for change in self.changes}
         self._made = {
             one.path: (kinds[one.path], one.read_back)
             for one in result.applied
@@ -209,7 +204,7 @@ class TunableSides(Sides):
         self._ended = max(self._ended, result.ended)
 
     def _as_written(self, path: str, kind: str, said: str) -> bool:
-        last = [change.after for change in self._changes if change.path == path][-1]
+        last = [change.after for change in self.changes if change.path == path][-1]
         return kind_of(kind).same(said, last)
 
     @staticmethod

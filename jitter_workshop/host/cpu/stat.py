@@ -62,6 +62,15 @@ class CpuStat:
         return 1_000_000_000 // self.ticks_per_second
 
     @property
+    def why_no_steal(self) -> str:
+        """Return the reason why no steal is known, where ``steal_between`` is None."""
+        if self.reason:
+            return self.reason
+        if self.steal_available is False:
+            return "not a guest: no hypervisor can steal time"
+        return "this guest has shown no steal since boot: whether it has a steal clock cannot be told"
+
+    @property
     def steal_percent(self) -> float | None:
         """Return the share of all CPU time since boot that the hypervisor gave to others; None without a steal
         clock."""
