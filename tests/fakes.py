@@ -21,8 +21,8 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import BESIDE, HUNTED, MAIN_HISTOGRAM, Run, ThreadRecord
-from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.run import BESIDE, HUNTED, Run, ThreadRecord
+from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
@@ -167,7 +167,7 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
         "threads": threads,
         "noise": request.noise,
         "workload": request.workload,
-        "name": MAIN_HISTOGRAM[request.workload],
+        "name": KINDS[request.workload].histogram,
         "placement": Placement(request.placement, None, None, None, None, (), (), "made up"),
         "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
         "pacing": request.pacing or "spin",

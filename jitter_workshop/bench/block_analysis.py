@@ -14,8 +14,8 @@ from typing import Any
 from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.model.run import RATED_THREADS, Stall, ThreadRecord
-from jitter_workshop.model.spec import STALL_DECADES_NS, RunSpec
+from jitter_workshop.model.run import Stall, ThreadRecord
+from jitter_workshop.model.spec import KINDS, STALL_DECADES_NS, RunSpec
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats.stalls import BUCKETS_NS
 
@@ -177,7 +177,7 @@ def _block(
 ) -> BlockDone:
     """Return what the blocks of all workloads have in common. Stalls of the workload's rated threads are counted, and
     the longest of all threads listed."""
-    counted = [stalls[name] for name in RATED_THREADS[spec.workload]]
+    counted = [stalls[name] for name in KINDS[spec.workload].rated]
     return BlockDone(
         index=index,
         histograms={name: recorder.block() for name, recorder in recorders.items()},

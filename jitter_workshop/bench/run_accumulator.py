@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import (
-    MAIN_HISTOGRAM,
     THREAD_COUNTS,
     Block,
     Counter,
@@ -20,7 +19,7 @@ from jitter_workshop.model.run import (
     Stalls,
     ThreadRecord,
 )
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import KINDS, RunSpec
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats import stalls as stall_arithmetic
 from jitter_workshop.stats.curve import percentile_curve
@@ -75,7 +74,7 @@ class RunAccumulator:
 
     @property
     def main_name(self) -> str:
-        return MAIN_HISTOGRAM[self.spec.workload]
+        return KINDS[self.spec.workload].histogram
 
     @property
     def buckets(self) -> tuple[GapBucket, ...] | None:

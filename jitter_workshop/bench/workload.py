@@ -14,7 +14,7 @@ from jitter_workshop.bench.native import TickClock, ffi, lib
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
 from jitter_workshop.model.run import THREAD_COUNTS
-from jitter_workshop.model.spec import THREADS, RunSpec
+from jitter_workshop.model.spec import KINDS, RunSpec
 
 MOST_MESSAGES = 1 << 21
 """The most messages of a block: each costs ten bytes a thread, all of it resident before the block begins."""
@@ -30,7 +30,7 @@ class Workload(ABC):
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         self._spec, self._clock = spec, clock
-        fields = THREADS[spec.workload]
+        fields = KINDS[spec.workload].threads
         self.threads = spec.threads
         places = [getattr(spec.placement, fields[name]) for name in self.threads]
         config = ffi.new("jw_workload_config *")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from jitter_workshop.model.course import Answer, PredictionTask
-from jitter_workshop.model.run import COUNTED, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.scale import nice_ns
 
@@ -54,7 +55,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
     if guessed is None or guessed <= 0:
         return PredictionOutcome("You marked no value.", None, "", None, measured)
     if measured is None:
-        what = COUNTED.get(run.workload, "messages")
+        what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import KINDS, Placement
 from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
@@ -301,12 +301,14 @@ class Run:
     @property
     def main_histogram(self) -> str:
         """Return the name of the histogram that the charts and tables of this workload show first."""
-        return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
+        kind = KINDS.get(self.workload)
+        return kind.histogram if kind is not None else next(iter(self.histograms), "")
 
     @property
     def main_thread(self) -> str:
         """Return the thread whose times the main histogram holds; "" for a workload that is none of ours."""
-        return next(iter(RATED_THREADS.get(self.workload, ())), "")
+        kind = KINDS.get(self.workload)
+        return kind.rated[0] if kind is not None else ""
 
     @property
     def rated_s(self) -> float:
@@ -317,23 +319,3 @@ class Run:
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
     return tuple(run for run in runs if run.proof is None)
-
-
-MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}
-RATED_THREADS = {
-    "ring": ("accumulator", "producer"),
-    "spin": ("sampler",),
-    "wakeup": ("sleeper",),
-    "ack": ("receiver",),
-}
-"""The threads whose stalls a run's rates count; the first is the main histogram's. Stalls of both threads that overlap
-are counted once."""
-COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
-"""The unit that a workload's main histogram counts, in words."""
-WORK_DONE = {
-    "ring": "where their messages were handled",
-    "spin": "where the clock was read",
-    "wakeup": "where it woke up",
-    "ack": "where their segments were handled",
-}
-"""The unit that is counted by CPU for a workload's threads (``messages_by_cpu``), in words."""

@@ -15,28 +15,88 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """The meaning of a duty below 100: (time of sampling, time of pause) (P. Lawrey's patterns, 2013)."""
 Pause = Literal["sleep", "busy"]
 """How ``spin`` spends the time outside its duty: asleep, or busy without sampling."""
-INTERVALS_NS = {"ring": 10_000, "spin": 10_000, "wakeup": 1_000_000, "ack": 100_000}
-"""The default interval between messages, wake-ups or segments (``spin`` does not use one)."""
-PACED = ("ring", "wakeup", "ack")
-"""Workloads that do something at every interval."""
-TWO_THREADS = ("ring", "ack")
-"""Workloads of two threads that hand something to each other, each on a CPU of its own."""
-THREADS: dict[str, dict[str, str]] = {
-    "ring": {"producer": "producer", "accumulator": "accumulator", "journaller": "journaller"},
-    "spin": {"sampler": "sampler"},
-    "wakeup": {"sleeper": "sampler"},
-    "ack": {"sender": "producer", "receiver": "accumulator"},
-}
-"""A workload's threads in the order of native code, each with the field of its CPU in :class:`Placement`."""
-THRESHOLDS_NS = {"ring": 1_000, "spin": 1_000, "wakeup": 10_000, "ack": 500_000}
-"""The default lengths from which on a gap is a stall. A sleeper is seldom back within a µs, and an interval between
-ACKs is never much shorter than the one between segments."""
 PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 """The stall lengths whose rates every run states."""
 
+
+@dataclass(frozen=True, slots=True)
+class WorkloadKind:
+    """Hold the facts of a workload: a new one is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
+
+    ``threads``: in the order of native code, each with the field of its CPU in :class:`Placement`. ``rated``: the
+    threads whose stalls a run's rates count; the first is the main histogram's, and stalls of both that overlap are
+    counted once. ``histogram``: the one that charts and tables show first; ``counted``: its unit in words. ``makes``:
+    what a run makes so many of a second, in words. ``done``: what is counted by CPU for a thread (``messages_by_cpu``),
+    in words. ``interval_ns``: the default time between two of what it makes. ``threshold_ns``: the default length from
+    which on a gap is a stall. ``paced``: it does something at every interval. ``waits``: its threads sleep in the
+    kernel until the next one.
+    """
+
+    threads: dict[str, str]
+    rated: tuple[str, ...]
+    histogram: str
+    counted: str
+    makes: str
+    done: str
+    interval_ns: int
+    threshold_ns: int
+    paced: bool = True
+    waits: bool = False
+
+
+KINDS: dict[str, WorkloadKind] = {
+    "ring": WorkloadKind(
+        threads={"producer": "producer", "accumulator": "accumulator", "journaller": "journaller"},
+        rated=("accumulator", "producer"),
+        histogram="accumulator_transit",
+        counted="messages",
+        makes="messages",
+        done="where their messages were handled",
+        interval_ns=10_000,
+        threshold_ns=1_000,
+    ),
+    "spin": WorkloadKind(
+        threads={"sampler": "sampler"},
+        rated=("sampler",),
+        histogram="spin_gap",
+        counted="readings",
+        makes="readings",
+        done="where the clock was read",
+        interval_ns=10_000,
+        threshold_ns=1_000,
+        paced=False,
+    ),
+    # A sleeper is seldom back within a µs.
+    "wakeup": WorkloadKind(
+        threads={"sleeper": "sampler"},
+        rated=("sleeper",),
+        histogram="wakeup_latency",
+        counted="wake-ups",
+        makes="wake-ups",
+        done="where it woke up",
+        interval_ns=1_000_000,
+        threshold_ns=10_000,
+        waits=True,
+    ),
+    # An interval between ACKs is never much shorter than the one between segments.
+    "ack": WorkloadKind(
+        threads={"sender": "producer", "receiver": "accumulator"},
+        rated=("receiver",),
+        histogram="ack_interval",
+        counted="intervals",
+        makes="segments",
+        done="where their segments were handled",
+        interval_ns=100_000,
+        threshold_ns=500_000,
+        waits=True,
+    ),
+}
+PACED = tuple(name for name, kind in KINDS.items() if kind.paced)
+TWO_THREADS = tuple(name for name, kind in KINDS.items() if len(kind.threads) > 1)
+"""Workloads whose threads hand something to each other, each on a CPU of its own."""
 
 LISTED_STALLS = 500
 LISTED_WITH_EVIDENCE = 20_000
@@ -123,7 +183,7 @@ class RunSpec:
     @property
     def threads(self) -> tuple[str, ...]:
         """Return the names of the measured threads, in the order of native code."""
-        names = THREADS[self.workload]
+        names = KINDS[self.workload].threads
         return tuple(name for name in names if name != "journaller" or self.placement.journaller_on)
 
     @property

@@ -12,8 +12,8 @@ from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.run import WORK_DONE, Block
-from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.run import Block
+from jitter_workshop.model.spec import KINDS, PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
 from jitter_workshop.presenter.lines import bar, table, wrap
@@ -235,7 +235,7 @@ def explanation(
             for t in shown.threads
         ]
     lines += table(rows, right=(1, 2, 3), width=width)
-    lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper())]
+    lines += [Text(), heading(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
     # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
     for shown, title in zip(runs, titles, strict=True):

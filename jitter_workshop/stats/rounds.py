@@ -6,7 +6,8 @@ import random
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from jitter_workshop.model.run import RATED_THREADS, Run, Stall
+from jitter_workshop.model.run import Run, Stall
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.verdict import Order, Round, Side
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.stalls import union
@@ -52,7 +53,7 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
     begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]
     listed = len({bisect_right(begins, start) for start in long})
-    if RATED_THREADS.get(run.workload) != (run.main_thread,):
+    if run.workload not in KINDS or len(KINDS[run.workload].rated) > 1:
         return listed
     return max([listed, *(r.count for r in run.stalls.rates if r.threshold_ns >= value_ns)])
 

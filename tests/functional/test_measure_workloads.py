@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop import cli
-from jitter_workshop.model.run import MAIN_HISTOGRAM
+from jitter_workshop.model.spec import KINDS
 
 pytestmark = [pytest.mark.host, pytest.mark.native]
 
@@ -31,7 +31,7 @@ def test_a_run_says_all_it_knows_and_why_it_does_not_know_the_rest(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, workload: str
 ) -> None:
     run = measured(capsys, "--workload", workload, "--label", workload)
-    main = MAIN_HISTOGRAM[workload]
+    main = KINDS[workload].histogram
     assert run["histograms"][main]["count"] > 0
     for field in ("buckets", "sampled_s", "pause", "missed_wakeups", "blocked_publishes"):
         assert (run[field] is None) == (field in run["notes"]), field

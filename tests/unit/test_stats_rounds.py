@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jitter_workshop.model.run import MAIN_HISTOGRAM, RATED_THREADS, Run, Stall, StallRate
+from jitter_workshop.model.run import Run, Stall, StallRate
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.stats.rounds import rounds_of, side_of, stalls_beyond
 from tests.madeup import make_run
 
@@ -69,7 +70,7 @@ def test_stalls_that_overlap_are_one_and_touching_short_ones_are_no_long_one() -
 @pytest.mark.parametrize("workload", ["spin", "wakeup", "ack"])
 def test_where_rates_are_of_the_own_thread_alone_they_count_what_is_not_listed(workload: str) -> None:
     rates = (StallRate(1_000, 900, 1.0, 1.0), StallRate(10_000, 70, 1.0, 1.0))
-    thread = RATED_THREADS[workload][0]
+    thread = KINDS[workload].rated[0]
     run = listing(workload, (thread, 0, 9_000), ("sender", 50_000, 59_000), rates=rates)
     # All 70 over 10 µs are over 5 µs too; of the 830 below it nobody knows.
     assert stalls_beyond(run, 5_000) == 70
@@ -78,7 +79,7 @@ def test_where_rates_are_of_the_own_thread_alone_they_count_what_is_not_listed(w
 
 
 def test_each_workload_has_a_main_thread_and_an_unknown_one_has_none() -> None:
-    assert RATED_THREADS.keys() == MAIN_HISTOGRAM.keys()
+    assert all(set(kind.rated) <= kind.threads.keys() for kind in KINDS.values())
     assert stalls_beyond(listing("made elsewhere", ("accumulator", 0, 9_000)), 1_000) == 0
 
 

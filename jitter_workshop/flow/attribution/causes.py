@@ -23,7 +23,7 @@ from jitter_workshop.evidence.summary import TOP, summarise
 from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
-from jitter_workshop.model.run import MAIN_HISTOGRAM, Counter, Counters, Run
+from jitter_workshop.model.run import Counter, Counters, Run
 from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.session import files
 from jitter_workshop.session.opened import OpenSession
@@ -122,7 +122,7 @@ def explain(
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
     """Return the report on a trace. Raises SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
-    main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
+    main = run.histograms.get(run.main_histogram)
     whole = len(trace.blocks) == len(run.blocks)
     try:
         with _nothing_cyclic():

@@ -9,7 +9,7 @@ from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
-from jitter_workshop.model.spec import THREADS
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 
@@ -59,8 +59,9 @@ def fill_in(text: str, run: Run) -> str:
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders are called after the ring's threads, which others have in other roles.
+    roles = KINDS[run.workload].threads if run.workload in KINDS else {}
     for known in (tids, cpus):
-        for name, role in THREADS.get(run.workload, {}).items():
+        for name, role in roles.items():
             if name in known:
                 known[role] = known[name]
     only_tid = next(iter(tids.values()), None)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.run import COUNTED, Run, Stalls
+from jitter_workshop.model.run import Run, Stalls
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.report.text.run import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -113,7 +114,7 @@ def knee_sentences(
     rate = messages_per_second(run)
     if rate is None:
         return ()
-    what = COUNTED.get(run.workload, "messages")
+    what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [

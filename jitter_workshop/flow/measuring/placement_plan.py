@@ -14,7 +14,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.spec import THREADS, TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
@@ -66,7 +66,7 @@ def request_of(
         return request
     if workload not in TWO_THREADS:
         return dataclasses.replace(request, cpu=next(iter(chosen.values())))
-    producer, accumulator, journaller = (chosen.get(thread) for thread in THREADS["ring"])
+    producer, accumulator, journaller = (chosen.get(thread) for thread in KINDS["ring"].threads)
     return request.on(Placement("chosen", producer, accumulator, journaller))
 
 
@@ -93,7 +93,7 @@ def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
 
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
     """Return the plan with one Change a thread; a placement ``none`` changes nothing."""
-    fields = THREADS[workload].items()
+    fields = KINDS[workload].threads.items()
     placed = [(name, cpu) for name, field in fields if (cpu := getattr(placement, field)) is not None]
     changes = tuple(
         Change(

@@ -15,11 +15,10 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.spec import (
     DUTIES,
-    INTERVALS_NS,
+    KINDS,
     LISTED_STALLS,
     LISTED_WITH_EVIDENCE,
     PRESETS,
-    THRESHOLDS_NS,
     Pacing,
     Pause,
     RunSpec,
@@ -85,7 +84,7 @@ def check(request: MeasureRequest) -> None:
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
         raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones")
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
-    if request.workload in ("wakeup", "ack") and interval_ns(request) < SHORTEST_WAIT_NS:
+    if KINDS[request.workload].waits and interval_ns(request) < SHORTEST_WAIT_NS:
         raise UsageError(f"the interval of {request.workload} goes from 10 µs to 1 s", "choose a longer --interval-us")
     _within("the stall threshold", threshold_ns(request), THRESHOLD_NS, "0.1 µs to 10 s")
     if request.workload == "ack" and threshold_ns(request) <= interval_ns(request):
@@ -107,7 +106,7 @@ def blocks(request: MeasureRequest) -> Blocks:
     longest_ns = preset.block_ns
     if request.workload != "spin":
         longest_ns = min(longest_ns, interval_ns(request) * _MESSAGES_PER_BLOCK)
-    if request.workload in ("wakeup", "ack"):
+    if KINDS[request.workload].waits:
         longest_ns = max(longest_ns, interval_ns(request) * _LEAST_PER_BLOCK)
     if request.messages is not None:
         return _blocks_of_messages(request, longest_ns)
@@ -123,12 +122,12 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 def interval_ns(request: MeasureRequest) -> int:
     """Return the time between messages, wake-ups or segments: as asked, or the workload's default."""
-    return INTERVALS_NS[request.workload] if request.interval_ns is None else request.interval_ns
+    return KINDS[request.workload].interval_ns if request.interval_ns is None else request.interval_ns
 
 
 def pacing(request: MeasureRequest) -> Pacing:
     """Return the pacing: as asked, or the workload's default."""
-    return request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin")
+    return request.pacing or ("schedule" if KINDS[request.workload].waits else "spin")
 
 
 def threshold_ns(request: MeasureRequest) -> int:
@@ -136,7 +135,7 @@ def threshold_ns(request: MeasureRequest) -> int:
     intervals."""
     if request.threshold_ns is not None:
         return request.threshold_ns
-    usual = THRESHOLDS_NS[request.workload]
+    usual = KINDS[request.workload].threshold_ns
     return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual
 
 

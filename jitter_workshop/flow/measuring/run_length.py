@@ -10,13 +10,12 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, interval_ns, pacing
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.sample_size import budget, budget_from
 from jitter_workshop.stats.scale import nice_duration, nice_ns
 
-_WHAT = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "segments"}
 _RARE = 99.0
 _SPARE = 1.05
 """A run lasts a little longer than computed: each message starts a bit after its time, and lead-ins are left out."""
@@ -59,7 +58,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 def sentence(found: Outlook) -> str:
     """Return seconds, messages and the percentiles that they reach: one line, said before a run."""
-    what = _WHAT[found.workload]
+    what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} that is."
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
@@ -90,7 +89,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
         raise UsageError("--for-percentile sets the duration itself", "leave out --messages and --duration")
     before = like(request, runs)
     rate = _per_second(request, before)
-    what = _WHAT[request.workload]
+    what = KINDS[request.workload].makes
     if rate is None:
         raise UsageError(
             f"how many {what} {request.workload} makes a second is not known before its first run",
@@ -108,7 +107,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
     """Return the newest whole run of the same workload, pace, duty, noise and kind of placement; None without one."""
-    paced = interval_ns(request) if request.workload in PACED else None
+    paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
             run.complete
@@ -125,7 +124,7 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
     summary = before.histograms.get(before.main_histogram) if before is not None else None
     if before is not None and summary is not None and summary.count and before.duration_s > 0:
         return summary.count / before.duration_s
-    return 1e9 / interval_ns(request) if request.workload in PACED else None
+    return 1e9 / interval_ns(request) if KINDS[request.workload].paced else None
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:

@@ -12,7 +12,7 @@ from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.run import HUNTED, Run
-from jitter_workshop.model.spec import INTERVALS_NS, PACED, THRESHOLDS_NS
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import APP
 
@@ -40,6 +40,7 @@ def line(*words: str) -> str:
 
 def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     """Return the words of ``measure`` that ask for a run like this one, without the defaults."""
+    kind = KINDS.get(run.workload)
     words = ["measure"]
     words += _option("--workload", run.workload) if run.workload != "ring" else []
     words += _option("--label", clean(run.label, LABEL_LIMIT)) if run.label else []
@@ -47,12 +48,12 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
         words += ["--duration", _seconds(run.duration_s)]
     elif run.preset != "quick":
         words += _option("--preset", run.preset)
-    if run.workload in PACED and run.interval_ns != INTERVALS_NS[run.workload]:
+    if kind is not None and kind.paced and run.interval_ns != kind.interval_ns:
         words += ["--interval-us", f"{run.interval_ns / 1000:g}"]
     words += _option("--pacing", run.pacing) if run.workload == "ring" and run.pacing != "spin" else []
     words += ["--duty", str(run.duty)] if run.duty != 100 else []
     words += _option("--pause", run.pause) if run.pause is not None and run.pause != "sleep" else []
-    if run.stalls.threshold_ns != THRESHOLDS_NS.get(run.workload):
+    if kind is None or run.stalls.threshold_ns != kind.threshold_ns:
         words += ["--threshold-us", f"{run.stalls.threshold_ns / 1000:g}"]
     words += _placement(run)
     words += ["--sched", run.sched] if run.sched.startswith("fifo:") else []
