@@ -28,7 +28,6 @@ from jitter_workshop.model.board import (
     BoardRow,
     Group,
     Posted,
-    PostedChapter,
     PostedRun,
     compared_at,
 )
@@ -219,32 +218,20 @@ def checked(posted: Posted) -> Posted:
     """Return a post that the board can rely on, with words that are safe to show. Raises UsageError."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
         raise UsageError("this is more than one member's work")
-    found = Posted(
-        session=_word(posted.session),
-        people=tuple(map(_word, posted.people)),
-        chapter=None if posted.chapter is None else _word(posted.chapter),
-        step=_word(posted.step),
-        chapters=tuple(map(_chapter, posted.chapters)),
-        runs=tuple(map(_run, posted.runs)),
-    )
+    for chapter in posted.chapters:
+        if not 0 <= chapter.hints <= 100:
+            raise UsageError("a chapter has at most 100 hints")
+        if chapter.prediction is not None and not 0 <= (chapter.prediction.value_ns or 0) < _MAX_NS:
+            raise UsageError("a prediction must be a number of ns")
+    for run in posted.runs:
+        _check_run(run)
+    found = from_plain(Posted, _cleaned(to_plain(posted)))
     if len({chapter.id for chapter in found.chapters}) < len(found.chapters):
         raise UsageError("a chapter may be there only once")
     return found
 
 
-def _chapter(chapter: PostedChapter) -> PostedChapter:
-    if not 0 <= chapter.hints <= 100:
-        raise UsageError("a chapter has at most 100 hints")
-    guess = chapter.prediction
-    if guess is not None:
-        if not 0 <= (guess.value_ns or 0) < _MAX_NS:
-            raise UsageError("a prediction must be a number of ns")
-        choice, percentile = (None if word is None else _word(word) for word in (guess.choice, guess.percentile))
-        guess = replace(guess, choice=choice, percentile=percentile)
-    return replace(chapter, id=_word(chapter.id), step=_word(chapter.step), prediction=guess)
-
-
-def _run(run: PostedRun) -> PostedRun:
+def _check_run(run: PostedRun) -> None:
     if len(run.points) > MAX_POINTS:
         raise UsageError(f"a curve has at most {MAX_POINTS} points")
     rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(run.points, run.points[1:], strict=False))
@@ -252,15 +239,15 @@ def _run(run: PostedRun) -> PostedRun:
         raise UsageError("a curve's percentiles and values must rise")
     if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
         raise UsageError("stolen time cannot be more than that of all CPUs")
-    return replace(
-        run,
-        id=_word(run.id),
-        label=_word(run.label),
-        chapter=_word(run.chapter),
-        slot=_word(run.slot),
-        workload=_word(run.workload),
-        at=_word(run.at),
-    )
+
+
+def _cleaned(value: Any) -> Any:
+    """Return plain JSON with each text in it cleaned."""
+    if isinstance(value, dict):
+        return {key: _cleaned(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    return _word(value) if isinstance(value, str) else value
 
 
 def _word(word: str) -> str:
