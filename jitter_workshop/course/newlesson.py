@@ -12,11 +12,11 @@ import stat
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import BUILTIN_ID, MAX_CHAPTERS, read_course
-from jitter_workshop.course.skeleton import course_file, lesson_files
 from jitter_workshop.errors import LessonError, UsageError
 from jitter_workshop.model.text import ID, PATH, clean
 from jitter_workshop.session import files
@@ -53,18 +53,34 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
     folder = f"{number:02}-{ident}"
-    content = lesson_files(ident)
+    content = {name: _filled(name, ID=ident, TITLE=_title(ident)) for name in ("lesson.md", "lesson.toml")}
     with _explained("write", course / folder):
         _write_folder(course / folder, content)
     top = course / COURSE_FILE
     new_course = not os.path.lexists(top)
     with _explained("write", top):
         if new_course:
-            _write_new(top, course_file(_course_id(course), folder).encode())
+            course_id = _course_id(course)
+            text = _filled(COURSE_FILE, ID=course_id, TITLE=_title(course_id), FOLDER=folder)
+            _write_new(top, text.encode())
             listed = True
         else:
             listed = _listed(top, folder)
-    return NewLesson(str(course), folder, tuple(sorted(content)), listed, new_course)
+    return NewLesson(str(course), folder, tuple(content), listed, new_course)
+
+
+def _filled(template: str, **words: str) -> str:
+    """Return a template of ``assets/lesson``, a file that works as it stands, with a value for each ``@NAME@``."""
+    text = resources.files("jitter_workshop.assets").joinpath("lesson", template).read_text("utf-8")
+    for name, word in words.items():
+        text = text.replace(f"@{name}@", word)
+    return text
+
+
+def _title(ident: str) -> str:
+    """Return ``Huge pages`` for ``huge-pages``."""
+    words = ident.replace("-", " ").strip()
+    return words[:1].upper() + words[1:]
 
 
 def _number(ident: str, course: Path) -> int:

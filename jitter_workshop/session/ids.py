@@ -5,11 +5,22 @@ from __future__ import annotations
 import datetime
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import LABEL, clean
+
+
+class HasId(Protocol):
+    """Describe what is kept under an id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=HasId)
 
 _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,63}")
 
@@ -54,23 +65,23 @@ def checked_name(name: str) -> str:
     return found
 
 
-def lookup(kind: str, wanted: str, known: Iterable[tuple[str, str]], advice: str) -> str:
-    """Return the id meant by ``wanted``: an id, the unique beginning of one, a name (the newest that has it), or ``@1``
-    for the newest. ``known``: (id, name) from oldest to newest. Raise SessionError, naming the candidates."""
-    entries = list(known)
-    ids = [ident for ident, _ in entries]
+def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str], advice: str) -> T:
+    """Return the item meant by ``wanted``: an id, the unique beginning of one, a name (the newest item that has it), or
+    ``@1`` for the newest. ``known``: from oldest to newest. Raise SessionError, naming the candidates."""
+    items = {item.id: item for item in known}
+    ids = list(items)
     shown = clean(wanted)
     if wanted.startswith("@"):
         number = int(wanted[1:]) if wanted[1:].isdecimal() and len(wanted) < 10 else 0
         if 1 <= number <= len(ids):
-            return ids[-number]
+            return items[ids[-number]]
         raise SessionError(f"there is no {kind} {shown} among {len(ids)}", advice)
-    if wanted in ids:
-        return wanted
+    if wanted in items:
+        return items[wanted]
     begun = [ident for ident in ids if wanted and ident.startswith(wanted)]
     if len(begun) == 1:
-        return begun[0]
-    named = [ident for ident, name in entries if name == wanted and wanted]
+        return items[begun[0]]
+    named = [item for item in items.values() if name(item) == wanted and wanted]
     if named:
         return named[-1]
     if begun:

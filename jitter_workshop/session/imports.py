@@ -42,8 +42,7 @@ def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
     if wanted.startswith("@"):
         # @1 is the newest run that was measured here; imported curves have no such number.
         raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
-    ident = ids.lookup("import", wanted, [(r.id, r.label) for r in runs], "see 'jitter-workshop sessions show'")
-    return next(r for r in runs if r.id == ident)
+    return ids.lookup("import", wanted, runs, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
 
 def remove(session: Path, run: ImportedRun) -> None:

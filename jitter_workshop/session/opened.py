@@ -8,6 +8,7 @@ need not add up thousands of blocks). A run's folder appears whole or not at all
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping
@@ -137,8 +138,7 @@ class OpenSession:
     def find(self, wanted: str) -> Run:
         """Return the run meant by an id, the unique beginning of one, a label (the newest that has it) or ``@1`` (the
         newest). Raise SessionError."""
-        ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
-        return self._runs[ident]
+        return ids.lookup("run", wanted, self.runs(), lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def add_import(self, run: ImportedRun) -> ImportedRun:
         """Keep a curve of another tool beside the runs; return the stored curve. Raise SessionError."""
@@ -170,10 +170,8 @@ class OpenSession:
         try:
             return self.find(wanted)
         except SessionError:
-            try:
+            with contextlib.suppress(SessionError):
                 return self.find_import(wanted)
-            except SessionError:
-                pass
             raise
 
     def add_proof(self, proof: Proof) -> None:

@@ -117,9 +117,7 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
 def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
     """Return the proof meant by an id, the unique beginning of one, its subject (the newest proof of it), or ``@1`` for
     the newest. Raise SessionError."""
-    listed = [(proof.id, proof.subject) for proof in proofs]
-    ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
-    return next(proof for proof in proofs if proof.id == ident)
+    return ids.lookup("proof", wanted, proofs, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
 
 
 def _written_at(path: Path) -> str:

@@ -20,7 +20,6 @@ from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, 
 __all__ = ["Damaged", "OpenSession", "SessionStore"]
 
 CURRENT_FILE = "current"
-_ADVICE = "see 'jitter-workshop sessions'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,5 +238,4 @@ class SessionStore:
 
 def _meant(sessions: Iterable[Session], wanted: str) -> Session:
     """Return the session meant by an id, the unique beginning of one, a name or ``@1``. Raise SessionError."""
-    known = {session.id: session for session in sessions}
-    return known[ids.lookup("session", wanted, [(s.id, s.name) for s in known.values()], _ADVICE)]
+    return ids.lookup("session", wanted, sessions, lambda session: session.name, "see 'jitter-workshop sessions'")

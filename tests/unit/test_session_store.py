@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -367,8 +368,9 @@ def test_new_ids_sort_by_time() -> None:
 
 @given(st.text(max_size=12), st.lists(st.tuples(st.text(min_size=1, max_size=6), st.text(max_size=6)), max_size=6))
 def test_a_lookup_finds_something_known_or_says_no(wanted: str, known: list[tuple[str, str]]) -> None:
+    items = [SimpleNamespace(id=ident, name=name) for ident, name in known]
     try:
-        assert ids.lookup("run", wanted, known, "look") in [ident for ident, _ in known]
+        assert ids.lookup("run", wanted, items, lambda item: str(item.name), "look") in items
     except SessionError:
         assert wanted not in [ident for ident, _ in known] or wanted.startswith("@")
 
