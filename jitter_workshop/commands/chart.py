@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.shared import STDOUT, open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
-from jitter_workshop.model.run import apart_from_proofs
+from jitter_workshop.model.run import GapBucket, Run, apart_from_proofs
 from jitter_workshop.model.text import called, clean
+from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jitter_workshop.model.curve import PercentileCurve
-    from jitter_workshop.model.run import GapBucket, Run
     from jitter_workshop.report.pictures.drawing import Theme
-    from jitter_workshop.session.opened import OpenSession
     from jitter_workshop.stats.histogram import Bin
     from jitter_workshop.stats.view import View
 

@@ -14,19 +14,19 @@ import argparse
 import math
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import add_json, print_json
+from jitter_workshop.commands.common.shared import open_session, picked, say_notices
 from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import clean
+from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jitter_workshop.model.curve import Comparison
     from jitter_workshop.report.text.gate import Gate, Verdict
-    from jitter_workshop.session.opened import OpenSession
 
 _STALLS = re.compile(r"stalls:([0-9]{1,6})(ns|us|µs|ms|s)")
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -46,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0; 1 if ``--gate`` is given and a run is higher there."""
-    from jitter_workshop.commands.common.shared import open_session, picked, say_notices
     from jitter_workshop.report.text import comparison as comparison_text
     from jitter_workshop.report.text import gate as gate_text
     from jitter_workshop.stats.comparison import compare, differences
@@ -137,7 +136,6 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 
 def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    from jitter_workshop.commands.common.shared import picked
 
     higher = [v for v in verdicts if v.higher]
     return {

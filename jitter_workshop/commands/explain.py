@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from jitter_workshop.commands.common.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, show
 from jitter_workshop.errors import UsageError
 
 _MOST = 1_000
@@ -41,8 +41,5 @@ def run(args: argparse.Namespace) -> int:
             late.close()
         notices = tuple(session.notices)
     say_notices(notices)
-    if args.json:
-        print_json(report)
-    else:
-        print(render(report, output_style(), measured.label), end="")
+    show(args, report, render(report, output_style(), measured.label))
     return 0

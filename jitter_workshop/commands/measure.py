@@ -16,20 +16,18 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs, stopped_by_signals
 from jitter_workshop.errors import BusyError
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
+from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text.progress import Line
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.request import MeasureRequest
-    from jitter_workshop.model.observe import Progress, RunStarted
-    from jitter_workshop.model.run import Run
-    from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.store import OpenSession
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +94,6 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow
-    from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.flow.measuring.resolve import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot

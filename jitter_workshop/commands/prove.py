@@ -20,10 +20,11 @@ import contextlib
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import Interrupted, add_json, require_live_host, say, show
 from jitter_workshop.commands.common.shared import (
     agreed,
     asked,
@@ -36,21 +37,19 @@ from jitter_workshop.commands.common.shared import (
     stopped_by_signals,
 )
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.verdict import Drift, Round
 from jitter_workshop.report.text import proof as proof_text
 from jitter_workshop.report.text.progress import Line
 from jitter_workshop.report.text.terminal import error_style, output_style
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
-    from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-    from jitter_workshop.model.proof import Proof, ProofPlan
-    from jitter_workshop.model.verdict import Drift, Round
 
 MOST_DOTS = 24
 MOST_LINES = 50
@@ -127,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
         # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
         with contextlib.suppress(*(OSError,) if received else ()):
-            _print(proof, args.json)
+            show(args, as_json(proof), proof_text.render(proof, output_style()))
             for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
                 say(sentence)
     if received:
@@ -239,20 +238,10 @@ def _old(args: argparse.Namespace) -> int:
         notices = tuple(session.notices)
     say_notices(notices)
     if args.show is not None:
-        _print(found[0], args.json)
-    elif args.json:
-        print_json({"proofs": [as_json(proof) for proof in found]})
+        show(args, as_json(found[0]), proof_text.render(found[0], output_style()))
     else:
-        sys.stdout.write(proof_text.listed(found, output_style()))
+        show(args, {"proofs": [as_json(proof) for proof in found]}, proof_text.listed(found, output_style()))
     return 0
-
-
-def _print(proof: Proof, as_object: bool) -> None:
-    if as_object:
-        print_json(as_json(proof))
-    else:
-        sys.stdout.write(proof_text.render(proof, output_style()))
-    sys.stdout.flush()
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

@@ -9,11 +9,10 @@ only root may read are then missing, and the recording lists them.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
+from jitter_workshop.commands.common.base import PROGRAM, add_json, show
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -36,10 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.record_host import record
 
     report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))
-    if args.json:
-        print_json(report)
-    else:
-        sys.stdout.write("\n".join(_lines(report)) + "\n")
+    show(args, report, "\n".join(_lines(report)) + "\n")
     return 0
 
 

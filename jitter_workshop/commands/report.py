@@ -20,16 +20,13 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text.progress import LateLine
-
-if TYPE_CHECKING:
-    from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
 SHOWN = 3

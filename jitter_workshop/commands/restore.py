@@ -15,10 +15,9 @@ Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reb
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, require_live_host
+from jitter_workshop.commands.common.base import add_json, require_live_host, show
 from jitter_workshop.commands.common.shared import picked, say_if_any
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.report.text import change as change_text
@@ -52,10 +51,7 @@ def run(args: argparse.Namespace) -> int:
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         say_if_any(sentence)
-    if args.json:
-        print_json(as_json(result))
-    else:
-        sys.stdout.write(change_text.restored(result, output_style()))
+    show(args, as_json(result), change_text.restored(result, output_style()))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 
@@ -80,13 +76,11 @@ def _list(args: argparse.Namespace) -> int:
     entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
-    if args.json:
-        active = [
-            {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
-            for e in entries
-        ]
-        nothing = as_json(RestoreResult((), (), False))
-        print_json({"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing})
-    else:
-        sys.stdout.write(change_text.standing(entries, problems, traces, output_style()))
+    active = [
+        {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
+        for e in entries
+    ]
+    nothing = as_json(RestoreResult((), (), False))
+    payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
+    show(args, payload, change_text.standing(entries, problems, traces, output_style()))
     return 0

@@ -19,20 +19,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, print_json, show
 from jitter_workshop.commands.common.shared import agreed, open_session, picked, say_notices
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.run import apart_from_proofs
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean, minute
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
-
-if TYPE_CHECKING:
-    from jitter_workshop.model.imported import ImportedRun
-    from jitter_workshop.model.proof import Proof
-    from jitter_workshop.model.run import Run
-    from jitter_workshop.model.session import Session
 
 ACTIONS = ("list", "show", "use", "import", "remove")
 
@@ -71,13 +68,11 @@ def _list(args: argparse.Namespace) -> int:
     store = SessionStore()
     sessions, damaged = store.list(check_runs=True)
     current = store.current_id()
-    if args.json:
-        print_json(_as_json(sessions, damaged, current))
-    else:
-        sys.stdout.write(_table(sessions, current) if sessions else "No sessions yet. Start one: jitter-workshop\n")
-        for problem in damaged:
-            where = f"set aside as {clean(problem.set_aside_as, 300)}" if problem.set_aside_as else "left where it is"
-            sys.stdout.write(f"damaged: {clean(problem.file, 300)} ({problem.reason}); {where}\n")
+    text = _table(sessions, current) if sessions else "No sessions yet. Start one: jitter-workshop\n"
+    for problem in damaged:
+        where = f"set aside as {clean(problem.set_aside_as, 300)}" if problem.set_aside_as else "left where it is"
+        text += f"damaged: {clean(problem.file, 300)} ({problem.reason}); {where}\n"
+    show(args, _as_json(sessions, damaged, current), text)
     return 1 if damaged else 0
 
 
@@ -123,10 +118,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
 
 def _use(args: argparse.Namespace, wanted: str) -> int:
     session = SessionStore().use(wanted)
-    if args.json:
-        print_json(_as_json((session,), (), session.id))
-    else:
-        sys.stdout.write(f"Working in {clean(session.name)} ({session.id}) from now on.\n")
+    show(args, _as_json((session,), (), session.id), f"Working in {clean(session.name)} ({session.id}) from now on.\n")
     return 0
 
 
@@ -186,11 +178,8 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
     what = f"{clean(session.name)} with {len(session.runs)} runs"
     _ask(args, f"no terminal to ask before session {session.id} is removed", what)
     removed = store.remove(session.id)
-    if args.json:
-        sessions, damaged = store.list()
-        print_json(_as_json(sessions, damaged, store.current_id()))
-    else:
-        sys.stdout.write(f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n")
+    text = f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n"
+    show(args, _as_json(*store.list(), store.current_id()), text)
     return 0
 
 
@@ -204,11 +193,9 @@ def _remove_import(args: argparse.Namespace) -> int:
         _ask(args, f"no terminal to ask before import {run.id} is removed", what)
         opened.remove_import(run)
         left, session = opened.imports(), opened.session
-    if args.json:
-        payload = _as_json((session,), (), SessionStore().current_id())
-        print_json({**payload, "removed": _import_json(run), "imports": [_import_json(one) for one in left]})
-    else:
-        sys.stdout.write(f"Removed {what}.\n")
+    payload = _as_json((session,), (), SessionStore().current_id())
+    imports = {"removed": _import_json(run), "imports": [_import_json(one) for one in left]}
+    show(args, {**payload, **imports}, f"Removed {what}.\n")
     return 0
 
 

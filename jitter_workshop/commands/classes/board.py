@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jitter_workshop.chart.printed import printed
 from jitter_workshop.classroom import client as board_service
-from jitter_workshop.commands.common.base import print_json, say
+from jitter_workshop.commands.common.base import print_json, say, show
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes.classboard import (
@@ -185,8 +185,5 @@ def _forget(args: argparse.Namespace) -> int:
         raise UsageError(
             f"no member '{clean(args.forget, 40)}' has posted anything", "'class results' lists those who have"
         )
-    if args.json:
-        print_json({"forgotten": gone})
-    else:
-        print(f"{gone} forgotten")
+    show(args, {"forgotten": gone}, f"{gone} forgotten\n")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import print_json, say
+from jitter_workshop.commands.common.base import say, show
 from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
@@ -60,13 +60,8 @@ def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
 
 def _check(args: argparse.Namespace) -> int:
     problems = classadmin.check()
-    if args.json:
-        print_json({"problems": list(problems)})
-    elif not problems:
-        print("all is as it should be")
-    else:
-        for one in problems:
-            print(f"{one.what}: {one.fix}")
+    text = "".join(f"{one.what}: {one.fix}\n" for one in problems) or "all is as it should be\n"
+    show(args, {"problems": list(problems)}, text)
     return 1 if problems else 0
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from jitter_workshop.commands.common.base import Interrupted, print_json, say
+from jitter_workshop.commands.common.base import Interrupted, say, show
 from jitter_workshop.commands.common.shared import say_if_any, stopped_by_signals
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -61,13 +61,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    state = read_turns()
-    if args.json:
-        print_json(turn_json(state, now_s()))
-    else:
-        print(in_words(state, os.geteuid(), now_s()))
-        for row in queue_rows(state, os.geteuid(), now_s()):
-            print(f"  {row.line}")
+    state, uid, now = read_turns(), os.geteuid(), now_s()
+    lines = [in_words(state, uid, now), *(f"  {row.line}" for row in queue_rows(state, uid, now))]
+    show(args, turn_json(state, now), "".join(f"{line}\n" for line in lines))
     return 0
 
 

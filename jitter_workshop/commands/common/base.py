@@ -152,7 +152,7 @@ def _tree(text: str) -> Path:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``; the verb then prints with :func:`print_json`."""
+    """Add ``--json``; the verb then prints with :func:`show` or :func:`print_json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
@@ -164,6 +164,15 @@ def print_json(payload: Any) -> None:
 
     plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+
+
+def show(args: argparse.Namespace, payload: Any, text: str) -> None:
+    """Print the payload as JSON with ``--json``, the text without."""
+    if args.json:
+        print_json(payload)
+    else:
+        sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def say(sentence: str) -> None:
