@@ -17,6 +17,7 @@ from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.model.text import clean
 
 CHANGES = "audit.jsonl"
+"""What was applied or restored, or could not be, and what an instructor did."""
 TURNS = "turns.jsonl"
 REFUSALS = "refusals.jsonl"
 MAX_BYTES = 8 << 20
@@ -32,23 +33,13 @@ class Audit:
         self._folder = folder
         self._who = {"user": user, "uid": uid}
 
-    def changed(self, what: str, **more: Any) -> None:
-        """Log that something was applied or restored, or could not be, or that an instructor acted."""
-        self._append(CHANGES, what, more)
-
-    def turn(self, what: str, **more: Any) -> None:
-        """Log that a turn began or ended."""
-        self._append(TURNS, what, more)
-
-    def refused(self, what: str, why: str) -> None:
-        self._append(REFUSALS, what, {"why": why})
-
-    def _append(self, name: str, what: str, more: dict[str, Any]) -> None:
+    def note(self, log: str, what: str, **more: Any) -> None:
+        """Append a line to one of the logs: who, when, ``what``, and ``more`` about it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         words = {key: clean(value, 400) if isinstance(value, str) else value for key, value in more.items()}
         line = json.dumps({"at": at, **self._who, "what": what, **words}, separators=(",", ":")).encode() + b"\n"
         with contextlib.suppress(OSError):
-            file = self._opened(name, len(line))
+            file = self._opened(log, len(line))
             try:
                 os.write(file, line)
             finally:

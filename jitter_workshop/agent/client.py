@@ -155,15 +155,9 @@ class AgentClient:
         self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool, buffer_kb: int | None = None
     ) -> TraceInfo:
         """Prepare to record the kernel's trace of threads of a process of this user's and of the CPUs they run on."""
-        asked: dict[str, Any] = {
-            "pid": pid,
-            "tids": list(tids),
-            "cpus": cpus,
-            "clock": clock,
-            "stacks": stacks,
-            "buffer_kb": buffer_kb,
-        }
-        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **asked))
+        threads: dict[str, Any] = {"pid": pid, "tids": list(tids), "cpus": cpus}
+        how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb}
+        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **threads, **how))
         self._names = []
         return info
 

@@ -9,11 +9,14 @@ import select
 import stat
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.protocol import Gone as Gone
 from jitter_workshop.errors import HostError, UsageError
+
+if TYPE_CHECKING:
+    from jitter_workshop.agent.service.class_connection import Attending
 
 IDLE_LIMIT_S = 3600.0
 """Idle timeout in seconds of a connection without a lease."""
@@ -23,22 +26,6 @@ _STEP_S = 0.5
 
 LeaseS = Callable[[], float | None]
 """Idle timeout in seconds; None if nothing is held for the caller."""
-
-
-class Attention(Protocol):
-    """Describe what else needs attention on a connection, whether the caller is silent or never stops sending."""
-
-    def watched(self) -> list[int]:
-        """Return descriptors that become readable when something has changed."""
-
-    def left_s(self) -> float:
-        """Return the seconds until the next check that is due by time alone."""
-
-    def look(self) -> None:
-        """Check what has changed, and act on it."""
-
-    def ended(self) -> bool:
-        """Return True if the caller's turn is over, so that the connection must not wait for them any longer."""
 
 
 class NonBlockingFd:
@@ -120,7 +107,7 @@ class Lines:
         self._reader.close()
         self._writer.close()
 
-    def next(self, lease_s: LeaseS, attention: Attention | None) -> bytes | None:
+    def next(self, lease_s: LeaseS, attention: Attending | None) -> bytes | None:
         """Return the next line, None at the end of the input. Raises Gone when the lease or the idle limit has run
         out."""
         while True:
@@ -148,7 +135,7 @@ class Lines:
             self.stop = bool(look.poll(0))  # with no event asked for, poll reports only POLLHUP and errors
         return self.stop
 
-    def send(self, reply: bytes, lease_s: float | None, attention: Attention | None = None) -> None:
+    def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
         """Write an answer. A caller that does not read it counts as gone; the time of their turn goes on meanwhile.
         Raises Gone."""
         view = memoryview(reply)
@@ -177,7 +164,7 @@ class Lines:
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake, 4096)
 
-    def _more(self, lease_s: float | None, attention: Attention | None) -> bool:
+    def _more(self, lease_s: float | None, attention: Attending | None) -> bool:
         """Wait until there is more to read, or something has changed; return False at the end of the input. Raises
         Gone."""
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()

@@ -25,41 +25,39 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from jitter_workshop.commands.common.base import Parser, add_json, require_live_host
 from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
 
-_FLAGS = {
-    "file": "--file",
-    "output": "-o",
-    "yes": "--yes",
-    "show": "--show",
-    "wait": "--wait",
-    "people": "--with",
-    "machine": "--machine",
-    "csv": "--csv",
-    "forget": "--forget",
-    "forget_all": "--forget-all",
-    "chapter": "--chapter",
-    "step": "--step",
-    "clear": "--clear",
-    "json": "--json",
-    "command": "command",
-}
-_TAKES = {
-    "init": {"file", "yes", "show"},
-    "check": {"json"},
-    "remove": {"yes", "show"},
-    "bundle": {"output", "file"},
-    "turn": {"json"},
-    "turn take": {"wait", "people", "command"},
-    "board": {"machine", "csv", "chapter", "step", "json"},
-    "results": {"csv", "forget", "forget_all", "yes", "json"},
-    "present": {"chapter", "step", "clear"},
-    "collect": {"csv", "chapter", "step", "json"},
-}
-"""The options of each action: an option that would do nothing is refused."""
+_TAKE = ("turn take",)
+_PLACES = ("board", "present", "collect")
+_OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    ("--file", ("init", "bundle"), {"type": Path, "metavar": "FILE", "help": "init, bundle: the class file"}),
+    ("-o --output", ("bundle",), {"type": Path, "metavar": "FILE", "help": "bundle: the archive to write"}),
+    ("--yes", ("init", "remove", "results"), {"help": "init, remove, --forget-all: do not ask"}),
+    ("--show", ("init", "remove"), {"help": "init, remove: only show what would be done"}),
+    ("--wait", _TAKE, {"type": number, "metavar": "S", "help": "turn take: wait at most so long (default: no limit)"}),
+    (
+        "--with",
+        _TAKE,
+        {"dest": "people", "nargs": "+", "default": [], "metavar": "NAME", "help": "turn take: your team"},
+    ),
+    ("--machine", ("board",), {"help": "board --json: as 'class collect' reads it"}),
+    ("--csv", ("board", "results", "collect"), {"help": "board, results, collect: as a table"}),
+    ("--forget", ("results",), {"metavar": "USER", "help": "results: forget a member"}),
+    ("--forget-all", ("results",), {"help": "results: forget all members"}),
+    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: where you are; board, collect: the curves there"}),
+    ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
+    ("--clear", ("present",), {"help": "present: remove what is shown"}),
+)
+"""Each option, the actions that take it, and what argparse needs: an option that would do nothing is refused."""
+_OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    ("--json", ("check", "turn", "board", "results", "collect"), {}),
+    ("command", _TAKE, {}),
+)
+"""The same for what is not added here."""
 _MODULES = {
     "init": "host",
     "check": "host",
@@ -78,19 +76,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.takes_command = parser.intermixed = True
     parser.add_argument("do", nargs="?", metavar="DO", help=f"what to do: {', '.join(_MODULES)}")
     parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, …; present: words; collect: folder")
-    parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: the archive to write")
-    parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
-    parser.add_argument("--show", action="store_true", help="init, remove: only show what would be done")
-    parser.add_argument("--wait", type=number, metavar="S", help="turn take: wait at most so long (default: no limit)")
-    parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
-    parser.add_argument("--machine", action="store_true", help="board --json: as 'class collect' reads it")
-    parser.add_argument("--csv", action="store_true", help="board, results, collect: as a table")
-    parser.add_argument("--forget", metavar="USER", help="results: forget a member")
-    parser.add_argument("--forget-all", action="store_true", help="results: forget all members")
-    parser.add_argument("--chapter", metavar="ID", help="present: where you are; board, collect: the curves there")
-    parser.add_argument("--step", metavar="STEP", help="present, board, collect: the chapter's step")
-    parser.add_argument("--clear", action="store_true", help="present: remove what is shown")
+    for flags, _, more in _OPTIONS:
+        # An option without a metavar is a switch.
+        switch: dict[str, Any] = {} if "metavar" in more else {"action": "store_true"}
+        parser.add_argument(*flags.split(), **switch, **more)
     add_json(parser)
 
 
@@ -105,8 +94,9 @@ def run(args: argparse.Namespace) -> int:
     if args.words and args.do not in ("turn", "present", "collect"):
         raise UsageError(f"'class {args.do}' takes no words", "see 'jitter-workshop class --help'")
     asked = " ".join(["turn", *args.words[:1]]) if args.do == "turn" else args.do
-    for name, flag in _FLAGS.items():
-        if getattr(args, name) not in (None, False, []) and name not in _TAKES.get(asked, ()):
-            raise UsageError(f"'class {asked}' takes no {flag}", "see 'jitter-workshop class --help'")
+    for flags, takes, more in (*_OPTIONS, *_OTHERS):
+        name = more.get("dest") or flags.split()[-1].removeprefix("--").replace("-", "_")
+        if getattr(args, name) not in (None, False, []) and asked not in takes:
+            raise UsageError(f"'class {asked}' takes no {flags.split()[0]}", "see 'jitter-workshop class --help'")
     code: int = import_module(f"jitter_workshop.commands.classes.{_MODULES[args.do]}").run(args)
     return code

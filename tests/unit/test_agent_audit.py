@@ -33,10 +33,10 @@ def test_refusals_never_push_a_change_out_of_the_audit(
     folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "MAX_BYTES", 2000)
-    Audit(folder, "ada", 1000).changed("applied", tunable="thp", path="/sys/x", before="a", after="b")
+    Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
     mallory = Audit(folder, "mallory", 1001)
     for number in range(200):
-        mallory.refused("refused", f"number {number}")
+        mallory.note(REFUSALS, "refused", why=f"number {number}")
     (kept,) = lines(tmp_path / CHANGES)
     assert (kept["user"], kept["what"], kept["before"]) == ("ada", "applied", "a")
     assert lines(tmp_path / REFUSALS)[-1]["why"] == "number 199"
@@ -47,10 +47,10 @@ def test_turns_never_push_a_change_out_of_the_audit(
     folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "MAX_BYTES", 2000)
-    Audit(folder, "ada", 1000).changed("applied", tunable="thp", path="/sys/x", before="a", after="b")
+    Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp", path="/sys/x", before="a", after="b")
     mallory = Audit(folder, "mallory", 1001)
     for number in range(200):
-        mallory.turn("turn began", number=number)
+        mallory.note(TURNS, "turn began", number=number)
     (kept,) = lines(tmp_path / CHANGES)
     assert (kept["user"], kept["what"]) == ("ada", "applied")
     assert lines(tmp_path / TURNS)[-1]["number"] == 199
@@ -63,7 +63,7 @@ def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) 
     log.write_bytes(b"x" * audit.MAX_BYTES)
     with log.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        late = threading.Thread(target=lambda: Audit(folder, "ada", 1000).changed("applied", tunable="thp"))
+        late = threading.Thread(target=lambda: Audit(folder, "ada", 1000).note(CHANGES, "applied", tunable="thp"))
         late.start()
         inode = os.fstat(held.fileno()).st_ino
         ends = time.monotonic() + 20
@@ -78,7 +78,7 @@ def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) 
 
 
 def test_words_of_callers_stay_on_their_line(folder: Any, tmp_path: Path) -> None:
-    Audit(folder, "ada", 1000).changed("turn", doing='\x1b[2J"}\n{"user":"root"')
+    Audit(folder, "ada", 1000).note(CHANGES, "turn", doing='\x1b[2J"}\n{"user":"root"')
     (kept,) = lines(tmp_path / CHANGES)
     assert kept["user"] == "ada"
     assert "\x1b" not in kept["doing"]
@@ -89,7 +89,7 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_giving_back(folder: Any,
     (tmp_path / TURNS).mkdir()
     (tmp_path / REFUSALS).symlink_to(tmp_path / "elsewhere")
     log = Audit(cast(Any, folder), "ada", 1000)
-    log.changed("applied")
-    log.turn("turn began")
-    log.refused("refused", "no")
+    log.note(CHANGES, "applied")
+    log.note(TURNS, "turn began")
+    log.note(REFUSALS, "refused", why="no")
     assert not (tmp_path / "elsewhere").exists()

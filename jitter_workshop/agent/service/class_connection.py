@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.audit import Audit
+from jitter_workshop.agent.audit import CHANGES, REFUSALS, Audit
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.journal import open_journals
 from jitter_workshop.agent.policy import Member, keep_to_housekeeping
@@ -93,14 +93,14 @@ class Attending:
 
     def applied(self, result: ApplyResult) -> None:
         for one in result.applied:
-            self._audit.changed("applied", tunable=one.tunable, path=one.path, before=one.before, after=one.after)
+            self._audit.note(CHANGES, "applied", tunable=one.tunable, path=one.path, before=one.before, after=one.after)
 
     def restored(self, result: RestoreResult) -> None:
         for one in result.restored:
-            self._audit.changed("given back", tunable=one.tunable, path=one.path)
+            self._audit.note(CHANGES, "given back", tunable=one.tunable, path=one.path)
 
     def refused(self, error: WorkshopError) -> None:
-        self._audit.refused("refused", error.sentence())
+        self._audit.note(REFUSALS, "refused", why=error.sentence())
 
     def close(self) -> None:
         """End the turn and its watcher when the connection has ended."""
@@ -119,12 +119,15 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def watched(self) -> list[int]:
+        """Return descriptors that become readable when something has changed."""
         return self._turns.watched()
 
     def left_s(self) -> float:
+        """Return the seconds until the next check that is due by time alone."""
         return self._turns.left_s()
 
     def ended(self) -> bool:
+        """Return True if the caller's turn is over, so that the connection must not wait for them any longer."""
         return self._turns.ended()
 
     def look(self) -> None:
@@ -179,7 +182,7 @@ def sweep(setup: Setup) -> None:
     who = Member(0, "root", True, ())
     changes = Changes(replace(setup, root=root, member=who, uid=0, who="the turn service"))
     try:
-        attending = Attending(changes.setup, changes, _nothing, _to_nobody)
+        attending = Attending(changes.setup, changes, end_trace=lambda: None, send=lambda reply: None)
         try:
             attending.look()
             attending.clear_idle()
@@ -196,14 +199,6 @@ def step_aside(setup: Setup) -> None:
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
     keep_to_housekeeping(setup.root, setup.described)
-
-
-def _nothing() -> None:
-    pass
-
-
-def _to_nobody(_reply: bytes) -> None:
-    pass
 
 
 def _of_students(setup: Setup, changes: Changes) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.audit import Audit
+from jitter_workshop.agent.audit import CHANGES, TURNS, Audit
 from jitter_workshop.agent.caller import uids_of
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.lock import Busy
@@ -142,7 +142,7 @@ class TurnQueue:
             draft.state = rules.grant(state, now_s())
             turn = draft.state.turn
         if orphan and turn is not None:
-            self._audit.turn("turn adopted", number=turn.number, people=list(turn.people))
+            self._audit.note(TURNS, "turn adopted", number=turn.number, people=list(turn.people))
             self._return(turn)
             return self.look()
         self._watch(turn)
@@ -188,7 +188,7 @@ class TurnQueue:
                 draft.state = _next(state)
         if held is not None:
             self.over = why
-            self._audit.turn("turn ended", number=held.number, why=why)
+            self._audit.note(TURNS, "turn ended", number=held.number, why=why)
             self._return(held)
 
     def reclaim(self) -> None:
@@ -251,7 +251,7 @@ class TurnQueue:
                 self._change(lambda state: _with_origin(state, self._me, origin))
             except HostError as error:
                 missing = error.message
-        self._audit.turn("turn began", number=turn.number, people=list(turn.people), group=missing)
+        self._audit.note(TURNS, "turn began", number=turn.number, people=list(turn.people), group=missing)
         return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
 
     def _return(self, turn: Turn) -> None:
@@ -277,7 +277,7 @@ class TurnQueue:
                 troubles.append(f"{type(error).__name__}: {clean(error, 200)}")
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
-            self._audit.changed("not as before", number=turn.number, trouble=trouble)
+            self._audit.note(CHANGES, "not as before", number=turn.number, trouble=trouble)
         with contextlib.suppress(WorkshopError):
             self._change(lambda state: _next(rules.returned(state, clean(trouble, 400))))
 
@@ -293,8 +293,7 @@ class TurnQueue:
             self._change(lambda state: rules.freeze(state, self._who.user))
         else:
             self._change(lambda state: _next(rules.thaw(state)))
-        write = self._audit.changed if self._who.instructor else self._audit.turn
-        write(f"turn {do}", user_named=user)
+        self._audit.note(CHANGES if self._who.instructor else TURNS, f"turn {do}", user_named=user)
 
     # Details ------------------------------------------------------------------------------------------------------
 
@@ -316,7 +315,7 @@ class TurnQueue:
             held = os.pidfd_open(state.turn.agent.pid)
             try:
                 if alive(state.turn.agent):
-                    self._audit.turn("agent ended", number=state.turn.number, people=list(state.turn.people))
+                    self._audit.note(TURNS, "agent ended", number=state.turn.number, people=list(state.turn.people))
                     signal.pidfd_send_signal(held, signal.SIGKILL)
                     select.select([held], [], [], _DEATH_S)
             finally:
