@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import (
@@ -25,6 +25,7 @@ from jitter_workshop.model.run import (
     HistogramSummary,
     Run,
     Stall,
+    StallTotal,
     ThreadRecord,
 )
 from jitter_workshop.model.session import ChapterProgress, Prediction

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
-from jitter_workshop.model.run import Block, Clock, Run, Stalls
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
+from jitter_workshop.model.run import Block, Clock, Run, Stalls, StallTotal
 from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import stalls as st

@@ -14,7 +14,6 @@ from typing import Any
 
 from jitter_workshop.host.trace.events import Decoder
 from jitter_workshop.host.trace.format import PageFormat, parse_page
-from jitter_workshop.host.trace.kinds import add
 from jitter_workshop.host.trace.symbols import Symbols
 
 FOLDER = Path(__file__).parent / "pages"
@@ -58,7 +57,7 @@ class Recorded:
     def decoder(self, cpus: Iterable[int] = range(8)) -> Decoder:
         decoder = Decoder(self.form, Symbols(self.symbols), tuple(cpus))
         for title, text in self.formats.items():
-            add(decoder, title, text)
+            decoder.add(title, text)
         return decoder
 
 

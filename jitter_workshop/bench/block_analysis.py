@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.bench.native import ffi, lib
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.model.run import Stall, ThreadRecord
+from jitter_workshop.model.run import Stall, StallTotal, ThreadRecord
 from jitter_workshop.model.spec import KINDS, STALL_DECADES_NS, RunSpec
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats.stalls import BUCKETS_NS

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jitter_workshop.model.codec import CodecError, to_plain
-from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
+from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
 
 NO_CORE = "the native core cannot be loaded"
 """The last words of a child without the compiled module; its parent recognises the case by them."""
@@ -50,15 +50,6 @@ class HistogramBlock:
     max: int | None
     total: int
     overflow: int
-
-
-@dataclass(frozen=True, slots=True)
-class StallTotal:
-    """Hold all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
-
-    threshold_ns: int
-    count: int
-    stolen_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import (
     THREAD_COUNTS,
@@ -17,6 +17,7 @@ from jitter_workshop.model.run import (
     HistogramSummary,
     Stall,
     Stalls,
+    StallTotal,
     ThreadRecord,
 )
 from jitter_workshop.model.spec import KINDS, RunSpec

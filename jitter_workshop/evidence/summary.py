@@ -1,4 +1,5 @@
-"""Summarise a run's causes, its worst stalls in parts, and the share of its messages that each cause made late."""
+"""Summarise a run's causes, its worst stalls in parts, and the share of its messages that each cause made late; list
+what else may have made a gap without an event."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ from jitter_workshop.model.evidence import (
     Slice,
     StackSeen,
 )
+from jitter_workshop.model.run import Run
+from jitter_workshop.stats.scale import nice_ns
 
 TOP = 10
 _MOST_SLICES = 1_000
@@ -84,8 +87,8 @@ def summarise(
     ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: how many it had in all.
     ``unlisted``: stalls that were counted but not listed. ``distinct``: how many are apart in time, by the benchmark.
     ``notes``: known reasons for what the report lacks. ``placed``: thread → the CPU it was pinned to.
-    ``lost_elsewhere``: events without room among those that are traced on all CPUs. ``candidates``: see the module of
-    that name.
+    ``lost_elsewhere``: events without room among those that are traced on all CPUs. ``candidates``: see
+    :func:`candidates`.
 
     Without a cause, all messages of a stall still count as late as soon as the rest of the stall reaches the threshold:
     the share "without" is a lower bound.
@@ -134,6 +137,24 @@ def summarise(
         notes=noted,
         candidates=tuple(candidates),
     )
+
+
+def candidates(run: Run) -> tuple[str, ...]:
+    """Return a sentence for each possible explanation of a gap without an event that this host leaves open, with the
+    run's facts for or against it, the likeliest first. None is a finding. They contain names from outside."""
+    hypervisor = run.host.get("hypervisor")
+    throttled = sum(block.throttle_events or 0 for block in run.blocks)
+    found = []
+    if hypervisor:
+        found.append(f"the hypervisor ({hypervisor}) ran something else: {_steal(run)}")
+    if throttled:
+        found.append(f"the processor slowed itself down: it throttled {throttled:,} times in this run")
+    if not hypervisor:
+        found.append("the firmware stopped all CPUs (SMI): this run has no count of that")
+    if run.host.get("smt"):
+        found.append("the other thread of the same core was busy (SMT): no trace of this CPU shows that")
+    found.append("memory: a cache line, a page or a bus that something else used just then")
+    return tuple(found)
 
 
 class _Worst:
@@ -268,3 +289,12 @@ def _said(deed: Sent) -> str:
     if deed.what == "move":
         return f"{who} moved {deed.of} to CPU {deed.cpu}"
     return f"{who} woke {deed.of}"
+
+
+def _steal(run: Run) -> str:
+    if run.steal_ns is None:
+        return "it does not say (no steal clock)"
+    if run.steal_ns:
+        return f"its steal clock grew by {nice_ns(run.steal_ns)} in this run"
+    steps = f" of {nice_ns(run.steal_resolution_ns)}" if run.steal_resolution_ns else ""
+    return f"its steal clock stood still, but it only counts in steps{steps}"

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
 
-from jitter_workshop.evidence.cpustate import CpuState, Frame
-from jitter_workshop.evidence.threadstate import ThreadState
+from jitter_workshop.evidence.states import CpuState, Frame, ThreadState
 from jitter_workshop.evidence.tracks import (
     IRQ,
     SOFTIRQ,

@@ -86,6 +86,15 @@ class StallRate:
 
 
 @dataclass(frozen=True, slots=True)
+class StallTotal:
+    """Hold all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
+
+    threshold_ns: int
+    count: int
+    stolen_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stalls:
     """Hold all stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
 

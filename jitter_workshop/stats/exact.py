@@ -40,8 +40,8 @@ def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, f
     if count > _MANY:
         return _cube_root(count, doubt), _cube_root(count + 1, 1 - doubt)
     spread = 10 * math.sqrt(count) + 50
-    low = _solve(lambda mean: poisson_at_most(count - 1, mean), 1 - doubt, max(0.0, count - spread), float(count))
-    high = _solve(lambda mean: poisson_at_most(count, mean), doubt, float(count), count + spread)
+    low = solve(lambda mean: poisson_at_most(count - 1, mean), 1 - doubt, max(0.0, count - spread), float(count))
+    high = solve(lambda mean: poisson_at_most(count, mean), doubt, float(count), count + spread)
     return low, high
 
 
@@ -157,7 +157,7 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
     return value
 
 
-def _solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
+def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
     """Return where a falling function has a value, between two places around it."""
     for _ in range(_STEPS):
         middle = (low + high) / 2

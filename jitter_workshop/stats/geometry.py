@@ -43,7 +43,7 @@ class Geometry:
         return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
 
     def bins(self, counted: Iterable[tuple[int, int]]) -> list[Bin]:
-        """Return (counter, samples) pairs as bins: :meth:`bounds` for many at once."""
+        """Return (counter, samples) pairs as bins."""
         magnitude, half, unit = self.sub_bucket_half_count_magnitude, self.sub_bucket_half_count, self.unit_magnitude
         found: list[Bin] = []
         for index, samples in counted:
@@ -59,13 +59,8 @@ class Geometry:
 
     def bounds(self, index: int) -> tuple[int, int]:
         """Return the lowest and the highest value that share a counter."""
-        bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
-        sub_bucket = (index & (self.sub_bucket_half_count - 1)) + self.sub_bucket_half_count
-        if bucket < 0:
-            bucket, sub_bucket = 0, sub_bucket - self.sub_bucket_half_count
-        shift = bucket + self.unit_magnitude
-        low = sub_bucket << shift
-        return low, low + (1 << shift) - 1
+        (only,) = self.bins([(index, 0)])
+        return only.low, only.high
 
 
 def counters_needed(lowest: int, highest: int, digits: int) -> int:

@@ -24,14 +24,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jitter_workshop.model.verdict import CONFIDENCE
-from jitter_workshop.stats.exact import binomial_two_sided, flip_p
+from jitter_workshop.stats.exact import binomial_two_sided, flip_p, solve
 
 SOFTENING = 10.0
 """c in the module's docstring, for counted events."""
 
 _FAR = 40.0
 _FIRST_STEP = 0.05
-_HALVINGS = 50
 _FINE = 1e-5
 _HAIR = 1e-12
 """A pair closer to the ratio than this differs by rounding alone."""
@@ -104,7 +103,7 @@ def estimate(pairs: Pairs) -> float | None:
         return None
     if not any(pairs.y):
         return 0.0
-    return math.exp(_root(lambda r: math.fsum(pairs.contributions(r))))
+    return math.exp(solve(lambda r: math.fsum(pairs.contributions(r)), 0.0, -_FAR, _FAR))
 
 
 def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -149,17 +148,6 @@ def _slope(pairs: Pairs, ratio: float) -> float:
     root, soft = math.sqrt(ratio), SOFTENING if pairs.counted else 0.0
     both = [(y / root, x * root) for x, y in zip(pairs.x, pairs.y, strict=True) if x or y]
     return math.fsum((2 * u * v + soft * (u + v) / 2) / (u + v + soft) ** 2 for v, u in both)
-
-
-def _root(falling: Callable[[float], float]) -> float:
-    low, high = -_FAR, _FAR
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if falling(middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
 
 
 def _edge(accepted: Callable[[float], bool], start: float, direction: int) -> float:

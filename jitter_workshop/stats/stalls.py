@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
-from jitter_workshop.model.run import GapBucket, Stall, StallRate, Stalls
+from jitter_workshop.model.run import GapBucket, Stall, StallRate, Stalls, StallTotal
 from jitter_workshop.stats.exact import rate_limits
 
 WORST_KEPT = 100
@@ -21,17 +20,6 @@ ends where the next one begins; the last one is open."""
 _HOUR_NS = 3_600_000_000_000
 
 
-class BlockTotal(Protocol):
-    """Give one block's total for one threshold (see ``bench.protocol.StallTotal``)."""
-
-    @property
-    def threshold_ns(self) -> int: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def stolen_ns(self) -> int: ...
-
-
 def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge windows [start, end) in ns that overlap or touch into distinct ones. Empty ones are dropped."""
     merged: list[tuple[int, int]] = []
@@ -43,7 +31,7 @@ def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def rates(totals: Iterable[BlockTotal], duration_s: float) -> tuple[StallRate, ...]:
+def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, ...]:
     """Return totals of many blocks as rates over ``duration_s`` of measured time, the lowest threshold first."""
     sums: dict[int, tuple[int, int]] = {}
     for total in totals:
@@ -61,7 +49,7 @@ def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
 
 
 def of_run(
-    threshold_ns: int, totals: Iterable[BlockTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
+    threshold_ns: int, totals: Iterable[StallTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
     """Return all stalls of a run: the totals over ``threshold_ns`` first, then the rates by decade and the worst in
     full. ``duration_s``: the time in which they could be seen.

@@ -17,7 +17,7 @@ from typing import Any
 
 from jitter_workshop.bench import protocol
 from jitter_workshop.model.codec import from_plain
-from jitter_workshop.model.run import Clock, Counter, Stall, ThreadRecord
+from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.stats import histogram
 
@@ -48,7 +48,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
         },
         threads=(ThreadRecord("accumulator", {"1": 3, "0": 1}, 1, 2, None, 4, 0),),
         stalls=(Stall(index, "accumulator", 1, 10, 10 + longest, 1),),
-        stall_totals=(protocol.StallTotal(1_000, 1, longest), protocol.StallTotal(10_000, 0, 0)),
+        stall_totals=(StallTotal(1_000, 1, longest), StallTotal(10_000, 0, 0)),
         blocked_publishes=1,
         negative_deltas=0,
         core_hz=3_000_000_000 + index,

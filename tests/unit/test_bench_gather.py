@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.bench.run_accumulator import RunAccumulator
-from jitter_workshop.model.run import Counter, Stall, ThreadRecord
+from jitter_workshop.model.run import Counter, Stall, StallTotal, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram
 from tests import madeup

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.evidence.candidates import candidates
+from jitter_workshop.evidence.summary import candidates
 from jitter_workshop.model.run import Run
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import parse_event
-from jitter_workshop.host.trace.kinds import add
 from jitter_workshop.host.trace.symbols import Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, KINDS, TraceEvent
 from tests import tracedpages as made
@@ -135,7 +134,7 @@ def test_interrupts_between_the_cpus_of_an_arm_machine() -> None:
     assert list(strings.values()) == ["Rescheduling interrupts"]
     decoder = Decoder(made.form(), Symbols(""), {1, 3, 70}, strings)
     for title, text in formats.items():
-        add(decoder, title, text)
+        decoder.add(title, text)
     at = (0xFFFF_8000_81).to_bytes(8, "little")
     head = b"\0\x08" + b"\0" + (9).to_bytes(4, "little")
     raised = b"\x14" + head[:1] + head[2:3] + b"\0" + head[3:]
@@ -194,5 +193,5 @@ def test_an_event_that_lacks_what_is_needed_is_refused() -> None:
         for letter in "SDTtXZPI" if old == '"S"' else "":
             text = text.replace(f'"{letter}"', letter)
         with pytest.raises(ValueError, match=r"no field|does not say|is no number|not a known event"):
-            add(decoder, title, text.replace(old, new))
+            decoder.add(title, text.replace(old, new))
     assert list(decoder.events(recorded("linux-6.18").pages[0][0], 0)) == []

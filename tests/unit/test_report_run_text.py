@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.bench.protocol import StallTotal
-from jitter_workshop.model.run import BurstTotal, Run
+from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.report.text.run import kept, remark, render
 from jitter_workshop.stats.stalls import buckets, of_run
 from tests import madecounted, madeup

@@ -15,7 +15,6 @@ from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot, printable
-from jitter_workshop.host.trace import kinds
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
@@ -301,7 +300,7 @@ class Capture:
             raise HostError(f"this kernel's trace is not understood: {error}", "please report it") from error
         for title in (*enabled, "ftrace:kernel_stack"):
             try:
-                kinds.add(self._decoder, title, read(f"{self._tracefs}/{_folder(title)}/format") or "")
+                self._decoder.add(title, read(f"{self._tracefs}/{_folder(title)}/format") or "")
             except ValueError as error:
                 missing[title] = f"its form is not understood: {error}"
         return [title for title in enabled if title not in missing]

@@ -17,9 +17,8 @@ from typing import Any
 
 from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError, WorkshopError
-from jitter_workshop.evidence.candidates import candidates
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
-from jitter_workshop.evidence.summary import TOP, summarise
+from jitter_workshop.evidence.summary import TOP, candidates, summarise
 from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span

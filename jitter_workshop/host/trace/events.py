@@ -1,6 +1,8 @@
-"""Turn records of the kernel's trace into events of :mod:`jitter_workshop.model.trace`.
+"""Turn records of the kernel's trace into events of :mod:`jitter_workshop.model.trace`, each of one of its kinds.
 
-Kernel addresses become names here and go no further. The meaning of each record is in ``kinds``.
+Kernel addresses become names here and go no further. The records are described in ``include/trace/events/*.h`` of the
+kernel's sources. x86 has its own events for interrupt vectors and page faults. On arm64 the timer comes as an interrupt
+with a handler, and interrupts from other CPUs come as ``ipi:*``.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from jitter_workshop.host.trace.format import EventFormat, Field, Layout, PageFormat, located, wanted
+from jitter_workshop.host.trace.format import EventFormat, Field, Layout, PageFormat, located, parse_event, wanted
 from jitter_workshop.host.trace.page import records
 from jitter_workshop.host.trace.symbols import UNKNOWN, Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
@@ -19,6 +21,11 @@ _HARDIRQ, _SOFTIRQ, _NMI = 0x08, 0x10, 0x40
 MAX_NAME = 4096
 _NAMES_KEPT = 100_000
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
+MAX_FRAMES = 64
+_TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
+"""Function that is innermost on every stack, because it takes the stack."""
+_LEFT_IDLE = 0xFFFF_FFFF
+"""``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
 
 
 class Record:
@@ -67,8 +74,15 @@ class Decoder:
         self._known: dict[int, tuple[Layout, Build]] = {}
         self._number: Layout | None = None
 
-    def add(self, event: EventFormat, maker: Maker) -> None:
-        """Add an event. Raise ValueError where the kernel's description lacks something needed."""
+    def add(self, title: str, text: str) -> None:
+        """Add ``system:name`` as its format file describes it.
+
+        Raise ValueError where the event is unknown, or the description lacks something needed.
+        """
+        maker = _maker(title)
+        if maker is None:
+            raise ValueError(f"{title} is not a known event")
+        event = parse_event(text)
         numbers, texts, build = maker(self, event)
         self._known[event.number] = Layout(event, ("common_flags", "common_pid", *numbers), texts), build
         self._number = self._number or Layout(event, ("common_type",))
@@ -131,3 +145,219 @@ def read_strings(text: str) -> dict[int, str]:
         except ValueError:
             continue
     return found
+
+
+def _maker(title: str) -> Maker | None:
+    system, _, name = title.partition(":")
+    if system == "irq_vectors":
+        for ending in ("entry", "exit"):
+            if name.endswith(f"_{ending}"):
+                return _vector(f"vector_{ending}", name.removesuffix(f"_{ending}"))
+    return _MAKERS.get(title)
+
+
+def _switch(decoder: Decoder, event: EventFormat) -> Plan:
+    before, after = decoder.words(event, "prev_comm"), decoder.words(event, "next_comm")
+    # The print format has a letter for each state of a sleeping thread; a thread without one of them was runnable.
+    asleep = 0
+    for state in event.symbols:
+        asleep |= state
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        decoder.switched[record.cpu] = record.ts
+        return record.event("switch", v[1], int(not v[0] & asleep), 0, after(record, v[3]), before(record, v[2]))
+
+    if not asleep:
+        raise ValueError("the kernel does not say which threads sleep")
+    return ("prev_state", "next_pid"), ("prev_comm", "next_comm"), build
+
+
+def _migrate(decoder: Decoder, event: EventFormat) -> Plan:
+    comm = decoder.words(event, "comm")
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        return record.event("migrate", v[0], v[1], v[2], comm(record, v[3]))
+
+    return ("pid", "orig_cpu", "dest_cpu"), ("comm",), build
+
+
+def _waking(decoder: Decoder, event: EventFormat) -> Plan:
+    comm = decoder.words(event, "comm")
+    return ("pid", "target_cpu"), ("comm",), lambda record, v: record.event("waking", v[0], v[1], 0, comm(record, v[2]))
+
+
+def _irq_entry(decoder: Decoder, event: EventFormat) -> Plan:
+    words = decoder.words(event, "name")
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        name = decoder.running[record.cpu, v[0]] = words(record, v[1])
+        return record.event("irq_entry", v[0], name=name)
+
+    return ("irq",), ("name",), build
+
+
+def _irq_exit(decoder: Decoder, event: EventFormat) -> Plan:
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        return record.event("irq_exit", v[0], name=decoder.running.get((record.cpu, v[0]), ""))
+
+    return ("irq",), (), build
+
+
+def _softirq(kind: str) -> Maker:
+    def make(decoder: Decoder, event: EventFormat) -> Plan:
+        names = event.symbols
+        return ("vec",), (), lambda record, v: record.event(kind, v[0], name=names.get(v[0], str(v[0])))
+
+    return make
+
+
+def _vector(kind: str, name: str) -> Maker:
+    return lambda decoder, event: (("vector",), (), lambda record, v: record.event(kind, v[0], name=name))
+
+
+def _arm_vector(kind: str) -> Maker:
+    def make(decoder: Decoder, event: EventFormat) -> Plan:
+        reason = decoder.words(event, "reason")
+        return (), ("reason",), lambda record, v: record.event(kind, name=reason(record, v[0]))
+
+    return make
+
+
+def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
+    name = decoder.symbols.name
+    return ("handler", "delta_ns"), (), lambda record, v: record.event("nmi", v[1], name=name(v[0]))
+
+
+def _begins(kind: str, function: str, token: str) -> Maker:
+    """Make events for work that begins to run; its end is found by ``token``."""
+
+    def make(decoder: Decoder, event: EventFormat) -> Plan:
+        def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+            name = decoder.running[record.cpu, v[1]] = decoder.symbols.name(v[0])
+            return record.event(kind, name=name)
+
+        return (function, token), (), build
+
+    return make
+
+
+def _ends(kind: str, function: str, token: str) -> Maker:
+    """Make events for the end of such work; newer kernels name the work there."""
+
+    def make(decoder: Decoder, event: EventFormat) -> Plan:
+        says = function in event.fields
+
+        def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+            begun = decoder.running.pop((record.cpu, v[0]), "")
+            return record.event(kind, name=decoder.symbols.name(v[1]) if says else begun)
+
+        return (token, function) if says else (token,), (), build
+
+    return make
+
+
+def _tick_stop(decoder: Decoder, event: EventFormat) -> Plan:
+    names = event.symbols
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        return record.event("tick_stop", v[0], name="" if v[0] else names.get(v[1], str(v[1])))
+
+    return ("success", "dependency"), (), build
+
+
+def _sent(decoder: Decoder, event: EventFormat) -> Plan:
+    name = decoder.symbols.name
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        return record.event("ipi_send", v[0], name=name(v[1]), other=name(v[2])) if v[0] in decoder.cpus else ()
+
+    return ("cpu", "callback", "callsite"), (), build
+
+
+def _sent_to_mask(decoder: Decoder, event: EventFormat) -> Plan:
+    mask, name = wanted(event, "cpumask"), decoder.symbols.name
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        for cpu in _in_mask(decoder, data(record, mask, v[2])):
+            yield from record.event("ipi_send", cpu, name=name(v[0]), other=name(v[1]))
+
+    return ("callback", "callsite"), ("cpumask",), build
+
+
+def _raised(decoder: Decoder, event: EventFormat) -> Plan:
+    mask, reason = wanted(event, "target_cpus"), decoder.words(event, "reason")
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        for cpu in _in_mask(decoder, data(record, mask, v[0])):
+            yield from record.event("ipi_send", cpu, name=reason(record, v[1]))
+
+    return (), ("target_cpus", "reason"), build
+
+
+def _in_mask(decoder: Decoder, mask: bytes) -> list[int]:
+    bits = int.from_bytes(mask, "little")
+    return [cpu for cpu in decoder.cpus if bits >> cpu & 1]
+
+
+def _frequency(decoder: Decoder, event: EventFormat) -> Plan:
+    return ("state", "cpu_id"), (), lambda record, v: record.event("frequency", v[0], v[1])
+
+
+def _idle(decoder: Decoder, event: EventFormat) -> Plan:
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        return record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
+
+    return ("state", "cpu_id"), (), build
+
+
+def _fault(user: int) -> Maker:
+    return lambda decoder, event: (("error_code",), (), lambda record, v: record.event("fault", user, v[0]))
+
+
+def _stack(decoder: Decoder, event: EventFormat) -> Plan:
+    field, word = wanted(event, "caller"), decoder.form.commit.size
+    name, name_and_offset = decoder.symbols.name, decoder.symbols.name_and_offset
+
+    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+        start = record.start + field.offset
+        count = max(0, min(v[0], (record.end - start) // word, MAX_FRAMES))
+        frames: list[str] = []
+        for place in range(start, start + count * word, word):
+            address = int.from_bytes(record.page[place : place + word], "little")
+            function = name(address) if frames else name_and_offset(address)
+            if frames or not function.startswith(_TRACING):
+                frames.append(function)
+        # It gets the time of the event that it belongs to, so that no other event comes between the two.
+        record.ts = decoder.switched.get(record.cpu, record.ts)
+        return record.event("stack", name=";".join(frames))
+
+    return ("size",), (), build
+
+
+_MAKERS: dict[str, Maker] = {
+    "sched:sched_switch": _switch,
+    "sched:sched_migrate_task": _migrate,
+    "sched:sched_waking": _waking,
+    "ipi:ipi_send_cpu": _sent,
+    "ipi:ipi_send_cpumask": _sent_to_mask,
+    "ipi:ipi_raise": _raised,
+    "ipi:ipi_entry": _arm_vector("vector_entry"),
+    "ipi:ipi_exit": _arm_vector("vector_exit"),
+    "irq:irq_handler_entry": _irq_entry,
+    "irq:irq_handler_exit": _irq_exit,
+    "irq:softirq_entry": _softirq("softirq_entry"),
+    "irq:softirq_exit": _softirq("softirq_exit"),
+    "nmi:nmi_handler": _nmi,
+    "workqueue:workqueue_execute_start": _begins("work_start", "function", "work"),
+    "workqueue:workqueue_execute_end": _ends("work_end", "function", "work"),
+    "timer:tick_stop": _tick_stop,
+    "timer:hrtimer_expire_entry": _begins("timer_entry", "function", "hrtimer"),
+    "timer:hrtimer_expire_exit": _ends("timer_exit", "function", "hrtimer"),
+    "csd:csd_function_entry": _begins("csd_entry", "func", "csd"),
+    "csd:csd_function_exit": _ends("csd_exit", "func", "csd"),
+    "power:cpu_frequency": _frequency,
+    "power:cpu_idle": _idle,
+    "exceptions:page_fault_user": _fault(1),
+    "exceptions:page_fault_kernel": _fault(0),
+    "ftrace:kernel_stack": _stack,
+}
