@@ -47,7 +47,7 @@ def rest(document: ReportDocument, width: int) -> Iterator[Text]:
 def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
     """Yield the parts that the user may not want others to see. ``raw``: this format contains the raw data."""
     yield from _heading("WHAT OTHERS WILL SEE IN IT", width, "dim")
-    yield from _items(_for_others(document, raw), None, width)
+    yield from _items(_for_others(document, raw), width)
     yield Text()
 
 
@@ -102,9 +102,9 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
             style = "dim" if one.style in ("dim", "unknown") else "text"
             yield from wrap(Text(_plain(one.text), style), prose)
         elif isinstance(one, blocks.Bullets):
-            yield from _items(map(_plain, one.items), len(one.items), width)
+            yield from _items(map(_plain, one.items), width)
         elif isinstance(one, blocks.Shell):
-            yield from _items((clean(c.command, 200) for c in one.commands), len(one.commands), width)
+            yield from _items((clean(command.command, 200) for command in one.commands), width)
         elif isinstance(one, blocks.Facts):
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
@@ -125,11 +125,11 @@ def _table(one: blocks.Table, width: int) -> Iterator[Text]:
         yield from wrap(Text(f"In the file: {one.caption}", "dim"), min(width, _WIDEST))
 
 
-def _items(lines: Iterable[str], count: int | None, width: int) -> Iterator[Text]:
-    for number, line in enumerate(lines):
-        if count is None or number < MOST:
-            yield from wrap(Text(line, "text"), min(width, _WIDEST), _ITEM)
-    yield from _more(count or 0)
+def _items(lines: Iterable[str], width: int) -> Iterator[Text]:
+    found = list(lines)
+    for line in found[:MOST]:
+        yield from wrap(Text(line, "text"), min(width, _WIDEST), _ITEM)
+    yield from _more(len(found))
 
 
 def _more(count: int) -> Iterator[Text]:

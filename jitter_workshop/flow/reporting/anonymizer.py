@@ -34,7 +34,6 @@ from jitter_workshop.model.evidence import (
 )
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument, ReportedRun
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
@@ -206,24 +205,20 @@ class _Anonymizer:
         called_so = sorted((n for n in names.tasks if len(n) > 1), key=len, reverse=True)
         self._task_words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, called_so))})(?!\w)") if called_so else None
         loads = [load for run in document.runs for load in run.disturbed]
-        self._loads = {
-            old: new
-            for load in loads
-            if load.name in self._tasks
-            for shown in (self._tasks[load.name],)
-            for old, new in (
-                (f"{called(load.name, 40)} (pid {load.pid})", f"{shown} (pid {load.pid})"),
-                (f"{called(load.name, 40)} ({load.cpu_percent:g} %)", f"{shown} ({load.cpu_percent:g} %)"),
-                (f"({clean(load.name, 30)}, {load.cpu_percent:g} %)", f"({shown}, {load.cpu_percent:g} %)"),
-            )
-        }
+        self._loads: dict[str, str] = {}
+        """What sentences say of tasks beside a run → the same without their names."""
+        for load in loads:
+            if shown := self._tasks.get(load.name):
+                pid, share = f"(pid {load.pid})", f"{load.cpu_percent:g} %"
+                self._loads[f"{called(load.name, 40)} {pid}"] = f"{shown} {pid}"
+                self._loads[f"{called(load.name, 40)} ({share})"] = f"{shown} ({share})"
+                self._loads[f"({clean(load.name, 30)}, {share})"] = f"({shown}, {share})"
 
     def document(self) -> ReportDocument:
         given = self._given
         made: ReportDocument = self.hidden(given)
         hosts = made.hosts
         host_name = self._hosts.get(given.host_name, given.host_name)
-        of_curves = {chapter.title for chapter in given.chapters}
         return dataclasses.replace(
             made,
             title=f"Latency jitter on {host_name or 'an unknown host'}: {SESSION}",
@@ -231,8 +226,11 @@ class _Anonymizer:
             host_name=host_name,
             recorded=self._hosts.get(given.recorded, given.recorded),
             host_line=host_line(hosts[0]) if hosts else "an unknown host",
-            overlays=tuple(self._overlay(one, of_curves) for one in given.overlays),
-            imports=tuple(self._import(n, one) for n, one in enumerate(given.imports, 1)),
+            overlays=tuple(self._overlay(one) for one in given.overlays),
+            imports=tuple(
+                f"import {n}{figures[0] if (figures := _FIGURES.search(line)) else ''}"
+                for n, line in enumerate(given.imports, 1)
+            ),
         )
 
     def hidden(self, value: T, field: str = "") -> T:
@@ -297,8 +295,6 @@ class _Anonymizer:
             return {"text": self._of_check(value.id, value.text)}
         if isinstance(value, Change):
             return {"why": _QUOTED.sub(lambda m: "'(a name)'" if is_private(m[1]) else m[0], value.why)}
-        if isinstance(value, Proof):
-            return {"notes": tuple(self._text(note, "notes") for note in value.notes)}
         return {"command": _command(value.command)} if isinstance(value, Command) else {}
 
     def _of_check(self, ident: str, text: str) -> str:
@@ -313,11 +309,11 @@ class _Anonymizer:
             return LEFT_OUT
         return self._text(text, "notes")
 
-    def _overlay(self, chart: Overlay, titles: set[str]) -> Overlay:
-        curves = tuple(dataclasses.replace(c, label=self._curve(c, titles, n)) for n, c in enumerate(chart.curves, 1))
+    def _overlay(self, chart: Overlay) -> Overlay:
+        curves = tuple(dataclasses.replace(c, label=self._label(c, n)) for n, c in enumerate(chart.curves, 1))
         return dataclasses.replace(chart, curves=curves)
 
-    def _curve(self, curve: PercentileCurve, titles: set[str], number: int) -> str:
+    def _label(self, curve: PercentileCurve, number: int) -> str:
         if curve.origin in (ORIGIN, RECORDED):
             return curve.label
         if curve.origin:
@@ -326,11 +322,8 @@ class _Anonymizer:
         for run in self._given.runs:
             if run.curve is not None and run.curve.points == curve.points and plain in (run.label, run.id):
                 return self._labels.get(run.id, run.id)
-        return curve.label if plain in titles or _SIDE.fullmatch(plain) else f"curve {number}"
-
-    def _import(self, number: int, line: str) -> str:
-        figures = _FIGURES.search(line)
-        return f"import {number}{figures[0] if figures else ''}"
+        titled = any(plain == chapter.title for chapter in self._given.chapters)
+        return curve.label if titled or _SIDE.fullmatch(plain) else f"curve {number}"
 
     def _text(self, text: str, field: str) -> str:
         for old, new in self._loads.items():
