@@ -8,7 +8,7 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
-from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
+from jitter_workshop.flow.chapters.walk import SLOTS
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import Subject
@@ -17,7 +17,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay, ReportedRun
-from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, Stall
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.curve import imported_curve, percentile_curve, value_at
 from jitter_workshop.stats.histogram import add, new_histogram
@@ -59,8 +59,11 @@ def roles(subject: Subject) -> dict[str, str]:
 
 
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
-    """Return a run as a report has it; ``curve``: only for runs that a chart shows."""
+    """Return a run as a report has it, with its longest stalls and the notes that its reader must know. ``curve``: only
+    for runs that a chart shows."""
     made_for = role or ("made for a proof that does not count it" if run.proof else "")
+    longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
+    told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
     return ReportedRun(
         id=run.id,
         label=run.label,
@@ -74,25 +77,15 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         main_histogram=run.main_histogram,
         histogram=run.histograms.get(run.main_histogram),
         standings=standings(run),
-        stalls=dataclasses.replace(run.stalls, worst=_longest(run)),
+        stalls=dataclasses.replace(run.stalls, worst=tuple(longest)),
         steal_ns=run.steal_ns,
         applied=tuple(words_of(run.applied)),
         disturbed=run.disturbed,
         complete=run.complete,
         curve=curve,
         proof=run.proof or "",
-        notes=_notes(run),
+        notes=tuple(clean(run.notes[key], 400) for key in told if key in run.notes),
     )
-
-
-def _notes(run: Run) -> tuple[str, ...]:
-    """Return the notes that a reader must know, and the reason for an unknown figure."""
-    unknown = ("steal_ns",) if run.steal_ns is None else ()
-    return tuple(clean(run.notes[key], 400) for key in (*_TOLD, *unknown) if key in run.notes)
-
-
-def _longest(run: Run) -> tuple[Stall, ...]:
-    return tuple(sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST])
 
 
 def import_line(run: ImportedRun) -> str:
@@ -171,7 +164,8 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
     for walk in subject.walks:
         curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
         if curves:
-            yield Overlay(clean(walk.chapter.title, 60), _of_chapter(walk, len(curves)), curves)
+            both = "The first run, and the one after its step. Two single runs are described, not judged."
+            yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves)
             continue
         recorded, source = (
             walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
@@ -181,12 +175,6 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             yield Overlay(
                 f"{clean(walk.chapter.title, 60)}, on a recording", text, tuple(one.curve for one in recorded)
             )
-
-
-def _of_chapter(walk: ChapterSession, curves: int) -> str:
-    if curves == 1:
-        return ONE_RUN
-    return "The first run, and the one after its step. Two single runs are described, not judged."
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
