@@ -115,14 +115,15 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
 def _table(one: blocks.Table, width: int) -> Iterator[Text]:
     """Yield the columns of a table that a preview has; of a table for reference only what it is."""
     kept = [n for n, column in enumerate(one.columns) if column.brief]
-    if one.most != 0 and kept:
+    reference = one.most == 0 or not kept
+    caption = f"In the file: {one.caption}" if reference else one.caption
+    yield from wrap(Text(caption, "dim"), min(width, _WIDEST))
+    if not reference:
         shown = one.rows[-MOST:] if one.latest else one.rows[:MOST]
         rows = [[_plain(one.columns[n].head) for n in kept], *([_plain(row[n]) for n in kept] for row in shown)]
         right = [at for at, n in enumerate(kept) if one.columns[n].number]
         yield from table(rows, right=right, width=width)
         yield from _more(len(one.rows))
-    else:
-        yield from wrap(Text(f"In the file: {one.caption}", "dim"), min(width, _WIDEST))
 
 
 def _items(lines: Iterable[str], width: int) -> Iterator[Text]:

@@ -6,6 +6,7 @@ reason in the document's notes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Literal
@@ -105,8 +106,9 @@ HOW_VERDICTS = (
     f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
 )
 NOTHING_PROVEN = (
-    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes "
-    "them and judges nothing; 'jitter-workshop prove' compares rounds of fresh runs with a change and without it."
+    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them and "
+    "judges nothing. 'jitter-workshop prove', or 'p' at a chapter's compare step, compares rounds of fresh runs with a "
+    "change and without it."
 )
 HOW_IT_COUNTS = (
     "A stall is a time in which a measured thread did not do its work. A percentile counts messages, a stall is one "
@@ -504,7 +506,9 @@ def _comparison(found: Comparison, title: str) -> Block:
 def _changes(document: ReportDocument) -> Iterator[Block]:
     """Yield each write and its fate, then the session's own record of them."""
     if document.changes:
-        caption = f"{many(len(document.changes), 'write')} of this session, oldest first"
+        fates = Counter(FATES[change.fate] for change in document.changes)
+        told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
+        caption = f"{many(len(document.changes), 'write')} of this session, oldest first: {told}"
         heads = ("setting", "path", "before", "after", "read back", "what became of it")
         columns = tuple(Column(head, brief=head not in ("setting", "read back")) for head in heads)
         yield Table("changes", caption, columns, tuple(map(_change, document.changes)), most=LONG)
@@ -540,9 +544,13 @@ def _event(one: HostEvent) -> Cells:
 def _status(document: ReportDocument) -> Iterator[Block]:
     """Yield every check before and after, those that differ first."""
     before, after = document.before, document.after
-    for key in ("before", "after"):
+    for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):
             yield Paragraph(f"Status {key}: {why}.", "unknown")
+        if snapshot is not None:
+            states = Counter(MARKS[check.state][1] for check in snapshot.checks)
+            told = ", ".join(f"{count:,} {state}" for state, count in states.items())
+            yield Paragraph((f"{key.capitalize()}, ", time(snapshot.at), f": {told}."), "dim")
     if before is None or after is None:
         only = before or after
         if only is not None:
