@@ -21,7 +21,7 @@ CYCLICTEST = Path(__file__).parents[1] / "imports" / "cyclictest.json"
 
 def with_imports(count: int) -> FakeWorkshop:
     workshop = open_workshop()
-    (theirs,) = foreign.read_file(CYCLICTEST)
+    (theirs,) = foreign.parse(foreign.content(CYCLICTEST), CYCLICTEST.name)
     for _ in range(count):
         workshop._context.handle.add_import(theirs)
     return workshop
