@@ -7,7 +7,7 @@ from pathlib import Path
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, Format, opened_with, places
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
@@ -15,6 +15,7 @@ from jitter_workshop.plain.causes import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.views import unstyled
 from jitter_workshop.presenter import report_preview as preview
+from jitter_workshop.report.formats.common import Files
 from jitter_workshop.report.text.progress import LateLine
 
 _MOST_CURVES = 6

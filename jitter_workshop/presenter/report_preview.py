@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from jitter_workshop.flow.reporting.anonymizer import names_in
-from jitter_workshop.flow.reporting.draft import Files, Format
+from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
+from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
 MOST = 12

@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -20,44 +19,33 @@ from jitter_workshop.flow.reporting.build import build, keep_found
 from jitter_workshop.flow.reporting.files import default_name, free
 from jitter_workshop.flow.reporting.subject import Progress, unheard
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import Run
+from jitter_workshop.report.formats.common import Files
 from jitter_workshop.session.store import OpenSession
 
 RAW = "html"
 """The format that holds the raw data."""
-Files = dict[str, bytes]
-Make = Callable[[ReportDocument, OpenSession, Sequence[Run], str], Files]
-"""Document, session, the runs that are reported, the name of the file ("" = standard output, which holds one file) →
-file name → content. The first file is the named one; the others lie beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Hold one format. ``about``: its use, in a few words. ``make`` loads its modules when it is called."""
+    """Hold one format. ``about``: its use, in a few words. ``module``: in ``report``, imported when it is needed; its
+    ``files`` writes (``report.formats.common`` says what each module takes and returns)."""
 
     name: str
     ending: str
     about: str
-    make: Make
-
-
-def _of(module: str) -> Make:
-    def make(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-        found: Files = import_module(f"jitter_workshop.report.{module}").files(document, session, runs, name)
-        return found
-
-    return make
+    module: str
 
 
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _of("html")),
-        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown")),
-        Format("json", ".json", "every figure, for scripts", _of("formats.json_document")),
-        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", _of("formats.pyperf")),
-        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", _of("formats.hlog")),
-        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", _of("formats.hgrm")),
+        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", "html"),
+        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", "markdown"),
+        Format("json", ".json", "every figure, for scripts", "formats.json_document"),
+        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "formats.pyperf"),
+        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", "formats.hlog"),
+        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", "formats.hgrm"),
     )
 }
 
@@ -71,7 +59,6 @@ class Draft:
     host: str
     document: ReportDocument
     _hidden: ReportDocument | None = None
-    _made: dict[tuple[str, bool, str], Files] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
@@ -90,16 +77,14 @@ class Draft:
         return self._hidden
 
     def files(self, chosen: Format, private: bool, name: str) -> Files:
-        """Return what would be written for the file of this name: name → content, that file first. The last answer is
-        kept. Raises WorkshopError."""
-        wish = (chosen.name, private, name)
-        if wish not in self._made:
-            told = {run.id for run in self.document.runs}
-            runs = tuple(run for run in self.session.runs() if run.id in told)
-            runs = runs_for_others(self.document, runs) if private else runs
-            # One at a time: a page with the raw data of a long session is megabytes.
-            self._made = {wish: chosen.make(self.shown(private), self.session, runs, name)}
-        return self._made[wish]
+        """Return what would be written for the file of this name: name → content, that file first. Raises
+        WorkshopError."""
+        told = {run.id for run in self.document.runs}
+        runs = tuple(run for run in self.session.runs() if run.id in told)
+        runs = runs_for_others(self.document, runs) if private else runs
+        writer = import_module(f"jitter_workshop.report.{chosen.module}")
+        made: Files = writer.files(self.shown(private), self.session, runs, name)
+        return made
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
         """Return a path in the folder where no file is yet."""

@@ -94,6 +94,8 @@ def subject_of(
     folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
+    # Of a proof that was cut off, this host's journal knows what became of it by now.
+    proofs = context.handle.proofs() if context.root.recorded else settled(context.handle, context.root)
     walks = (ChapterSession(chapter, context) for chapter in course.chapters)
     boots = known_boots(picked, events, (first, history.last(folder)[0]))
     notes = {}
@@ -110,7 +112,7 @@ def subject_of(
         walks=() if runs else tuple(walk for walk in walks if walk.progress != ChapterProgress()),
         runs=picked,
         chosen=bool(runs),
-        proofs=() if runs else _proofs(context),
+        proofs=() if runs else proofs,
         imports=() if runs else context.handle.imports(),
         events=() if runs else events,
         first=None if runs else first,
@@ -124,11 +126,6 @@ def _context_of(session: OpenSession, root: Path, course: Course) -> SessionCont
     place = HostRoot(root)
     topology, host = look_at(place)
     return SessionContext(session, place, host, topology, course_dir=course.source, course_id=course.id)
-
-
-def _proofs(context: SessionContext) -> tuple[Proof, ...]:
-    """Return the proofs; of those that were cut off, what became of them by now."""
-    return context.handle.proofs() if context.root.recorded else settled(context.handle, context.root)
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:

@@ -17,13 +17,14 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Files, Format, opened_with, places
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.report.formats.common import Files
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
