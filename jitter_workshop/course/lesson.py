@@ -275,35 +275,30 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
         table.wrong("changes", "a chapter that changes tunables names them in tunables = […]")
     if words and changes != "tunables":
         table.wrong("tunables", f"this chapter changes {changes!r}, so it cannot have tunables")
-    ids = [word.partition("=")[0] for word in words]
-    for word, ident in zip(words, ids, strict=True):
-        if not ID_PATTERN.fullmatch(ident):
-            table.wrong_word("tunables", word, f"{word!r} is no ID or ID=VALUE")
-        else:
-            _check_known(table, "tunables", word, ident, known)
-    if len(set(ids)) < len(ids):
-        table.wrong("tunables", "tunables names one of them twice")
+    _check_ids(table, "tunables", words, [word.partition("=")[0] for word in words], "no ID or ID=VALUE", known)
     return words
 
 
 def _treats(table: Table, known: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of tunables that the pages explain."""
     ids = table.texts("treats", limit=40, most=40)
-    for ident in ids:
-        if not ID_PATTERN.fullmatch(ident):
-            table.wrong_word("treats", ident, f"{ident!r} is no ID of a tunable")
-        else:
-            _check_known(table, "treats", ident, ident, known)
-    if len(set(ids)) < len(ids):
-        table.wrong("treats", "treats names one of them twice")
+    _check_ids(table, "treats", ids, ids, "no ID of a tunable", known)
     return ids
 
 
-def _check_known(table: Table, key: str, word: str, ident: str, known: Sequence[str]) -> None:
-    if known and ident not in known:
-        close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
-        meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
-        table.wrong_word(key, word, f"there is no tunable {ident!r}{meant}")
+def _check_ids(
+    table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
+) -> None:
+    """Check the ids of tunables in a list of ``words``. ``unlike``: what a word is that cannot be one."""
+    for word, ident in zip(words, ids, strict=True):
+        if not ID_PATTERN.fullmatch(ident):
+            table.wrong_word(key, word, f"{word!r} is {unlike}")
+        elif known and ident not in known:
+            close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
+            meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
+            table.wrong_word(key, word, f"there is no tunable {ident!r}{meant}")
+    if len(set(ids)) < len(ids):
+        table.wrong(key, f"{key} names one of them twice")
 
 
 def _recording(table: Table, key: str) -> str:

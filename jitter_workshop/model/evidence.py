@@ -6,9 +6,9 @@ outside: clean them before they are shown (``model.text.clean``).
 
 from __future__ import annotations
 
+from jitter_workshop.model.codec import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter, CpuCounters, ForeignLoad, ThreadRecord
-from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 CAUSE_KINDS = (
     "task",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from jitter_workshop.model.codec import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement
-from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
 """The rows of every report. A row is None when the count is below 1/(1-p)."""

@@ -54,8 +54,7 @@ class OpenSession:
         self.notices: list[str] = [read_only] if read_only else []
         self._session = session
         self._lock = lock
-        self._runs: dict[str, Run] = {}
-        self._unusable: set[str] = set()
+        self._runs: dict[str, Run | None] = {}
         self._names: list[str] = []
         self._here: set[str] = set()
         self._imports: tuple[ImportedRun, ...] | None = None
@@ -209,14 +208,11 @@ class OpenSession:
     def histogram(self, run_id: str, name: str) -> HdrHistogram:
         """Return a histogram of a whole run. Raise SessionError where it is missing or damaged (then it is set
         aside)."""
-        folder = self._run_folder(run_id)
-        merged = self._first(folder / MERGED_FILE, name)
-        if merged is not None:
-            return merged
-        found = self._first(folder / BLOCKS_FILE, name)
-        if found is None:
-            raise SessionError(f"the histogram {clean(name)} of run {clean(run_id)} is missing or damaged")
-        return found
+        for file in (MERGED_FILE, BLOCKS_FILE):
+            found = self._first(self._run_folder(run_id) / file, name)
+            if found is not None:
+                return found
+        raise SessionError(f"the histogram {clean(name)} of run {clean(run_id)} is missing or damaged")
 
     def curve(self, run: Run, name: str | None = None) -> PercentileCurve:
         """Return the curve of a run's histogram (``name`` None: its workload's main one). Where the histogram cannot be
@@ -259,9 +255,7 @@ class OpenSession:
         return self.folder / "runs" / run_id
 
     def _run_ids(self) -> tuple[str, ...]:
-        here = self._folders()
-        listed = [r for r in dict.fromkeys(self._session.runs) if r in here]
-        return (*listed, *sorted(here - set(listed)))
+        return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
         """Return :func:`run_folders`, computed again only after the listing changed: it is called very often."""
@@ -275,22 +269,22 @@ class OpenSession:
         return self._here
 
     def _run(self, ident: str) -> Run | None:
-        if ident in self._runs:
-            return self._runs[ident]
-        if ident in self._unusable:
-            return None
+        """Return a run; None where it cannot be read, which is told once."""
+        if ident not in self._runs:
+            self._runs[ident] = self._read(ident)
+        return self._runs[ident]
+
+    def _read(self, ident: str) -> Run | None:
         path = self._run_folder(ident) / RUN_FILE
         try:
-            self._runs[ident] = read_run(path, ident)
+            return read_run(path, ident)
         except files.NewerVersion:
             self._notice(f"run {ident} was written by a newer version and is left out")
         except OSError as error:
             self._notice(f"run {ident} cannot be read: {(error.strerror or 'unreadable').lower()}")
         except ValueError as error:
             self._set_aside(path.parent, f"run {ident} is damaged ({clean(error, REASON)})")
-        if ident not in self._runs:
-            self._unusable.add(ident)
-        return self._runs.get(ident)
+        return None
 
     def _set_aside(self, path: Path, what: str) -> None:
         self._notice(f"{what}; {files.put_aside(path, may=not self.read_only)}")
@@ -341,6 +335,12 @@ def run_folders(folder: Path) -> set[str]:
             return {e.name for e in entries if ids.is_id(e.name) and e.is_dir()}
     except OSError:
         return set()
+
+
+def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
+    """Return the ids of the runs that are here: those that a session lists in its order, then the others."""
+    known = [run for run in dict.fromkeys(listed) if run in here]
+    return (*known, *sorted(here.difference(known)))
 
 
 def _block_intervals(blocks: list[BlockDone]) -> Iterable[hlog.Interval]:

@@ -15,7 +15,7 @@ from jitter_workshop.model.session import FORMAT_VERSION, Session
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, ids
 from jitter_workshop.session.lock import SessionLock
-from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, read_run, run_folders
+from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, in_order, read_run, run_folders
 
 __all__ = ["Damaged", "OpenSession", "SessionStore"]
 
@@ -52,9 +52,7 @@ class SessionStore:
                 damaged += self._damaged_runs(ident)
             session, problem = self._load(ident)
             if session is not None:
-                here = run_folders(self.folder / ident)
-                listed = [r for r in dict.fromkeys(session.runs) if r in here]
-                runs = (*listed, *sorted(here.difference(listed)))
+                runs = in_order(session.runs, run_folders(self.folder / ident))
                 sessions += (dataclasses.replace(session, runs=runs),)
             if problem is not None:
                 damaged += (problem,)

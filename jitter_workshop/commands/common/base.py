@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.codec import FORMAT_VERSION
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.version import FORMAT_VERSION
 
 PROGRAM = "jitter-workshop"
 
