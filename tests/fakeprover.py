@@ -22,7 +22,7 @@ from jitter_workshop.model.run import Block, Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.stats.verdicts import judge
-from jitter_workshop.tui.background import measuring
+from jitter_workshop.tui import background as measuring
 from tests.maderounds import make_rounds
 
 BLOCKS = 2

@@ -72,21 +72,23 @@ class FakeWorkshop(Workshop):
         """With the short course, where none is given: the chapters that every host with two CPUs can do. Of the host
         that the tests run on the CPUs are made up: it may have one, or all but one isolated by somebody."""
         made = super().open(session_name, course_dir or short_course(), root)
+        assert isinstance(made, FakeWorkshop)
+        made.hunts.hide = made._hide
         if root == Path("/"):
             host = made.host
-            made._context.topology = FOUR_CPUS
-            made._context.look = lambda _: (FOUR_CPUS, host)
-            made._context._room = CpuBudget(4, CpuSet(), reduced=False)
+            made.topology = FOUR_CPUS
+            made.look = lambda _: (FOUR_CPUS, host)
+            made._room = CpuBudget(4, CpuSet(), reduced=False)
         return made
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """Return what stands on a made host; nothing on the one that the tests run on, whatever somebody has applied
         there."""
-        return () if self._context.root.root == Path("/") else super().standing()
+        return () if self.root.root == Path("/") else super().standing()
 
     def written(self) -> tuple[str, ...]:
         """The same for each write of it."""
-        return () if self._context.root.root == Path("/") else super().written()
+        return () if self.root.root == Path("/") else super().written()
 
     def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
         """A hunt whose noise does nothing."""
@@ -104,7 +106,7 @@ class FakeWorkshop(Workshop):
         if self.fail is not None:
             raise self.fail
         self.measured += 1
-        request = self._beside(request)
+        request = self.hunts.beside(request)
         self.asked = request
         seed = self.measured
         blocks = [values(seed * 100 + i, pinned=request.placement != "none") for i in range(BLOCKS)]
@@ -129,8 +131,8 @@ class FakeWorkshop(Workshop):
         if not done:
             raise MeasureError("the run was stopped before its first block")
         run, parts = madeup.make_run(blocks[:done], **_fields(request, seed), complete=done == BLOCKS)
-        self._context.handle.add_run(run, parts)
-        self._context.remember(run)
+        self.handle.add_run(run, parts)
+        self.remember(run)
         return run
 
 
@@ -149,7 +151,7 @@ def open_workshop(
     workshop = FakeWorkshop.open(session, course, root)
     assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
-    workshop._context.agent_session = FakeHands()
+    workshop.agent_session = FakeHands()
     for name, value in how.items():
         setattr(workshop, name, value)
     return workshop

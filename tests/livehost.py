@@ -25,8 +25,8 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     """The workshop on ``tree``, whose four CPUs this process may use; its hands write into the tree."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = open_workshop(tree, session=SESSION, course=course)
-    made._context.root = LiveTree(tree)
-    made._context.agent_session = FakeHands(tree)
+    made.root = LiveTree(tree)
+    made.agent_session = FakeHands(tree)
     return made
 
 
@@ -35,7 +35,7 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     command = agent_command(tree, *options)
     monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(tree))
-    workshop._context.agent_session = session_module.AgentSession()
+    workshop.agent_session = session_module.AgentSession()
 
 
 def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., AgentClient]) -> None:

@@ -59,7 +59,7 @@ class MadeClass:
     def open(self, course: Path | None = None) -> FakeWorkshop:
         """A workshop on it, whose measurements are made up."""
         workshop = open_workshop(course=course)
-        workshop._context.class_view = open_view(workshop.agent_session)
+        workshop.class_view = open_view(workshop.agent_session)
         return workshop
 
     def publish(self, **changes: Any) -> None:

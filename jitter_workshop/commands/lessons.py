@@ -37,9 +37,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.chapters.lessons import chapters
+    from jitter_workshop.flow.chapters.tour import chapter_lines
 
-    lines = chapters(args.session, args.course, args.root)
+    lines = chapter_lines(args.session, args.course, args.root)
     if args.json:
         print_json({"chapters": list(lines)})
         return 0

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0 when the learner leaves. An error before the first screen is one line and exit code 2."""
-    from jitter_workshop.tui.terminal.served import served
+    from jitter_workshop.tui.terminal.terminal_restore import served
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         from jitter_workshop.flow.chapters import tour

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 
 from jitter_workshop.flow.attribution.causes import Progress, Stopped
-from jitter_workshop.flow.chapters import traced_runs
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.evidence import EvidenceReport
@@ -29,9 +28,9 @@ _WORST = 5
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Tell the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
     Raises WorkshopError."""
-    run = traced_runs.shown(workshop, walk)
+    run = walk.traced_run()
     if run is None:
-        further = None if walk.hunts else traced_runs.once_more(walk)
+        further = None if walk.hunts else walk.traced_request()
         if further is None:
             talk.tell("Measure first: without a run there is nothing to explain.")
             return
@@ -45,7 +44,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 def tell_offer(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Tell at the last step what v shows."""
-    talk.tell(offered(walk.chapter.evidence, walk.hunts or traced_runs.shown(workshop, walk) is not None))
+    talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 
 
 def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -74,7 +75,7 @@ class PlainChapter:
     @property
     def _sets(self) -> bool:
         """Return True if Enter at ``apply`` writes to the host."""
-        return self._walk.chapter.changes == "tunables" and not self._walk.rehearsed
+        return self._walk.chapter.changes == "tunables" and not self._walk.host.rehearsed
 
     def _is_open(self, step: StepName) -> bool:
         return self._walk.measures(step) and self._walk.run_in(step) is None
@@ -98,8 +99,8 @@ class PlainChapter:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
-            return f"{enter} · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
-        if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
+            return f"{enter} · {self._boots()}{'undo · ' if walk.host.applied else ''}{rest}"
+        if step == "apply" and not walk.host.rehearsed and walk.chapter.changes == "placement":
             return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
         position = following.index(step)
@@ -110,7 +111,7 @@ class PlainChapter:
     def _boots(self) -> str:
         """Return the menu's words for the other choice of boots, "" if there is none. One boot alone is offered first:
         if that boot hangs, only that one boot is lost."""
-        way = self._walk.boots.way()
+        way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "
@@ -225,8 +226,8 @@ class PlainChapter:
         hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step))
         if step == "look":
-            title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
-            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, title), width), "")
+            title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
+            talk.say(*views.unstyled(chapter_lines.facts(walk.host.look(), width, title), width), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:
@@ -276,7 +277,7 @@ class PlainChapter:
             talk.tell(f"Your guess so far: {said}.")
         if not self._can_predict():
             talk.tell("It is measured already, so that a guess no longer counts.")
-        elif walk.rehearsed and task.slot is not None:
+        elif walk.host.rehearsed and task.slot is not None:
             talk.tell("On a recording no run decides this; what each answer stands for comes with the comparison.")
 
     def _show_slot(self, step: StepName) -> None:
@@ -291,13 +292,13 @@ class PlainChapter:
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
             kept = bool(walk.recorded_curves(step)[0])
-            known = "" if kept or not walk.rehearsed else " No run of it on another machine comes with the course."
+            known = "" if kept or not walk.host.rehearsed else " No run of it on another machine comes with the course."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.{known}")
             talk.say("")
 
     def _show_comparison(self) -> None:
         walk, talk = self._walk, self._talk
-        if walk.rehearsed:
+        if walk.host.rehearsed:
             rehearsal.tell_comparison(walk, talk)
             return
         view, first = walk.compare(), walk.run_in("measure")
@@ -347,8 +348,8 @@ class PlainChapter:
 
     def _measure(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
-        if walk.rehearsed:
-            talk.tell(f"Nothing is measured in this chapter: {clean(walk.not_here, 300)}.")
+        if walk.host.rehearsed:
+            talk.tell(f"Nothing is measured in this chapter: {clean(walk.host.reason, 300)}.")
             return
         if not walk.measures(step):
             talk.tell("There is something to measure in the steps 'measure' and 'again'.")
@@ -391,4 +392,4 @@ class PlainChapter:
         self._talk.tell(curves.imported_said(known, drawn=True))
 
     def _with_laptop(self) -> tuple[RunCurve, ...]:
-        return (*self._workshop.published()[:1], *self._walk.curves())
+        return (*published_curves()[:1], *self._walk.curves())

@@ -46,9 +46,9 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "v", "who took the time (if no run has a trace, one more is measured with it)"
         yield "w", "wake a thief, or let it sleep"
     yield from hunting.HELP if walk.hunts else ()
-    if walk.chapter.changes == "tunables" and not walk.rehearsed:
+    if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "undo", "give back what this chapter applied"
-    if walk.chapter.reboot and not walk.rehearsed:
+    if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
         yield "once", "plan them for the next boot alone"
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
@@ -57,5 +57,5 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "p", f"the path, out of this chapter; status and summary are there{elsewhere}"
     yield _LEAVES
     yield "✓", "behind a step: done"
-    if walk.rehearsed:
+    if walk.host.rehearsed:
         yield "◌", "behind a step: seen on a recording, where nothing is measured or written"

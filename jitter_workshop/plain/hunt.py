@@ -29,22 +29,22 @@ HELP = (
 
 def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
     """Return True if a noise is to be hidden before a step is measured."""
-    return walk.hunts and step == "again" and not workshop.hiding
+    return walk.hunts and step == "again" and not workshop.hunts.hiding
 
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
     """Return the menu's part about causes, to stand in front of help and quit; "" if there is none."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
-        return shown if walk.current == "explain" and not walk.rehearsed else ""
-    shown += "r cure · " if words.unanswered(workshop.hunt) and walk.run_in("again") is not None else ""
-    return shown + ("name KIND · give up · " if words.unanswered(workshop.hunt) else "start · ")
+        return shown if walk.current == "explain" and not walk.host.rehearsed else ""
+    shown += "r cure · " if words.unanswered(workshop.hunts.hunt) and walk.run_in("again") is not None else ""
+    return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
     """Obey an answer that is about causes or the hunt. Return False for any other answer."""
     word, _, rest = answer.partition(" ")
-    if answer == "v" and not walk.rehearsed:
+    if answer == "v" and not walk.host.rehearsed:
         tell_causes(workshop, walk, talk)
         return True
     if not walk.hunts:
@@ -54,10 +54,10 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
             walk.go("again")
     elif word == "name":
         hunt = _going_on(workshop)
-        _tell(workshop.name_noise(rest.strip().lower()), hunt, talk)
+        _tell(workshop.hunts.answer(rest.strip().lower()), hunt, talk)
     elif answer == "give up":
         hunt = _going_on(workshop)
-        _tell(workshop.give_up(), hunt, talk)
+        _tell(workshop.hunts.give_up(), hunt, talk)
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "status":
@@ -80,10 +80,10 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
     beside = walk.run_in("again")
-    if beside is None or not words.unanswered(workshop.hunt):
+    if beside is None or not words.unanswered(workshop.hunts.hunt):
         talk.tell("A cure needs a hidden noise that was measured and is not named yet: start hides one.")
         return
-    others = workshop.aside(beside)
+    others = workshop.hunts.other_cpus(beside)
     if not where:
         talk.tell(words.ELSEWHERE)
         for command, what in words.cures(others[0] if others else None):
@@ -100,7 +100,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
     run = run_plainly(workshop, request, talk.write, talk.width)
     walk.record(TREATED, run)
     if run.complete:
-        workshop.weigh_cure(beside, run)
+        workshop.hunts.weigh(beside, run)
         if walk.current == "compare":
             tell_cured(workshop, walk, talk)
         else:
@@ -109,13 +109,13 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
 
 def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     """Tell what would be hidden, ask, and hide it. Return True if a noise was hidden. Raises HostError."""
-    if workshop.hiding:
+    if workshop.hunts.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
     if walk.run_in("measure") is None:
         talk.tell(words.FIRST_QUIET)
         return False
-    suspects = workshop.suspects(walk.chapter.id)
+    suspects = workshop.hunts.suspects(walk)
     talk.say("")
     talk.tell(words.asked(suspects))
     widest = max((len(suspect.id) for suspect in suspects), default=0)
@@ -127,7 +127,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
         return False
     if not have_turn(workshop, talk):
         return False
-    talk.tell(words.begun(workshop.begin_hunt(walk.chapter.id)))
+    talk.tell(words.begun(workshop.hunts.begin(walk)))
     return True
 
 
@@ -135,7 +135,7 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Tell on every page of the chapter if a hidden noise runs. If none runs, tell how earlier hunts ended."""
     if not walk.hunts:
         return
-    if said := words.standing(workshop.hunt):
+    if said := words.standing(workshop.hunts.hunt):
         talk.tell(f"! {said}", "", "  ")
     elif walk.current in ("look", "compare", "explain") and (said := words.remembered(walk.progress.hunts, 3)):
         talk.tell(said)
@@ -153,7 +153,7 @@ class Watch:
     def look(self, shown: bool) -> None:
         """Tell once that the noise was ended, for example from another terminal. ``shown``: the page has told it
         already."""
-        hunt = self._workshop.hunt if self._walk.hunts else None
+        hunt = self._workshop.hunts.hunt if self._walk.hunts else None
         ended = hunt is not None and hunt.state in ("stopped", "over")
         if ended and not self._told and not shown:
             said = words.ended(hunt, self._walk.run_in("again") is not None)
@@ -164,13 +164,13 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._workshop.hiding:
+        if self._workshop.hunts.hiding:
             self._talk.tell(words.LEFT)
-        self._workshop.end_hunt()
+        self._workshop.hunts.end()
 
 
 def _going_on(workshop: Workshop) -> Hunt:
-    hunt = workshop.hunt
+    hunt = workshop.hunts.hunt
     if hunt is None or not words.unanswered(hunt):
         raise UsageError("nothing is hidden now", "start hides a noise")
     return hunt

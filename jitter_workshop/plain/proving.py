@@ -32,7 +32,7 @@ HELP = (("p", "at compare: prove the change in rounds, or see the newest proof")
 
 def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
     """Return True if ``p`` starts or shows a proof at a step."""
-    if step != "compare" or walk.rehearsed:
+    if step != "compare" or walk.host.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 

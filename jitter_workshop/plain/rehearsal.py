@@ -13,16 +13,16 @@ from jitter_workshop.plain.talk import Talk
 
 def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Tell that the following page is a recording, and why. Tell nothing where the page is about this host."""
-    reason = clean(walk.not_here, 300)
+    reason = clean(walk.host.reason, 300)
     if not reason:
         return
-    if not walk.rehearsed:
+    if not walk.host.rehearsed:
         talk.tell(f"NOT ON THIS HOST: {reason}.")
     else:
         where = ", because --root names one"
-        if walk.recording:
+        if walk.host.recording:
             reason = "the given recording does not have all that this chapter needs" if workshop.recorded else reason
-            where = f" ({clean(walk.recording, 40)}): {reason}"
+            where = f" ({clean(walk.host.recording, 40)}): {reason}"
         talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
     talk.say("")
 
@@ -30,7 +30,7 @@ def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
     """Tell the recordings' settings before and after, in place of two curves, and the explanation of each answer."""
     chapter = walk.chapter
-    changes = walk.settings_compared()
+    changes = walk.host.compared()
     if changes:
         talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
         talk.say("", *compared_lines(changes, talk.width), "")

@@ -96,7 +96,7 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
 
 def barred(workshop: Workshop, walk: ChapterSession) -> bool:
     """Return True if rights are missing, so that none of the chapter's changes can be written."""
-    return workshop.agent_session.rights == "none" and not walk.applied and bool(walk.plan().changes)
+    return workshop.agent_session.rights == "none" and not walk.host.applied and bool(walk.plan().changes)
 
 
 def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
@@ -111,7 +111,7 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
     """Return True if going on from ``apply`` would agree to a plan that was not shown. For tunables exactly the plan
     that was shown is written, so any shown plan is enough. Where no plan can be made, there is nothing to agree to."""
-    if walk.rehearsed or walk.chapter.changes == "nothing":
+    if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
         return shown is None
@@ -123,7 +123,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 def earned(walk: ChapterSession) -> str:
     """Return the chapter's marks in words."""
-    if walk.rehearsed:
+    if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks
     words = []
@@ -137,7 +137,7 @@ def earned(walk: ChapterSession) -> str:
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
     """Apply the plan that was shown, and tell the result. Return True to go on. Where it cannot be applied, offer the
     plan as a script for a user with the rights, and go on."""
-    if walk.rehearsed or walk.awaits_reboot:
+    if walk.host.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
         return True
@@ -164,7 +164,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     """Choose for which boots parameters are planned: ``every`` or ``once``. Return True if the plan has changed."""
-    way = walk.boots.way()
+    way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
         return False
@@ -172,7 +172,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
         talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
         return False
     try:
-        walk.boots.choose(once=word == "once")
+        walk.host.boots.choose(once=word == "once")
     except WorkshopError as error:
         talk.refused(error)
         return False

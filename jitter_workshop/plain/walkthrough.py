@@ -11,6 +11,8 @@ from collections.abc import Callable
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import all_done_here, sum_up
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import settings, views
@@ -134,8 +136,8 @@ class PlainWalk:
         if answer in ("?", "help"):
             tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
         elif answer == "c":
-            curves = self._workshop.curves()[-_MOST_CURVES:]
-            self._talk.chart((*self._workshop.published()[:1], *curves))
+            curves = self._workshop.curves(apart_from_proofs(self._workshop.runs())[-_MOST_CURVES:])
+            self._talk.chart((*published_curves()[:1], *curves))
         elif answer == "status":
             lines = status_lines(self._workshop.findings(), self._workshop.path(), self._talk.width)
             self._talk.say("", *lines)

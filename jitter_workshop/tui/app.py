@@ -1,99 +1,66 @@
-"""The screen's frame: themes, settings, signals and the way between screens. Screens own their behaviour."""
+"""Run the workshop in a terminal: signals, the password, leaving, and the way between screens."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
-from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from textual.app import SystemCommand
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.model.palette import PALETTES, THEMES, Palette
-from jitter_workshop.presenter import preferences as settings_file
-from jitter_workshop.presenter.preferences import Settings
+from jitter_workshop.model.palette import THEMES
 from jitter_workshop.presenter.settings_words import farewell
-from jitter_workshop.tui.class_turn import TurnController
-from jitter_workshop.tui.core.actions import bindings, of_scope
-from jitter_workshop.tui.core.theme import textual_theme
+from jitter_workshop.tui.core.actions import of_scope
+from jitter_workshop.tui.core.frame import Frame
+from jitter_workshop.tui.screens.class_host.turn import TurnController
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, LeaveQuestion
+from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.terminal.driver import QuietDriver
-from jitter_workshop.tui.terminal.served import served
-from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal
+from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal, served
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
     from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.model.run import Run
 
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-_NOT_WHILE_MEASURING = frozenset(
-    {"command_palette", "curves", "jump", "report", "settings", "status", "summary", "theme", "turn", "help"}
-)
+_SCREENS = {
+    "curves": "runs.runs.RunsScreen",
+    "help": "common.help.HelpPage",
+    "report": "report.report.ReportScreen",
+    "settings": "common.preferences.SettingsPage",
+    "status": "host.status.StatusScreen",
+    "summary": "home.summary.SummaryScreen",
+}
+"""The screens that a key opens everywhere, by name; imported once they are wanted, so that the first frame is fast."""
+
+_NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "show", "theme", "turn"})
 """What would paint, or start a timer, while a block is measured."""
 
 
-class WorkshopApp(App[None]):
-    """The workshop in a terminal."""
+class WorkshopApp(Frame):
+    """Show the workshop. ``chapter``: the id of one to begin with."""
 
     CSS_PATH = "workshop.tcss"
     TITLE = "Jitter Workshop"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
-        super().__init__(driver_class=_page_driver() if served() else QuietDriver)
-        self.workshop = workshop
-        self.class_turn = TurnController(self, self)
-        self._stop_run: Callable[[], None] | None = None
-        self.exit_code = 0
-        self.leaving = False
-        self.suspend_run: Callable[[], None] | None = None
-        """Set while something is measured: freezes it and then this process, without waiting for that."""
-        self.run_goes_on: Callable[[], None] | None = None
-        """Set while something is measured: told when the process goes on after a stop."""
-        self.at_work = False
-        """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
-        self._after_work: Callable[[], None] | None = None
-        self._after_run: Callable[[], None] | None = None
-        self._question: Screen[None] | None = None
+        super().__init__(workshop, _page_driver() if served() else QuietDriver)
+        self.class_turn: TurnController = TurnController(self)
+        self._question: LeaveQuestion | None = None
         self._first_chapter = chapter
-        self.settings, self.settings_notice = settings_file.load()
-        # A calm screen, and no timers of Textual's animator at any time.
-        self.animation_level = "none"
-        for name in THEMES:
-            self.register_theme(textual_theme(name))
-        self.theme = f"workshop-{self.settings.theme}"
-
-    @property
-    def palette(self) -> Palette:
-        """The colours in force."""
-        return PALETTES[self.theme.removeprefix("workshop-")]
-
-    @property
-    def stop_run(self) -> Callable[[], None] | None:
-        """Set while something is measured: stops it without waiting for it."""
-        return self._stop_run
-
-    @stop_run.setter
-    def stop_run(self, stop: Callable[[], None] | None) -> None:
-        self._stop_run = stop
-        self.class_turn.pause(stop is not None)
-
-    @property
-    def measuring(self) -> bool:
-        """Is a run under way?"""
-        return self.stop_run is not None
 
     def on_mount(self) -> None:
         if not self.is_headless:
@@ -102,14 +69,12 @@ class WorkshopApp(App[None]):
                 loop.add_signal_handler(number, self.end_by_signal, number)
         self.workshop.agent_session.ask = self._ask_below
         self.workshop.agent_session.class_only = served()
-        from jitter_workshop.tui.screens.home.home import HomeScreen
-
         self.class_turn.begin()
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
             # Home would say it; whoever goes past home must know before the first step that nothing is kept.
-            read_only = self.workshop.read_only
+            read_only = self.workshop.handle.read_only_error()
             if read_only is not None:
                 self.show_error(read_only)
 
@@ -137,24 +102,7 @@ class WorkshopApp(App[None]):
             return
         self.exit()
 
-    # -- changing the host -----------------------------------------------------------------------------------------
-
-    def begin_work(self) -> None:
-        """The host is about to be changed on a thread."""
-        self.at_work = True
-
-    def end_work(self) -> None:
-        """That is over; who wanted to leave meanwhile leaves now."""
-        self.at_work = False
-        after, self._after_work = self._after_work, None
-        if after is not None:
-            after()
-
-    def run_over(self) -> None:
-        """The run that was measured is over and shown; who wanted to leave meanwhile is asked now."""
-        after, self._after_run = self._after_run, None
-        if after is not None:
-            after()
+    # -- the password ----------------------------------------------------------------------------------------------
 
     def _ask_below(self, start: Callable[[], T]) -> T:
         """On the thread that changes the host: have sudo ask in the plain terminal, below the screen."""
@@ -193,33 +141,17 @@ class WorkshopApp(App[None]):
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
             return
-        from jitter_workshop.tui.screens.common.leaving import leave_question
-
         # A lease may have run out: then there is nothing to ask about.
         nothing = not self.workshop.agent_session.holding or not self.workshop.standing()
         if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:
-            self._question = leave_question(self, leave)
+            self._question = LeaveQuestion(leave)
             self.push_screen(self._question)
-
-    def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
-        """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
-
-        def frame_made() -> None:
-            driver = self._driver
-            if isinstance(driver, QuietDriver):
-                driver.when_written(callback)
-            else:
-                callback()
-
-        screen.call_after_refresh(frame_made)
 
     # -- the way between screens -----------------------------------------------------------------------------------
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
-        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that and one may go there; with
-        ``measure``, measure at once."""
         from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 
         if self.at_work:
@@ -239,33 +171,13 @@ class WorkshopApp(App[None]):
         self.push_screen(ChapterScreen(walk, measure=measure, said=said))
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
-        """Leave everything but the home screen and enter a chapter, at a step where one is named."""
-        from jitter_workshop.tui.screens.home.home import HomeScreen
-
-        self.workshop.end_hunt()
+        self.workshop.hunts.end()
         while not isinstance(self.screen, HomeScreen):
             self.pop_screen()
         self.open_chapter(chapter_id, step=step)
 
     def show_error(self, error: WorkshopError) -> None:
-        """A dialog that says what was not done and what to do; its text can be copied."""
-        from jitter_workshop.tui.screens.common.dialog import ErrorDialog
-
         self.push_screen(ErrorDialog(error))
-
-    def change_settings(self, **changes: object) -> None:
-        """Change settings, let them take effect, and keep them."""
-        self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
-        self.theme = f"workshop-{self.settings.theme}"
-        try:
-            settings_file.save(self.settings)
-        except WorkshopError as error:
-            self.show_error(error)
-
-    @property
-    def settings_in_force(self) -> Settings:
-        """The settings (a copy: change them with ``change_settings``)."""
-        return self.settings
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
@@ -276,51 +188,13 @@ class WorkshopApp(App[None]):
             return False
         return super().check_action(action, parameters)
 
-    def action_help(self) -> None:
-        from jitter_workshop.tui.screens.common.help import HelpPage
-
-        if not isinstance(self.screen, HelpPage):
-            self.push_screen(HelpPage())
-
-    def action_curves(self) -> None:
-        from jitter_workshop.tui.screens.runs.runs import RunsScreen
-
-        if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
-            self.push_screen(RunsScreen())
-
-    def show_causes(self, run: Run, focus: Sequence[str] = ()) -> None:
-        """The screen of who took a run's time. ``focus``: words of a chapter's ``evidence``."""
-        from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
-
-        self.push_screen(EvidenceScreen(run, focus))
-
-    def action_status(self) -> None:
-        from jitter_workshop.tui.screens.host.status import StatusScreen
-
-        if not isinstance(self.screen, StatusScreen) and not self.screen.is_modal:
-            self.push_screen(StatusScreen())
-
-    def action_summary(self) -> None:
-        self.show_summary()
-
-    def show_summary(self) -> None:
-        """Show the course from its first chapter to its last, unless that is shown already."""
-        from jitter_workshop.tui.screens.home.summary import SummaryScreen
-
-        if not isinstance(self.screen, SummaryScreen) and not self.screen.is_modal:
-            self.push_screen(SummaryScreen())
-
-    def action_report(self) -> None:
-        from jitter_workshop.tui.screens.report.report import ReportScreen
-
-        if not isinstance(self.screen, ReportScreen) and not self.screen.is_modal:
-            self.push_screen(ReportScreen())
-
-    def action_settings(self) -> None:
-        from jitter_workshop.tui.screens.common.preferences import SettingsPage
-
-        if not self.screen.is_modal:
-            self.push_screen(SettingsPage())
+    def action_show(self, name: str) -> None:
+        """Open one of the screens that a key opens everywhere, unless it is open already, or a page waits for an
+        answer."""
+        module, _, kind = f"jitter_workshop.tui.screens.{_SCREENS[name]}".rpartition(".")
+        screen: type[Screen[None]] = getattr(import_module(module), kind)
+        if not isinstance(self.screen, screen) and (name == "help" or not self.screen.is_modal):
+            self.push_screen(screen())
 
     def action_theme(self) -> None:
         names = list(THEMES)
@@ -342,9 +216,6 @@ class WorkshopApp(App[None]):
         self.action_suspend_process()
 
     def going_on(self) -> None:
-        """The process was stopped and goes on."""
-        from jitter_workshop.tui.screens.common.base import WorkshopScreen
-
         if self.run_goes_on is not None:
             self.run_goes_on()
         if isinstance(self.screen, WorkshopScreen):
@@ -390,7 +261,7 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:
-        with contextlib.nullcontext() if served() else guarded_terminal():
+        with guarded_terminal():
             app.run()
     finally:
         for number, handler in before.items():

@@ -36,7 +36,7 @@ def with_three_blocks() -> FakeWorkshop:
     run, blocks = madeup.make_run(label="baseline, traced", name="spin_gap", workload="spin")
     trace = trace_of(EVENTS, STALLS)
     trace = dataclasses.replace(trace, blocks=trace.blocks * 3)
-    workshop._context.handle.add_run(run, blocks, trace=trace)
+    workshop.handle.add_run(run, blocks, trace=trace)
     return workshop
 
 

@@ -23,7 +23,7 @@ def with_imports(count: int) -> FakeWorkshop:
     workshop = open_workshop()
     (theirs,) = foreign.parse(foreign.content(CYCLICTEST), CYCLICTEST.name)
     for _ in range(count):
-        workshop._context.handle.add_import(theirs)
+        workshop.handle.add_import(theirs)
     return workshop
 
 

@@ -367,8 +367,8 @@ def test_what_a_recording_shows_as_settled_is_the_value_that_was_asked_for(
     lesson.write_text(lesson.read_text().replace('["stat-interval"]', f'["{word}"]'))
     workshop = Workshop.open(course_dir=tmp_path / "my-course", root=folder_of("lab-stock"))
     walk = workshop.walk("statistics")
-    assert walk.rehearsed
-    assert [(c.before, c.after, c.settled) for c in walk.settings_compared()] == [("1", "10", settled)]
+    assert walk.host.rehearsed
+    assert [(c.before, c.after, c.settled) for c in walk.host.compared()] == [("1", "10", settled)]
     workshop.close()
 
 

@@ -241,7 +241,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walk = live.walk("tick")
-    way = walk.boots.way()
+    way = walk.host.boots.way()
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
@@ -259,7 +259,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert "they are in effect, in this boot alone" in walk.rebooted()
     assert walk.progress.marks["setting"] is True
     assert not walk.plan().changes
-    walk.boots.choose(once=False)
+    walk.host.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
     assert kept.text.startswith("For every boot from the next one on.")
@@ -298,7 +298,7 @@ def test_given_back_before_the_boot_it_can_be_planned_for_every_boot(live: FakeW
     assert walk.undo().left_alone == ()
     assert not walk.awaits_reboot
     assert live.resumable() == ()
-    walk.boots.choose(once=False)
+    walk.host.boots.choose(once=False)
     assert walk.apply().needs_reboot
     assert (tree / DROPINS / "zz-jitter-workshop-nohz-full.cfg").is_file()
     assert not (tree / CUSTOM).exists()
@@ -318,12 +318,12 @@ def test_a_grub_without_drop_ins_takes_one_boot_all_the_same(tmp_path: Path, mon
     tree = madegrub.box(tmp_path / "arch", cpus=4)
     (tree / "usr/sbin/update-grub").unlink()
     walk = open_again(tree, monkeypatch).walk("tick")
-    assert not walk.rehearsed
+    assert not walk.host.rehearsed
     assert walk.apply().applied == 4
     walk = open_again(madegrub.box(tmp_path / "b", cpus=4, device="dm-0"), monkeypatch).walk("tick")
-    assert not walk.rehearsed
+    assert not walk.host.rehearsed
     (tmp_path / "b/usr/sbin/update-grub").unlink()
-    assert open_again(tmp_path / "b", monkeypatch).walk("tick").rehearsed
+    assert open_again(tmp_path / "b", monkeypatch).walk("tick").host.rehearsed
 
 
 @pytest.fixture
@@ -336,24 +336,24 @@ def unprivileged(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> FakeWor
 
 def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
     walk = unprivileged.walk("tick")
-    way = walk.boots.way()
+    way = walk.host.boots.way()
     assert way is not None
     assert (way.once, way.root_first) == (False, True)
     plan = walk.plan()
     assert [change.kind for change in plan.changes] == ["grub", "grub"]
     assert "For one boot alone it is planned with root's rights: only root can read /boot/grub/grub.cfg." in plan.text
-    walk.boots.choose(once=True)
+    walk.host.boots.choose(once=True)
     plan = walk.plan()
     assert plan.words == WORDS
     assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-once", "grub-next"]
     assert plan.text.startswith("For the next boot alone")
-    walk.boots.choose(once=False)
+    walk.host.boots.choose(once=False)
     assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
-    walk.boots.choose(once=True)
+    walk.host.boots.choose(once=True)
     view = walk.apply()
     assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
     assert walk.undo().left_alone == ()
-    walk.boots.choose(once=True)
+    walk.host.boots.choose(once=True)
     assert len(walk.plan().changes) == 4, "what root saw before is asked for anew"
     assert "nohz_full" not in madegrub.boots(tree)
 
@@ -364,8 +364,8 @@ def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monk
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
     monkeypatch.setattr(session_module, "rights", lambda: "sudo")
     walk = workshop.walk("tick")
-    walk.boots.choose(once=True)
-    way = walk.boots.way()
+    walk.host.boots.choose(once=True)
+    way = walk.host.boots.way()
     assert way is not None
     assert (way.once, way.root_first) == (False, False)
     assert "'2' is chosen for the next boot already" in way.why_not
@@ -377,7 +377,7 @@ def test_without_root_no_plan_for_one_boot_is_offered(
     unprivileged: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_module, "rights", lambda: "none")
-    way = unprivileged.walk("tick").boots.way()
+    way = unprivileged.walk("tick").host.boots.way()
     assert way is not None
     assert (way.once, way.root_first, way.why_not) == (False, False, "only root can read /boot/grub/grub.cfg")
 

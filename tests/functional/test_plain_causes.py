@@ -50,7 +50,7 @@ def test_the_causes_of_a_run_that_was_traced() -> None:
         switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", HOSTILE)),
         switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
     ]
-    workshop._context.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 9_000, 31_000, 1),)))
+    workshop.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 9_000, 31_000, 1),)))
     text = talk(workshop, "v|q", "baseline")
     assert "task evil[red] [2J x" in text
     assert "\x1b" not in text

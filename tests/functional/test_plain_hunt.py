@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.chapters import traced_runs
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.walkthrough import PlainWalk
@@ -48,7 +47,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
     assert workshop.measured == 2
     assert workshop.runs()[-1].notes["hunt"]
     assert workshop.starts.made[0].ended == 1
-    assert workshop.hunt is None
+    assert workshop.hunts.hunt is None
 
 
 def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
@@ -67,7 +66,7 @@ def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorks
     assert "Nothing is hidden." in text
     assert "this run has no trace" in text
     assert workshop.measured == 1
-    assert workshop.hunt is None
+    assert workshop.hunts.hunt is None
 
 
 @pytest.mark.parametrize("last", ["p|q", "q", ""])
@@ -75,7 +74,7 @@ def test_leaving_ends_it(workshop: FakeWorkshop, last: str) -> None:
     text = said(workshop, f"||||{last}" if last == "" else f"||||||{last}")
     assert ("The hidden noise ended with this chapter." in text) == (workshop.measured == 2)
     assert workshop.starts.made[0].ended == 1
-    assert workshop.hunt is None
+    assert workshop.hunts.hunt is None
 
 
 def test_a_noise_hidden_at_the_last_step_is_measured_beside(workshop: FakeWorkshop) -> None:
@@ -109,7 +108,7 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     said(workshop, "|||||cure here|q")
     walk = workshop.walk("hunt")
     assert walk.current == "compare"
-    shown = traced_runs.shown(workshop, walk)
+    shown = walk.traced_run()
     assert shown is not None
     assert shown.label == "with the cure"
 
@@ -148,7 +147,7 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
         switch(30_000, OTHER, TIDS["sampler"], names=("thief", "")),
     ]
     stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
-    workshop._context.handle.add_run(run, blocks, trace=trace_of(events, stalls))
+    workshop.handle.add_run(run, blocks, trace=trace_of(events, stalls))
     workshop.walk("hunt").record("measure", run)
     text = said(workshop, "v|q")
     assert "task thief" in text

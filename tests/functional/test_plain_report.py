@@ -54,7 +54,7 @@ def test_enter_writes_a_page_and_a_second_one_gets_another_name(folder: Path) ->
     (first,) = folder.iterdir()
     assert first.suffix == ".html"
     before = first.read_bytes()
-    with workshop._context.handle:
+    with workshop.handle:
         talk(open_workshop(), "report||q")
     assert {path.name for path in folder.iterdir()} == {first.name, f"{first.stem}-2.html"}
     assert first.read_bytes() == before
@@ -101,7 +101,7 @@ def test_where_nothing_can_be_written_another_folder_is_offered(
     assert "cannotwrite/proc/" in said
     assert f"Entertries{home}" in said
     assert not list(home.iterdir())
-    with workshop._context.handle:
+    with workshop.handle:
         talk(open_workshop(), "r|json||q")
     assert len(list(home.iterdir())) == 1
 

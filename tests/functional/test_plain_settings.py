@@ -191,7 +191,7 @@ def test_applied_again_without_the_tasks_that_ended(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    agent_session = later._context.agent_session = FakeHands(tree)
+    agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
     assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. They are given back when you leave." in said
@@ -212,7 +212,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
 ) -> None:
     before = tuned_tree.contents(tree)
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop._context.agent_session = FakeHands()
+    workshop.agent_session = FakeHands()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
     assert flat.count("! changing this host needs root's rights; sudo is not installed; run it as root.") == 1
@@ -228,13 +228,13 @@ def test_applying_again_without_rights_has_the_same_way_out(
     talk(live, APPLIED + "|q|")
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
-    later._context.agent_session = FakeHands()
+    later.agent_session = FakeHands()
     assert "    jitter-workshop plan --sh thp=madvise stat-interval=10\n" in talk(later, "again||q")
 
 
 def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    workshop._context.agent_session = FakeHands(tree, needs_reboot=True)
+    workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert "They take effect with the next boot: reboot, then start the workshop again." in said
     assert "Leave with q, reboot, and start the workshop again: it goes on here." in said
@@ -252,7 +252,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
 
 def test_going_on_without_the_reboot(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = livehost.open_live(tree, course, monkeypatch)
-    agent_session = workshop._context.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = workshop.agent_session = FakeHands(tree, needs_reboot=True)
     assert "To be measured: 'after pages'" in talk(workshop, APPLIED + "||q")
     assert [call[0] for call in agent_session.calls] == ["apply", "keep", "close"]
 

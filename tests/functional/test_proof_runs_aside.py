@@ -10,6 +10,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.cli import main
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop, values
@@ -28,14 +29,14 @@ def workshop() -> FakeWorkshop:
             label=f"prove placement · {number // 2 + 1} with",
             started_at=f"2026-02-01T00:0{number}:00.000Z",
         )
-        made._context.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
+        made.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
     return made
 
 
 def test_curves_of_all_runs(workshop: FakeWorkshop) -> None:
-    assert [curve.label for curve in workshop.curves()] == ["mine"]
+    assert [curve.label for curve in workshop.curves(apart_from_proofs(workshop.runs()))] == ["mine"]
     assert len(workshop.runs()) == 9
-    assert len(workshop.curves(tuple(run.id for run in workshop.runs()))) == 9
+    assert len(workshop.curves(workshop.runs())) == 9
 
 
 async def test_the_screen_of_all_curves(workshop: FakeWorkshop) -> None:

@@ -46,8 +46,8 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
     SessionStore().create(livehost.SESSION, name).close()
     workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)
-    workshop._context.agent_session.change_log = ChangeLog(workshop._context.handle, LiveTree(tree))
-    workshop._context.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
+    workshop.agent_session.change_log = ChangeLog(workshop.handle, LiveTree(tree))
+    workshop.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
     yield workshop
     workshop.close()
 
@@ -58,7 +58,7 @@ def report(workshop: FakeWorkshop) -> ReportDocument:
 
 def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    folder = live._context.handle.folder
+    folder = live.handle.folder
     ident = live.course.chapters[0].id
     before, _ = history.first(folder)
     assert before is not None
@@ -76,7 +76,7 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     assert after is not None
     assert after.applied == ()
     with SessionStore().open(livehost.SESSION) as session:
-        live._context.handle = session
+        live.handle = session
         document = report(live)
     assert {c.fate for c in document.changes} == {"restored"}
     assert {c.chapter for c in document.changes} == {ident}
@@ -88,7 +88,7 @@ def test_what_is_kept_is_told_as_kept(live: FakeWorkshop) -> None:
     live.agent_session.keep()
     assert "kept" in {c.fate for c in report(live).changes}
     live.close()
-    folder = live._context.handle.folder
+    folder = live.handle.folder
     assert "restored" not in {e[0] for e in told(folder)}
 
 
@@ -110,7 +110,7 @@ def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
         chapter.undo()
         chapter.apply()
         chapter.undo()
-    events, _ = history.read(live._context.handle.folder)
+    events, _ = history.read(live.handle.folder)
     assert {e.proof for e in events} == {"", "20260101-000000-beef"}
     document = report(live)
     assert {c.proof for c in document.changes} == {""}

@@ -13,7 +13,7 @@ from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS
-from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -322,7 +322,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop()
-    workshop._context.host = dataclasses.replace(workshop.host, on_battery=True)
+    workshop.host = dataclasses.replace(workshop.host, on_battery=True)
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -17,8 +17,7 @@ from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.class_host.turn import TurnPage
-from jitter_workshop.tui.screens.common.dialog import ErrorDialog
-from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests.fakes import FakeWorkshop, open_workshop
@@ -70,7 +69,7 @@ async def test_nothing_of_a_class_is_shown_elsewhere() -> None:
         await pilot.press("question_mark")
         await settled(pilot)
         assert "instructor" not in text_of(app)
-        assert "WAITING FOR THE TURN" not in app.screen.query_one("#help-sheet").plain()
+        assert "WAITING FOR THE TURN" not in app.screen.query_one("#page-sheet").plain()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -441,11 +440,11 @@ async def test_a_run_that_others_disturbed_says_so(
 
     def disturbed(self: FakeWorkshop, *args: Any) -> Run:
         run = dataclasses.replace(measure(self, *args), disturbed=(ForeignLoad(77, evil, 1, 38.0),))
-        self._context.remember(run)
+        self.remember(run)
         return run
 
     monkeypatch.setattr(FakeWorkshop, "measure", disturbed)
-    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._context._runs.values()))
+    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._runs.values()))
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -479,6 +478,6 @@ async def test_nothing_else_is_asked_of_root_while_one_waits(made: MadeClass) ->
         screen = app.screen
         assert isinstance(screen, HomeScreen)
         told: list[WorkshopError] = []
-        screen.have_done(lambda: pytest.fail("it was done"), lambda _: None, told.append)
+        screen.on_thread(lambda: pytest.fail("it was done"), lambda _: None, told.append)
         assert "you wait for the turn" in told[0].message
         assert not app.at_work

@@ -29,10 +29,10 @@ def with_a_trace(label: str = "traced") -> FakeWorkshop:
     ]
     stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
     run, blocks = madeup.make_run(run_id="20260101-000000-aaaa", label="plain")
-    workshop._context.handle.add_run(run, blocks)
+    workshop.handle.add_run(run, blocks)
     run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label=label, name="spin_gap", workload="spin")
     later = dataclasses.replace(run, started_at="2026-01-02T00:00:00.000Z")
-    workshop._context.handle.add_run(later, blocks, trace=trace_of(events, stalls))
+    workshop.handle.add_run(later, blocks, trace=trace_of(events, stalls))
     return workshop
 
 
@@ -98,7 +98,7 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
 async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) -> None:
     workshop = open_workshop()
-    workshop._context.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
+    workshop.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -125,7 +125,7 @@ async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) 
 
 async def test_a_damaged_trace_is_a_sentence() -> None:
     workshop = with_a_trace()
-    (path,) = workshop._context.handle.folder.glob("runs/*/trace.bin")
+    (path,) = workshop.handle.folder.glob("runs/*/trace.bin")
     path.write_bytes(path.read_bytes()[:50])
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -173,7 +173,7 @@ async def test_a_chapter_begins_with_what_it_is_about() -> None:
     run, blocks = madeup.make_run(
         run_id="20270102-000000-bbbb", label=f"{label}, traced", name="spin_gap", workload="spin"
     )
-    workshop._context.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
+    workshop.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
     walk.record("measure", run)
     walk.record("again", run)
     walk.go("explain")
@@ -194,7 +194,7 @@ async def test_events_that_did_not_fit_are_said_above_all() -> None:
     workshop = open_workshop()
     run, blocks = madeup.make_run(label="missing", name="spin_gap", workload="spin")
     events = [*tick(20_000, 4_000), event(50_000, "softirq_entry", "RCU", pid=OTHER, a=9)]
-    workshop._context.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 30_000, 60_000, 1),)))
+    workshop.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 30_000, 60_000, 1),)))
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

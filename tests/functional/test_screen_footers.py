@@ -56,7 +56,7 @@ async def test_where_something_is_applied(live: FakeWorkshop, size: tuple[int, i
             await pilot.press(key)
             await whole(pilot, last, "app.help")
             await pilot.press("escape")
-        app.action_summary()
+        app.action_show("summary")
         await whole(pilot, "summary.close", "app.help")
         await pilot.press("escape")
         app.open_chapter("pages")

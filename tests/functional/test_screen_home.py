@@ -159,7 +159,7 @@ async def test_an_unknown_chapter_opens_a_dialog_that_can_be_copied() -> None:
 async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
     workshop = open_workshop()
     run, blocks = madeup.make_run([[100] * 1_000], workload="spin", name="spin_gap")
-    workshop._context.handle.add_run(run, blocks)
+    workshop.handle.add_run(run, blocks)
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -186,7 +186,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
 
 async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
     workshop = open_workshop()
-    workshop._context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     baseline = workshop.walk("baseline")
     baseline._save(dataclasses.replace(baseline.progress, done=True))
     app = WorkshopApp(workshop)

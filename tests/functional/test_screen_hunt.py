@@ -16,7 +16,7 @@ from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+from jitter_workshop.tui.screens.chapter.hunt_pages import SuspectsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import fakes, madeup
@@ -78,7 +78,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         for said in ("Hide a noise?", "you are not told which", "Timers", "after 30 minutes", "Esc does not"):
             assert said in asked
         await press(pilot, "escape")
-        assert workshop.hunt is None
+        assert workshop.hunts.hunt is None
         await press(pilot, "enter", "enter")
         assert RUNS in text_of(app).splitlines()[0]
         assert "for you to name" in flat(app)
@@ -95,11 +95,11 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert "i name it" in flat(app)
         await press(pilot, "i", "enter")
         assert isinstance(app.screen, SuspectsPage)
-        assert f"1–{len(workshop.suspects('hunt'))} choose" in framed(app)
+        assert f"1–{len(workshop.hunts.suspects(workshop.walk('hunt')))} choose" in framed(app)
         found = f"It would be found like this: {noise('spinners').found_as}"
         assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
-        assert workshop.hiding
+        assert workshop.hunts.hiding
         await press(pilot, "down", "enter")
         caught = framed(app)
         greedy = noise("greedy")
@@ -115,7 +115,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert isinstance(app.screen, HomeScreen)
         (line,) = [line for line in text_of(app).splitlines() if "The hunt" in line and "NEXT" not in line]
         assert line.count("✓") == 2
-        assert workshop.hunt is None
+        assert workshop.hunts.hunt is None
 
 
 @SIZES
@@ -131,18 +131,18 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         await press(pilot, "g", "down", "escape", "i")
         assert "Nothing is hidden now" in flat(app)
         await press(pilot, "x", "enter")
-        assert workshop.hiding
+        assert workshop.hunts.hiding
         assert len(workshop.starts.made) == 1
 
 
 async def test_leaving_the_chapter_ends_it(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
-        assert workshop.hiding
+        assert workshop.hunts.hiding
         await press(pilot, "escape")
         assert isinstance(app.screen, HomeScreen)
         assert RUNS not in flat(app)
         assert workshop.starts.made[0].ended == 1
-        assert workshop.hunt is None
+        assert workshop.hunts.hunt is None
 
 
 async def test_going_to_another_chapter_ends_it(workshop: FakeWorkshop) -> None:
@@ -179,7 +179,7 @@ async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None
 
 
 async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> None:
-    workshop.refused = tuple(suspect.id for suspect in workshop.suspects("hunt"))
+    workshop.refused = tuple(suspect.id for suspect in workshop.hunts.suspects(workshop.walk("hunt")))
     async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
         assert "this host can hide no noise" in framed(app)
         await press(pilot, "escape")
@@ -192,7 +192,7 @@ async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop)
         walk = workshop.walk("hunt")
         run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label="beside", name="spin_gap", workload="spin")
         events = [switch(10_000, TIDS["sampler"], 77, stays=True, names=("", "thief"))]
-        workshop._context.handle.add_run(run, blocks, trace=trace_of(events, ()))
+        workshop.handle.add_run(run, blocks, trace=trace_of(events, ()))
         walk.record("again", dataclasses.replace(run, notes={}))
         await press(pilot, "v")
         assert isinstance(app.screen, EvidenceScreen)
@@ -231,7 +231,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         await press(pilot, "t")
         table = flat(app)
         assert "quiet beside the noise with the cure" in table
-        assert workshop.hiding
+        assert workshop.hunts.hiding
         await press(pilot, "enter")
         assert isinstance(app.screen, ChapterScreen)
         evidence = "\n".join(line.plain for line in app.screen.figures(76))
@@ -264,7 +264,7 @@ async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop
 async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), "x") as (app, _):
         assert "First measure while all is quiet" in flat(app)
-        assert workshop.hunt is None
+        assert workshop.hunts.hunt is None
 
 
 async def test_the_screen_notices_that_the_noise_was_ended(

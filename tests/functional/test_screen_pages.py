@@ -12,16 +12,18 @@ from textual.widgets import Input
 
 from jitter_workshop import paths
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.preferences import load
 from jitter_workshop.session import foreign
+from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
+from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.common.preferences import SettingsPage
-from jitter_workshop.tui.screens.common.question import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -58,7 +60,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         chart = screen.query_one("#chart-of-runs", ChartView)
-        published = len(app.workshop.published())
+        published = len(published_curves())
         assert len(chart.curves) == published + 3
         listed = screen.query_one("#runs-sheet", Sheet).plain()
         assert listed.index("run 2") < listed.index("run 1") < listed.index("run 0")
@@ -82,7 +84,7 @@ async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[in
     workshop = with_runs(1)
     sample = Path(__file__).parents[1] / "imports" / "cyclictest.json"
     (theirs,) = foreign.parse(sample.read_bytes(), sample.name)
-    workshop._context.handle.add_import(theirs)
+    workshop.handle.add_import(theirs)
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -145,7 +147,7 @@ async def test_labels_of_runs_are_text() -> None:
 
 def on_tree(tree: Path) -> FakeWorkshop:
     workshop = open_workshop()
-    workshop._context.topology = read_topology(HostRoot(tree))
+    workshop.topology = read_topology(HostRoot(tree))
     return workshop
 
 
@@ -225,7 +227,7 @@ async def test_help_lists_every_key_of_every_screen() -> None:
         await pilot.press("question_mark")
         await settled(pilot)
         assert isinstance(app.screen, HelpPage)
-        said = " ".join(app.screen.query_one("#help-sheet", Sheet).plain().split())
+        said = " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
         for action in ACTIONS:
             # Those of a class are there on a class host alone.
             assert (action.tooltip in said) is not action.of_class, action.id
@@ -236,10 +238,9 @@ async def test_help_lists_every_key_of_every_screen() -> None:
 
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-    from jitter_workshop.tui.screens.chapter.mitigations import CuresPage
-    from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+    from jitter_workshop.tui.screens.chapter.hunt_pages import CuresPage, SuspectsPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
-    from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+    from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
     from jitter_workshop.tui.screens.proof.proving import ProvingScreen
     from jitter_workshop.tui.screens.report.report import ReportScreen
 
@@ -267,8 +268,11 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         assert action.shown
         namespace, _, name = action.run.rpartition(".")
         owner = WorkshopApp if namespace == "app" else screens[action.scope]
+        method, _, shown = name.partition("(")
         if action.keys:
-            assert hasattr(owner, f"action_{name}"), action.id
+            assert hasattr(owner, f"action_{method}"), action.id
+        if method == "show":
+            assert shown.strip("')") in app_module._SCREENS
 
 
 async def test_the_palette_runs_what_the_registry_says() -> None:

@@ -17,7 +17,7 @@ from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.proof.proving import ProvingScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
@@ -92,7 +92,7 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         assert "Nothing of this host was written." in said(app)
         assert not app.measuring
         assert not app.at_work
-        assert [proof.complete for proof in workshop._context.handle.proofs()] == [True]
+        assert [proof.complete for proof in workshop.handle.proofs()] == [True]
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -146,7 +146,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         # A block is measured: nothing is painted until it is over, and nothing but a question was asked for.
         assert "Stop now" not in said(app)
         assert screen._asking == "due"
-        screen._in_block = False
+        screen.under_way.in_block = False
         screen._settle_question()
         await paused(pilot)
         assert "Stop now and keep what is there: 2 finished rounds?" in said(app)
@@ -162,7 +162,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         assert "NOT PROVEN" in said(app)
         assert "It ended after 2 of 10 rounds: stopped by hand." in said(app)
         assert "A verdict needs 10 rounds: these 2 give figures alone." in said(app)
-        (proof,) = workshop._context.handle.proofs()
+        (proof,) = workshop.handle.proofs()
         assert not proof.complete
         assert len(proof.rounds) == 2
 
@@ -200,7 +200,7 @@ async def test_stopped_before_a_round_there_is_nothing_to_judge(monkeypatch: pyt
         assert "10 rounds are 20 runs" in said(app)
         assert not app.measuring
         assert not app.at_work
-        assert not workshop._context.handle.proofs()
+        assert not workshop.handle.proofs()
         await pilot.press("escape")
         assert isinstance(app.screen, ChapterScreen)
 
@@ -238,8 +238,8 @@ async def test_leaving_in_the_middle_waits_until_all_is_given_back(monkeypatch: 
             await pilot.app.workers.wait_for_complete()
         await paused(pilot)
     assert app.exit_code == (0 if how == "key" else 129)
-    assert [len(proof.rounds) for proof in workshop._context.handle.proofs()] == [2]
-    (proof,) = workshop._context.handle.proofs()
+    assert [len(proof.rounds) for proof in workshop.handle.proofs()] == [2]
+    (proof,) = workshop.handle.proofs()
     assert proof.ended_at
     assert proof.stopped == f"stopped by {'hand' if how == 'key' else 'SIGHUP'}"
 
@@ -278,10 +278,10 @@ async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest
         await settled(pilot)
         assert "The plan has changed" in said(app)
         assert "sched_setaffinity(accumulator)" not in said(app)
-        assert not workshop._context.handle.proofs()
+        assert not workshop.handle.proofs()
         await pilot.press("enter")
         await settled(pilot)
-        assert [proof.planned for proof in workshop._context.handle.proofs()] == [20]
+        assert [proof.planned for proof in workshop.handle.proofs()] == [20]
 
 
 async def test_what_cannot_be_proven_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

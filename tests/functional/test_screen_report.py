@@ -316,9 +316,9 @@ async def test_a_full_disk_leaves_nothing_half_written(folder: Path, monkeypatch
 
 
 async def test_a_session_that_is_only_read_is_reported_all_the_same(folder: Path) -> None:
-    with measured()._context.handle:
+    with measured().handle:
         second = open_workshop()
-        assert second.read_only is not None
+        assert second.handle.read_only_error() is not None
         app = WorkshopApp(second)
         async with app.run_test(size=(80, 24)) as pilot:
             await at_report(pilot, "f", "f")

@@ -177,7 +177,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
 async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
     live: FakeWorkshop, tree: Path, size: tuple[int, int]
 ) -> None:
-    live._context.agent_session = FakeHands(None)
+    live.agent_session = FakeHands(None)
     before = tuned_tree.contents(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=size) as pilot:
@@ -195,7 +195,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
 
 
 async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
-    live._context.agent_session = FakeHands(tree, refuse=(THP,))
+    live.agent_session = FakeHands(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -219,7 +219,7 @@ class SlowHands(FakeHands):
 
 
 async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
-    slow = live._context.agent_session = SlowHands(tree)
+    slow = live.agent_session = SlowHands(tree)
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -260,7 +260,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
 
     monkeypatch.setattr(WorkshopApp, "suspend", suspend)
     monkeypatch.setattr(session_module, "connect", connect)
-    live._context.agent_session = session_module.AgentSession()
+    live.agent_session = session_module.AgentSession()
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -272,7 +272,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
 
 async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: FakeWorkshop) -> None:
     walk = live.walk("pages")
-    walk._save(dataclasses.replace(walk.progress, step="apply", reboot_from=walk._side.boot_id))
+    walk._save(dataclasses.replace(walk.progress, step="apply", reboot_from=walk.host.boot_id))
     assert walk.awaits_reboot
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -300,14 +300,14 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk
-        assert walk.rehearsed
+        assert walk.host.rehearsed
         seen: dict[str, str] = {}
         for _ in range(20):
             if not isinstance(app.screen, ChapterScreen):
                 break
             shown = " ".join(text_of(app).split())
             assert "ON A RECORDING" in shown
-            assert walk.not_here[1:30] in shown
+            assert walk.host.reason[1:30] in shown
             assert "chapter.again" not in offered(app)
             seen[walk.current] = f"{seen.get(walk.current, '')} {figures(app)} {said(app)}"
             await pilot.press("m")
@@ -320,7 +320,7 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         assert "Nothing is measured on a recording" in seen["measure"]
         assert "Nothing is written on a recording" in seen["apply"]
         assert all(change.path in seen["plan"].replace(" ", "") for change in walk.plan().changes)
-        for change in walk.settings_compared():
+        for change in walk.host.compared():
             assert change.before in seen["compare"]
             assert change.after in seen["compare"]
         task = walk.chapter.prediction
@@ -343,7 +343,7 @@ async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
         ("other", BUILTIN_ID, []),
         ("governor", "c2", []),
     ):
-        monkeypatch.setattr(bare._context, "course_id", course)
+        monkeypatch.setattr(bare, "course_id", course)
         chapters = tuple(dataclasses.replace(c, id=ident) if c.id == "clock" else c for c in bare.course.chapters)
         monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
         app = at(bare, ident, "again")
@@ -424,7 +424,7 @@ def pinning() -> FakeWorkshop:
     """A machine of four CPUs, in whose chapter on placement CPUs can be chosen."""
     made = open_workshop()
     cpus = tuple(Cpu(n, 0, n, 0, online=True, allowed=True, smt_siblings=CpuSet((n,))) for n in range(4))
-    made._context.topology = Topology(cpus, ())
+    made.topology = Topology(cpus, ())
     return made
 
 

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.settings_words import GONE_ALREADY, farewell
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -81,7 +81,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
         assert "nothing changed" in text_of(app)
         await pilot.press("a")
         assert isinstance(app.screen, Question)
-        plan = " ".join(app.screen.query_one("#question-sheet", Sheet).plain().split())
+        plan = " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
         assert THP in plan
         assert "/proc/sys/vm/stat_interval" in plan
         assert "Enter applies" in text_of(app)
@@ -161,7 +161,7 @@ async def test_applied_again_without_the_tasks_that_ended(
     applied(live, tree, monkeypatch)
     live.close()
     later = open_live(tree, course, monkeypatch)
-    agent_session = later._context.agent_session = FakeHands(tree)
+    agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 1
     app = WorkshopApp(later)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -12,7 +12,7 @@ from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
@@ -62,12 +62,12 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
     before = held.notices
 
     def not_kept(*_: object, **__: object) -> None:
-        raise measuring.RunNotKept(held._context.handle.read_only, run)
+        raise measuring.RunNotKept(held.handle.read_only, run)
 
     monkeypatch.setattr(measuring, "measure", not_kept)
     request = held.walk("baseline").request("measure")
     assert Workshop.measure(held, request, SilentObserver(), CancelToken()) is run
-    (shown,) = held.curves()
+    (shown,) = held.curves(held.runs())
     summary = run.histograms[run.main_histogram]
     assert shown.curve.count == summary.count
     assert shown.curve.points[-1].value_ns == summary.max

@@ -21,7 +21,7 @@ import json, sys
 from jitter_workshop.flow.chapters.workshop import Workshop
 workshop = Workshop.open("lab")
 walk = workshop.walk(sys.argv[1])
-told = {"rebooted": walk.rebooted(), "here": walk.not_here == ""}
+told = {"rebooted": walk.rebooted(), "here": walk.host.reason == ""}
 if "apply" in sys.argv:
     view = walk.apply()
     told |= {"applied": view.applied, "refused": view.refused, "settled": view.settled, "reboot": view.needs_reboot}

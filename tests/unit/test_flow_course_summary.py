@@ -41,7 +41,7 @@ def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int],
         "started_at": f"2026-01-01T00:{number:02d}:00.000Z",
     }
     run, blocks = madeup.make_run((tuple(values), tuple(values)), **{**fields, **changed})
-    workshop._context.handle.add_run(run, blocks)
+    workshop.handle.add_run(run, blocks)
     workshop.walk(chapter).record(slot, run)
     return run
 
@@ -49,14 +49,14 @@ def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int],
 def done(workshop: FakeWorkshop, *chapters: str) -> None:
     for chapter in chapters:
         progress = workshop.walk(chapter).progress
-        workshop._context.save_progress(chapter, dataclasses.replace(progress, done=True))
+        workshop.save_progress(chapter, dataclasses.replace(progress, done=True))
 
 
 @pytest.fixture
 def guest(host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     """The fake on a made guest of two CPUs, taken for the host itself, so that its chapters can be done."""
     workshop = open_workshop(host_tree("guest"))
-    monkeypatch.setattr(workshop._context.root, "recorded", False)
+    monkeypatch.setattr(workshop.root, "recorded", False)
     monkeypatch.setattr(FakeWorkshop, "standing", lambda self: ({"id": "thp", "value": "never"}, {"id": "ksm"}))
     monkeypatch.setattr(FakeWorkshop, "written", lambda self: ("thp", "ksm", "ksm"))
     return workshop

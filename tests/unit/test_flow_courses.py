@@ -13,7 +13,7 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import BUILTIN_ID, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
-from jitter_workshop.flow.chapters.lessons import chapters
+from jitter_workshop.flow.chapters.tour import chapter_lines
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
@@ -40,22 +40,22 @@ def test_the_built_in_course_has_the_id_by_which_it_is_known() -> None:
 def test_progress_in_one_course_is_none_in_another(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     first = open_workshop(tree, session="one")
-    first._context.save_progress("pinning", DONE)
+    first.save_progress("pinning", DONE)
     first.close()
     other = open_workshop(tree, session="one", course=second)
-    assert other._context.progress("pinning") == ChapterProgress()
+    assert other.progress("pinning") == ChapterProgress()
     assert all(not (e.started or e.done or e.curve or e.setting) for e in other.path())
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "baseline", "one is in the other course's chapter"
     begun = dataclasses.replace(DONE, done=False, marks={})
-    other._context.save_progress("pinning", begun)
+    other.save_progress("pinning", begun)
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "pinning"
     other.close()
     again = open_workshop(tree, session="one")
-    assert again._context.progress("pinning") == DONE
+    assert again.progress("pinning") == DONE
     assert again.session.chapters["c2/pinning"] == begun
     again.close()
 
@@ -63,13 +63,13 @@ def test_progress_in_one_course_is_none_in_another(host_tree: Trees, second: Pat
 def test_a_list_and_a_tour_show_the_courses_own_progress(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     workshop = open_workshop(tree, session="one")
-    workshop._context.save_progress("pinning", DONE)
+    workshop.save_progress("pinning", DONE)
     workshop.close()
-    assert {line.id: (line.done, line.curve) for line in chapters("one", second, tree)} == {
+    assert {line.id: (line.done, line.curve) for line in chapter_lines("one", second, tree)} == {
         "baseline": (False, False),
         "pinning": (False, False),
     }
-    assert {line.id: line.done for line in chapters("one", None, tree)}["pinning"]
+    assert {line.id: line.done for line in chapter_lines("one", None, tree)}["pinning"]
     following = tour.take("one", second, tree).next_entry
     assert following is not None
     assert following.chapter_id == "baseline"

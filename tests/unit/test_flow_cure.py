@@ -48,7 +48,7 @@ def said(
     ):
         walk.record(slot, made)
     weighed = {"20260101-000000-cccc": seen} if seen is not None else {}
-    workshop._context.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
+    workshop.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
     found = mitigation.view(walk)
     assert found is not None
     assert (STOLEN, quiet, beside, now) in found.rows
@@ -170,10 +170,10 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     reports = {first.id: report(("task", "thief", 25.0)), second.id: report(("task", "thief", 0.2))}
     monkeypatch.setattr(workshop, "traced", lambda run: True)
     monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
-    workshop.begin_hunt("hunt")
-    workshop.weigh_cure(first, second)
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.weigh(first, second)
     assert workshop.walk("hunt").progress.weighed == {second.id: Weighed(25.0, 0.2)}
-    workshop.name_noise("greedy")
+    workshop.hunts.answer("greedy")
     (outcome,) = workshop.walk("hunt").progress.hunts
     assert (outcome.named, outcome.stopped, outcome.cured) == (True, False, True)
 
@@ -181,26 +181,26 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
 def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     _, beside, treated = made = (
         run("20260101-000000-aaaa", 40 * MS),
         run("20260101-000000-bbbb", 41 * MS),
         run("20260101-000000-cccc", 42 * MS),
     )
     for slot, one in zip(("measure", "again", TREATED), made, strict=True):
-        workshop._context.handle.add_run(one, madeup.make_run()[1])
+        workshop.handle.add_run(one, madeup.make_run()[1])
         workshop.walk("hunt").record(slot, one)
     reports = {beside.id: report(("task", "thief", 28.0 * MS)), treated.id: report()}
     monkeypatch.setattr(workshop, "traced", lambda run: True)
     monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
-    workshop.weigh_cure(beside, treated)
-    workshop.name_noise("greedy")
+    workshop.hunts.weigh(beside, treated)
+    workshop.hunts.answer("greedy")
     reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
     found = mitigation.view(reopened.walk("hunt"))
     assert found is not None
     assert "By the traces the noise took 28 ms, and now takes 0 ns: the cure helped." in found.text
     # Another noise: what was weighed of the one before is not said of it.
-    reopened.begin_hunt("hunt")
+    reopened.hunts.begin(reopened.walk("hunt"))
     assert reopened.walk("hunt").progress.weighed == {}
 
 
@@ -211,8 +211,8 @@ def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pyt
     monkeypatch.setattr(workshop, "traced", lambda run: True)
     monkeypatch.setattr(workshop, "causes", damaged)
     made = run("20260101-000000-aaaa", 1)
-    workshop.begin_hunt("hunt")
-    workshop.weigh_cure(made, made)
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.weigh(made, made)
     assert workshop.walk("hunt").progress.weighed == {}
-    assert workshop.hunt is not None
-    assert not workshop.hunt.cured
+    assert workshop.hunts.hunt is not None
+    assert not workshop.hunts.hunt.cured

@@ -91,7 +91,7 @@ async def test_a_workshop_in_a_browser_has_such_hands(served: str, monkeypatch: 
     pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
     from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.tui.app import WorkshopApp
-    from jitter_workshop.tui.terminal.served import SERVED
+    from jitter_workshop.tui.terminal.terminal_restore import SERVED
 
     monkeypatch.setenv(SERVED, served)
     workshop = Workshop.open(None)

@@ -75,24 +75,24 @@ def changed(walk: ChapterSession, **fields: object) -> ChapterSession:
 
 def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
-    assert (walk.rehearsed, walk.not_here, walk.recording) == (False, "", "")
+    assert (walk.host.rehearsed, walk.host.reason, walk.host.recording) == (False, "", "")
     assert walk.page("look") == "The page of pages for look.\n\nHere something can be better."
     assert walk.page("plan") == "The page of pages for plan."
     (tree / THP).write_text("always madvise [never]\n")
     (tree / INTERVAL).write_text("60\n")
     again = live.walk("pages")
-    assert {f.value.partition(":")[0] for f in again.look()[-2:]} == {"good"}
+    assert {f.value.partition(":")[0] for f in again.host.look()[-2:]} == {"good"}
     assert "Here all is good already." in again.page("look")
     assert [m for m in again.chapter.steps if again.measures(m)] == ["measure", "again"]
 
 
 def test_look_reads_anew_and_ends_with_the_tunables_own_words(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
-    thp, interval = walk.look()[-2:]
+    thp, interval = walk.host.look()[-2:]
     assert thp.value == "can be better: always, madvise → madvise"
     assert interval.value.startswith("can be better: ")
     (tree / THP).write_text("always madvise [never]\n")
-    assert walk.look()[-2].value == "good: never, madvise"
+    assert walk.host.look()[-2].value == "good: never, madvise"
 
 
 def test_the_plan_is_the_planners_and_names_the_hot_cpus(live: FakeWorkshop) -> None:
@@ -169,7 +169,7 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
-    live._context.agent_session = FakeHands()
+    live.agent_session = FakeHands()
     walk = live.walk("pages")
     with pytest.raises(HostError, match="root's rights"):
         walk.apply()
@@ -218,7 +218,7 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 
 
 def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live._context.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = live.agent_session = FakeHands(tree, needs_reboot=True)
     agent_session._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
     assert agent_session.holding
@@ -231,7 +231,7 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
-    agent_session = live._context.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session = live.agent_session = FakeHands(tree, needs_reboot=True)
     walk = live.walk("pages")
     assert (walk.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
@@ -248,11 +248,11 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     assert later.rebooted().endswith("written: they are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
-    live._context.save_progress("pages", waiting)
+    live.save_progress("pages", waiting)
     (tree / THP).write_text("[always] madvise never\n")
     assert "not all of them are in effect" in later.rebooted()
     assert later.progress.marks["setting"] is False
-    live._context.save_progress("pages", waiting)
+    live.save_progress("pages", waiting)
     (tree / THP).unlink()
     assert "not all of them are in effect" in live.walk("pages").rebooted(), "what is not there is not in effect"
 
@@ -262,11 +262,11 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
 
 def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWorkshop) -> None:
     walk = bare.walk("clock")
-    assert walk.rehearsed
-    assert walk.recording == "lab-stock"
-    assert walk.not_here
+    assert walk.host.rehearsed
+    assert walk.host.recording == "lab-stock"
+    assert walk.host.reason
     assert walk.page("look").endswith("Here is nothing to set.")
-    facts = {f.title: f.value for f in walk.look()}
+    facts = {f.title: f.value for f in walk.host.look()}
     assert facts["CPU governor"] == "can be better: schedutil → performance"
     plan = walk.plan()
     assert plan.changes
@@ -277,7 +277,7 @@ def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWor
     with pytest.raises(HostError, match="taught on a recording here: nothing is written"):
         walk.apply()
     assert hands_of(bare).calls == []
-    changes = walk.settings_compared()
+    changes = walk.host.compared()
     assert ("CPU governor", "schedutil", "performance", True) in [
         (c.title, c.before, c.after, c.settled) for c in changes
     ]
@@ -297,15 +297,15 @@ def test_a_rehearsed_chapter_waits_for_nothing_and_ends(bare: FakeWorkshop) -> N
 
 def test_without_a_recording_a_chapter_is_only_not_here(bare: FakeWorkshop) -> None:
     walk = changed(bare.walk("clock"), recording="", recording_after="")
-    assert walk.not_here
-    assert not walk.rehearsed
+    assert walk.host.reason
+    assert not walk.host.rehearsed
     assert "measure first" in walk.blocked("plan")
-    assert walk.settings_compared() == ()
+    assert walk.host.compared() == ()
 
 
 def test_a_recording_that_is_not_there_is_a_sentence(bare: FakeWorkshop) -> None:
     walk = changed(bare.walk("clock"), recording="nowhere")
-    for step in (walk.look, walk.plan, walk.settings_compared):
+    for step in (walk.host.look, walk.plan, walk.host.compared):
         with pytest.raises(LessonError, match="there is no recording 'nowhere'"):
             step()
 
@@ -325,7 +325,7 @@ def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: 
     root = unpacked(RECORDINGS / "lab-stock.tar.xz", tmp_path / "cache")
     workshop = open_workshop(root, course=course)
     walk = workshop.walk("pages")
-    assert (walk.rehearsed, walk.recording) == (True, "")
+    assert (walk.host.rehearsed, walk.host.recording) == (True, "")
     assert "Here something can be better." in walk.page("look")
     assert walk.plan().changes
     for refused in (walk.undo, workshop.undo_all):
@@ -341,7 +341,7 @@ def test_a_recorded_host_that_lacks_it_as_well_gives_way_to_the_chapters_recordi
 ) -> None:
     workshop = open_workshop(hosttrees.small(tmp_path / "bare", 4), course=course)
     walk = workshop.walk("clock")
-    assert (walk.rehearsed, walk.recording) == (True, "lab-stock")
+    assert (walk.host.rehearsed, walk.host.recording) == (True, "lab-stock")
     assert "Here is nothing to set." in walk.page("look")
     assert walk.plan().changes
 
@@ -379,14 +379,14 @@ def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: 
     assert walk.explain() is None
     assert walk.by_hand() == (("vmstat 1 5", "Who can run, a line a second; on CPU PRODUCER_CPU among others."),)
     assert [walk.next(), walk.next(), walk.next()] == ["predict", "explain", None]
-    assert walk.settings_compared() == ()
+    assert walk.host.compared() == ()
 
 
 # -- a session's stack ------------------------------------------------------------------------------------------------
 
 
 def had_applied(workshop: FakeWorkshop, *stacked: dict[str, str]) -> None:
-    workshop._context.save(dataclasses.replace(workshop.session, stack=stacked))
+    workshop.save(dataclasses.replace(workshop.session, stack=stacked))
 
 
 def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) -> None:
@@ -398,7 +398,7 @@ def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) 
     assert len(result.applied) == len(plan.changes)
     assert hands_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert stack(live._context.root) == (), "these hands keep no journal"
+    assert stack(live.root) == (), "these hands keep no journal"
     assert [one["id"] for one in live.session.stack] == ["stat-interval", "thp"], "and nothing is forgotten by it"
 
 

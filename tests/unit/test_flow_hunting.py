@@ -45,40 +45,40 @@ def measured(workshop: FakeWorkshop, slot: str) -> Run:
 
 
 def test_it_disturbs_the_cpu_that_the_chapters_runs_are_made_on(workshop: FakeWorkshop) -> None:
-    assert workshop.hunt is None
-    assert not workshop.hiding
-    hunt = workshop.begin_hunt("hunt")
-    assert workshop.hunt is hunt
-    assert workshop.hiding
-    assert hunt.suspects == workshop.suspects("hunt")
+    assert workshop.hunts.hunt is None
+    assert not workshop.hunts.hiding
+    hunt = workshop.hunts.begin(workshop.walk("hunt"))
+    assert workshop.hunts.hunt is hunt
+    assert workshop.hunts.hiding
+    assert hunt.suspects == workshop.hunts.suspects(workshop.walk("hunt"))
     (order,) = workshop.starts.orders
-    assert order.hot == workshop._ground("hunt")[0].sampler
-    workshop.end_hunt()
-    workshop.end_hunt()
-    assert workshop.hunt is None
+    assert order.hot == workshop.hunts._ground(workshop.walk("hunt"))[0].sampler
+    workshop.hunts.end()
+    workshop.hunts.end()
+    assert workshop.hunts.hunt is None
     assert workshop.starts.made[0].ended == 1
 
 
 def test_what_another_terminal_gave_back_is_seen_before_a_noise_is_hidden(workshop: FakeWorkshop) -> None:
     # The path was shown while CPU 1 was isolated; it is given back, and nobody looks at the path since.
-    context = workshop._context
+    context = workshop
     one_less = tuple(dataclasses.replace(cpu, allowed=cpu.id != 1) for cpu in fakes.FOUR_CPUS.cpus)
-    straight_on, reached = workshop.suspects("hunt"), workshop._ground("hunt")
+    straight_on, reached = workshop.hunts.suspects(workshop.walk("hunt")), workshop.hunts._ground(workshop.walk("hunt"))
     context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     (order,) = workshop.starts.orders
     assert order.hot == reached[0].sampler == 1
     context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
-    assert workshop.suspects("hunt") == straight_on
+    assert workshop.hunts.suspects(workshop.walk("hunt")) == straight_on
     context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
-    assert workshop.aside(None) == (0, 1, 2, 3)
+    assert workshop.hunts.other_cpus(None) == (0, 1, 2, 3)
 
 
 def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> None:
     before = measured(workshop, "measure")
     assert HUNTED not in before.notes
     assert "hidden noise" not in remark(before) + render(before)
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     beside, again = measured(workshop, "again"), measured(workshop, "again")
     assert remark(beside) == "Made beside a hidden noise."
     assert "made beside a hidden noise" in render(beside)
@@ -87,7 +87,7 @@ def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> N
     compared = workshop.walk("hunt").compare()
     assert compared is not None
     assert "luck" not in compared.headline.lower().replace("this is no luck", "")
-    workshop.end_hunt()
+    workshop.hunts.end()
     after = measured(workshop, "again")
     assert HUNTED not in after.notes
     assert same_state(before, after)
@@ -101,47 +101,48 @@ def test_every_run_of_a_hunt_is_traced(workshop: FakeWorkshop) -> None:
 
 
 def test_a_noise_that_was_killed_marks_no_run_any_more(workshop: FakeWorkshop) -> None:
-    hunt = workshop.begin_hunt("hunt")
+    hunt = workshop.hunts.begin(workshop.walk("hunt"))
     workshop.starts.made[0].death = MeasureError("killed")
-    assert not workshop.hiding
+    assert not workshop.hunts.hiding
     assert hunt.state == "stopped"
     assert HUNTED not in measured(workshop, "again").notes
-    workshop.end_hunt()
+    workshop.hunts.end()
 
 
 def test_a_second_hunt_takes_the_place_of_the_first(workshop: FakeWorkshop) -> None:
     workshop.hidden = ("timer", "softirq")
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     first = workshop.starts.made[0]
-    second = workshop.begin_hunt("hunt")
+    second = workshop.hunts.begin(workshop.walk("hunt"))
     assert first.ended == 1
     assert second.answer("softirq").right
-    assert not workshop.hiding
+    assert not workshop.hunts.hiding
 
 
 def test_closing_the_workshop_ends_it(workshop: FakeWorkshop) -> None:
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     workshop.close()
     assert workshop.starts.made[0].ended == 1
 
 
 def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no chapter"):
-        workshop.begin_hunt("nothing")
+        workshop.hunts.begin(workshop.walk("nothing"))
+    other = open_workshop(session="other")
     with pytest.raises(UsageError, match="hides no noise"):
-        open_workshop(session="other").begin_hunt("baseline")
-    workshop.refused = tuple(s.id for s in workshop.suspects("hunt"))
+        other.hunts.begin(other.walk("baseline"))
+    workshop.refused = tuple(s.id for s in workshop.hunts.suspects(workshop.walk("hunt")))
     with pytest.raises(HostError, match="can hide no noise"):
-        workshop.begin_hunt("hunt")
-    assert workshop.hunt is None
+        workshop.hunts.begin(workshop.walk("hunt"))
+    assert workshop.hunts.hunt is None
 
 
 def test_nothing_is_hidden_on_a_recorded_host(tmp_path: Path, host_tree: object) -> None:
     assert callable(host_tree)
     recorded = open_workshop(host_tree("guest"), course=fakes.hunt_course(tmp_path / "course"))
-    for ask in (recorded.suspects, recorded.begin_hunt):
+    for ask in (recorded.hunts.suspects, recorded.hunts.begin):
         with pytest.raises(HostError, match="recorded host"):
-            ask("hunt")
+            ask(recorded.walk("hunt"))
 
 
 def test_it_begins_and_ends_on_one_thread_which_lives_as_long() -> None:
@@ -172,25 +173,25 @@ def guess(workshop: FakeWorkshop) -> bool | None:
 def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) -> None:
     workshop.hidden = ("greedy", "softirq", "timer", "faults")
     with pytest.raises(UsageError):
-        workshop.name_noise("greedy")
-    workshop.begin_hunt("hunt")
-    workshop.name_noise("timer")
+        workshop.hunts.answer("greedy")
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.answer("timer")
     assert workshop.walk("hunt").progress.hunts == ()
     assert guess(workshop) is None
-    workshop.give_up()
+    workshop.hunts.give_up()
     with pytest.raises(UsageError):
-        workshop.give_up()
+        workshop.hunts.give_up()
     assert guess(workshop) is False
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
     workshop.starts.made[0].death = MeasureError("killed")
-    workshop.name_noise("softirq")
+    workshop.hunts.answer("softirq")
     assert guess(workshop) is True
     # Left while it runs: it was no hunt. Ended by its learner, and left without a name: that is kept.
-    workshop.begin_hunt("hunt")
-    workshop.end_hunt()
-    workshop.begin_hunt("hunt")
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.end()
+    workshop.hunts.begin(workshop.walk("hunt"))
     workshop.starts.made[0].death = MeasureError("killed")
-    workshop.end_hunt()
+    workshop.hunts.end()
     hunts = (
         HuntOutcome("greedy", named=False, wrong_answers=1),
         HuntOutcome("softirq", named=True, stopped=True),

@@ -89,7 +89,7 @@ def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
     try:
         walk = workshop.walk("pinning")
         progress = dataclasses.replace(walk.progress, marks={"curve": True, "setting": True}, runs={"measure": "x"})
-        workshop._context.save_progress("pinning", progress)
+        workshop.save_progress("pinning", progress)
         walk.accept_noise()
         assert (walk.progress.runs, walk.progress.marks) == ({}, {})
     finally:

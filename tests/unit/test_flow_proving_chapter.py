@@ -74,13 +74,13 @@ def test_boot_parameters_and_runs_that_are_placed_alike(workshop: FakeWorkshop) 
 def test_a_recording_and_a_hidden_noise(
     workshop: FakeWorkshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(workshop), "hiding", True)
+    monkeypatch.setattr(type(workshop.hunts), "hiding", True)
     assert "hidden noise" in chapter.why_not(workshop, workshop.walk("pinning"))
     monkeypatch.undo()
     tree = tuned_tree.make(tmp_path / "tree")
     recorded = open_workshop(tree, session="recorded")
     walk = recorded.walk("pinning")
-    assert walk.rehearsed
+    assert walk.host.rehearsed
     assert "recording" in chapter.why_not(recorded, walk)
     with pytest.raises(HostError, match="recording"):
         chapter.prover(recorded, walk)
@@ -123,7 +123,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
 def test_the_newest_proof_is_the_chapters_own(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("pinning")
     assert chapter.newest(workshop, walk) is None
-    keep = workshop._context.handle.add_proof
+    keep = workshop.handle.add_proof
     for number, of in enumerate(("pinning", "pinning", "other/pinning", "")):
         ident = f"20260101-00000{number}-aaaa"
         keep(fakeprover.proof_of([], id=ident, chapter=of, planned=10, started_at=f"2026-01-01T00:0{number}:00Z"))

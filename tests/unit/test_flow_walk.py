@@ -14,7 +14,7 @@ from jitter_workshop.errors import HostError, LessonError, SessionError, UsageEr
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.curves import ORIGIN
+from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
@@ -38,7 +38,7 @@ def cpus(count: int) -> Topology:
 @pytest.fixture
 def workshop() -> Workshop:
     made = Workshop.open()
-    made._context.topology = cpus(4)
+    made.topology = cpus(4)
     return made
 
 
@@ -63,7 +63,7 @@ def finish(
     )
     mode = "none" if request.placement == "none" else "auto"
     made = replace(made, placement=Placement(mode, None, None, None, None, (), (), ""))
-    workshop._context.handle.add_run(made, blocks)
+    workshop.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made
 
@@ -83,7 +83,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     workshop.close()
 
     later = Workshop.open()
-    later._context.topology = cpus(4)
+    later.topology = cpus(4)
     walk = later.walk("pinning")
     assert later.session.current_chapter == "pinning"
     assert walk.current == "again"
@@ -105,9 +105,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     entry = next(e for e in later.path() if e.chapter_id == "pinning")
     assert (entry.done, entry.setting, entry.curve, entry.guess) == (True, True, True, True)
     assert [c.label for c in walk.curves()] == ["free", "pinned"]
-    with_published = walk.curves(published=True)
-    assert with_published[0].curve.origin == ORIGIN
-    assert len(with_published) == 5
+    assert published_curves()[0].curve.origin == ORIGIN
 
 
 def test_a_against_a_says_luck(workshop: Workshop) -> None:
@@ -192,7 +190,7 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
-    workshop._context.topology = cpus(1)
+    workshop.topology = cpus(1)
     assert workshop.walk("baseline").request("measure").workload == "spin"
     with pytest.raises(HostError, match="cannot be measured here"):
         workshop.walk("pinning").request("measure")
@@ -205,7 +203,7 @@ def test_hints_come_one_by_one_and_are_remembered(workshop: Workshop) -> None:
     shown = []
     while (hint := walk.hint()) is not None:
         shown.append(hint)
-    assert tuple(shown) == walk.chapter.hints == walk.hints_shown()
+    assert tuple(shown) == walk.chapter.hints
     assert workshop.walk("baseline").hint() is None
 
 
@@ -289,7 +287,7 @@ def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
     following = recorded.next_chapter()
     assert following is not None
     assert following.chapter_id == "baseline"
-    assert recorded.walk("baseline").look()
+    assert recorded.walk("baseline").host.look()
     with pytest.raises(HostError, match="not measured"):
         recorded.measure(MeasureRequest(), SilentObserver(), CancelToken())
 
@@ -300,7 +298,7 @@ def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
 
 
 def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
-    handle = workshop._context.handle
+    handle = workshop.handle
     handle._session = replace(handle.session, host="elsewhere")
     handle.save(handle.session)
     workshop.close()
@@ -310,18 +308,18 @@ def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
 def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
-    workshop._context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.warning("measure")
-    assert "give that back first" in workshop.walk("pinning").not_here
+    assert "give that back first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     walk.predict(Prediction(value_ns=1_000))
-    workshop._context._room = CpuBudget(1, CpuSet(), reduced=False)
+    workshop._room = CpuBudget(1, CpuSet(), reduced=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
-    workshop._context._room = CpuBudget(2, CpuSet(), reduced=False)
+    workshop._room = CpuBudget(2, CpuSet(), reduced=False)
     assert walk.request("again").workload == "spin"
     assert walk.warning("again").startswith("The run before was of spin")
     judged = walk.outcome()

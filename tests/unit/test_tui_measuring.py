@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from jitter_workshop.tui.background.measuring import wait_until_others_sleep
+from jitter_workshop.tui.background import wait_until_others_sleep
 
 
 def test_where_nothing_else_runs_the_wait_ends() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
-from jitter_workshop.tui.terminal.served import SERVED
+from jitter_workshop.tui.terminal.terminal_restore import SERVED
 from jitter_workshop.tui.web import server
 from jitter_workshop.tui.web import session as websession
 

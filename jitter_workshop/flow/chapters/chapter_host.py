@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.boots import Boots
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.host_ops.hostview import View, facts
 from jitter_workshop.flow.host_ops.recordings import recorded_host
-from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, plan_view, planned
+from jitter_workshop.flow.host_ops.settings import Seen, boot_way, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
@@ -18,83 +17,81 @@ from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
+from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
+from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
 _STATES = {"ok": "good", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
-class HostSide:
+class ChapterHost:
     """Read, plan, write and give back for one chapter. What it read is kept until something changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
-        self._chapter = chapter
-        self._context = context
-        self.boots = Boots(chapter, self._bootable, self._as_root)
+        self.chapter = chapter
+        self.context = context
+        self.boots = Boots(self)
         self._here: Seen | None = None
         self._there: Seen | None = None
 
     @property
     def reason(self) -> str:
         """Return the reason why the chapter cannot be done on this host, or ""."""
-        return reason_not_here(self._chapter, self._context.room, self._context.root.recorded, self._missing())
+        return reason_not_here(self.chapter, self.context.room, self.context.recorded, self._missing())
 
     @property
     def rehearsed(self) -> bool:
         """Return True if it is taught on a recording: its own, or the recorded host that the workshop was given."""
-        return is_rehearsed(self._chapter, self.reason, self._context.root.recorded)
+        return is_rehearsed(self.chapter, self.reason, self.context.recorded)
 
     @property
     def recording(self) -> str:
         """Return the name of the chapter's recording if that is shown, "" if the workshop's own host is shown."""
-        return "" if self._taught_here() else self._chapter.recording
+        return "" if self._taught_here() else self.chapter.recording
 
     @property
     def state(self) -> HostState:
         """Return the state of the workshop's own host for the chapter's tunables. That can be the recorded host that
         the workshop was given, but not the recording of the chapter."""
-        if self._missing() or (self.reason and not self._context.root.recorded):
+        if self._missing() or (self.reason and not self.context.recorded):
             return "not_here"
-        return self._seen().state if self._chapter.tunables else "available"
+        return self.seen().state if self.chapter.tunables else "available"
 
     @property
     def boot_id(self) -> str | None:
-        return current_boot(self._context.root)
+        return current_boot(self.context.root)
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the ids of the chapter's tunables."""
+        return [word.partition("=")[0] for word in self.chapter.tunables]
 
     @property
     def applied(self) -> bool:
-        ids = {word.partition("=")[0] for word in self._chapter.tunables}
-        return not self._context.root.recorded and any(e.tunable in ids for e in active(self._context.root))
+        """Return True if a setting of this chapter, made by this tool, stands on this host."""
+        return not self.context.recorded and any(e.tunable in self.ids for e in active(self.context.root))
 
     def settled(self) -> dict[str, bool]:
         """Return id → True if nothing is to improve on this host, read now."""
         self._here = None
-        return {} if self.reason else self._seen().settled()
+        return {} if self.reason else self.seen().settled()
 
     def look(self) -> tuple[Fact, ...]:
         """Return the facts that the chapter looks at, read now, with its tunables' own assessments."""
         self._here = None
         root, topology, host = self.machine()
-        found = facts(View(root, host, topology), self._chapter.look)
-        checks = self._taught().checks if self._chapter.tunables else ()
+        found = facts(View(root, host, topology), self.chapter.look)
+        checks = self._taught().checks if self.chapter.tunables else ()
         return (*found, *(_fact(check) for check in checks))
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
         """Return the host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the
         latter."""
-        context = self._context
+        context = self.context
         if self._taught_here():
             return context.root, context.topology, context.host
-        root = recorded_host(self._chapter.recording, context.course_dir)
+        root = recorded_host(self.chapter.recording, context.course_dir)
         return root, *look_at(root)
-
-    def _bootable(self) -> Seen | None:
-        booted = self._chapter.reboot and not self.rehearsed and not self._context.root.recorded
-        return self._seen() if booted else None
-
-    def _as_root(self) -> Callable[[tuple[str, ...]], Plan] | None:
-        agent_session, hot = self._context.agent_session, self._seen().hot.cpus
-        return (lambda words: agent_session.plan(words, hot)) if agent_session.rights != "none" else None
 
     def plan(self) -> PlanView:
         seen = self._taught()
@@ -104,21 +101,21 @@ class HostSide:
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes of ``shown`` and no others, all of the plan where that is None. The agent refuses writes for
         which the host has changed since the plan was shown, with the reason. Raises HostError."""
-        context, chapter = self._context, self._chapter
+        session, chapter = self.context.agent_session, self.chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
-        seen, words, way = self._seen(), self.boots.words(), self.boots.way()
+        seen, words, way = self.seen(), self.boots.words(), self.boots.way()
         if shown is not None:
             words, changes = shown.words or words, shown.changes
         else:
             changes = (self.boots.drawn() or planned(seen, words)).changes
         result = ApplyResult(None, (), (), False)
         if changes:
-            with context.agent_session.change_log.during(chapter=chapter.id):
-                result = context.agent_session.apply(words, seen.hot.cpus, changes)
+            with session.change_log.during(chapter=chapter.id):
+                result = session.apply(words, seen.hot.cpus, changes)
                 if result.needs_reboot and result.journal_id is not None:
-                    context.agent_session.keep_for_the_boot(words, result.journal_id)
-            context.note_stack()
+                    session.keep_for_the_boot(words, result.journal_id)
+            self.context.note_stack()
         self.boots.forget()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
@@ -128,21 +125,21 @@ class HostSide:
 
     def undo(self) -> RestoreResult:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
-        refuse_recorded(self._context)
-        ids = [word.partition("=")[0] for word in self._chapter.tunables]
-        with self._context.agent_session.change_log.during(chapter=self._chapter.id):
-            result = self._context.agent_session.restore(ids)
+        refuse_recorded(self.context)
+        ids = self.ids
+        with self.context.agent_session.change_log.during(chapter=self.chapter.id):
+            result = self.context.agent_session.restore(ids)
         self._here = None
         self.boots.forget()
-        self._context.note_stack(given_back=ids)
+        self.context.note_stack(given_back=ids)
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
         """Return before and after, where the chapter is taught on its own recordings; else ()."""
-        chapter = self._chapter
+        chapter = self.chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
-        pair = [recorded_host(name, self._context.course_dir) for name in (chapter.recording, chapter.recording_after)]
+        pair = [recorded_host(name, self.context.course_dir) for name in (chapter.recording, chapter.recording_after)]
         before, after = (look_at_settings(root, chapter) for root in pair)
         there, settled = before.settled(), after.settled()
         return tuple(
@@ -153,32 +150,91 @@ class HostSide:
 
     def _missing(self) -> str:
         """Return the reason why the workshop's own host has none of the chapter's tunables, or ""."""
-        if not self._chapter.tunables:
+        if not self.chapter.tunables:
             return ""
         try:
-            return self._seen().reason
+            return self.seen().reason
         except HostError as error:
             return error.message
 
-    def _seen(self) -> Seen:
+    def seen(self) -> Seen:
+        """Return the workshop's own host as it was read last, for the chapter's tunables."""
         seen = self._here  # a screen may call this while its thread changes the host and drops what was read
         if seen is None:
-            seen = self._here = look_at_settings(self._context.root, self._chapter)
+            seen = self._here = look_at_settings(self.context.root, self.chapter)
         return seen
 
     def _taught_here(self) -> bool:
         """Return True if the host that is shown is the one that the workshop was given, be it live or recorded."""
-        return (
-            not self.rehearsed or (self._context.root.recorded and not self._missing()) or not self._chapter.recording
-        )
+        ours = self.context.recorded and not self._missing()
+        return not self.rehearsed or ours or not self.chapter.recording
 
     def _taught(self) -> Seen:
         if self._taught_here():
-            return self._seen()
+            return self.seen()
         if self._there is None:
-            root: HostRoot = recorded_host(self._chapter.recording, self._context.course_dir)
-            self._there = look_at_settings(root, self._chapter)
+            root: HostRoot = recorded_host(self.chapter.recording, self.context.course_dir)
+            self._there = look_at_settings(root, self.chapter)
         return self._there
+
+
+class Boots:
+    """Plan the boot parameters of one chapter: for the next boot alone where that is possible, or for every boot."""
+
+    def __init__(self, host: ChapterHost) -> None:
+        self._host = host
+        self._always = False
+        self._root_says: Plan | None = None
+
+    def way(self) -> BootWay | None:
+        """Return the way to set the boot parameters on this host; None where there are none."""
+        host = self._host
+        if not host.chapter.reboot or host.rehearsed or host.context.recorded:
+            return None
+        way = boot_way(host.seen(), host.chapter.tunables, always=self._always)
+        if not way.root_first:
+            return way
+        if self._root_says is None:
+            return dataclasses.replace(way, root_first=host.context.agent_session.rights != "none")
+        left_out = [one.reason for one in self._root_says.skipped]
+        why_not = "" if self._root_says.changes or not left_out else left_out[0]
+        return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
+
+    def choose(self, *, once: bool) -> None:
+        """Plan them for the next boot alone, or for every boot. Raises HostError where only root can tell if one boot
+        alone is possible, and root's rights are not to be had."""
+        way, host = self.way(), self._host
+        if once and way is not None and way.root_first:
+            self._root_says = host.context.agent_session.plan(self._words_once(), host.seen().hot.cpus)
+        self._always = not once
+
+    def drawn(self) -> Plan | None:
+        """Return root's plan for one boot, where it was asked for; None elsewhere."""
+        way = self.way()
+        return self._root_says if way is not None and way.once else None
+
+    def forget(self) -> None:
+        """Drop root's plan after a write or a restore: it is out of date."""
+        self._root_says = None
+
+    def words(self) -> tuple[str, ...]:
+        """Return the chapter's tunables as they are planned."""
+        way = self.way()
+        return self._words_once() if way is not None and way.once else self._host.chapter.tunables
+
+    def _words_once(self) -> tuple[str, ...]:
+        return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
+
+    def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
+        """Return True if all of them are in effect after a reboot, and a sentence on it. ``settled``: the host's state
+        now."""
+        # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
+        good = all(settled.get(ident, False) for ident in self._host.ids)
+        words = "they are in effect" if good else "not all of them are in effect: 'status' says which"
+        way = self.way()
+        if good and way is not None and way.this_boot:
+            words += ", in this boot alone. To keep them, plan them for every boot in the step 'apply'"
+        return good, f"This host was rebooted since its boot parameters were written: {words}."
 
 
 def refuse_recorded(context: SessionContext) -> None:

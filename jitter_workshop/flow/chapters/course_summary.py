@@ -97,7 +97,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     walks = [workshop.walk(chapter.id) for chapter in workshop.course.chapters]
     chosen, half = _chosen(walks)
     return CourseSummary(
-        steps=_steps(chosen, workshop.context),
+        steps=_steps(chosen, workshop),
         half=half,
         standing=tuple(words_of(workshop.standing())),
         written=workshop.written(),

@@ -7,17 +7,20 @@ every kind, and nothing is logged or stored. The child's own words for a refusal
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
-from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.noise import NOISES, is_cause, named
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.spec import Placement
+
+if TYPE_CHECKING:
+    import random
 
 THREADS = "thief"
 """The name of a hidden noise's threads."""
@@ -27,20 +30,6 @@ LONGEST_S = 1_800
 HuntState = Literal["running", "stopped", "over", "answered"]
 """``stopped``: the noise was ended from outside, which is one way to win; ``over``: its time is up; ``answered``:
 named, or given away."""
-
-
-class HiddenNoise(Protocol):
-    """Run and end a hidden noise: the part of ``bench.noisechild.NoiseChild`` that the hunt uses."""
-
-    def gone(self) -> MeasureError | None: ...
-    def kill(self) -> None: ...
-
-
-class Picker(Protocol):
-    """Choose by chance: the part of ``random.SystemRandom`` that the hunt uses."""
-
-    def choice(self, among: Sequence[str], /) -> str: ...
-    def randrange(self, below: int, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +70,8 @@ class Hunt:
         placement: Placement,
         allowed: Collection[int],
         seconds: int = LONGEST_S,
-        start: Callable[[NoiseOrder], HiddenNoise] = NoiseChild,
-        picker: Picker | None = None,
+        start: Callable[[NoiseOrder], NoiseChild] = NoiseChild,
+        picker: random.Random | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0 < seconds <= LONGEST_S:
@@ -147,9 +136,9 @@ class Hunt:
         placement: Placement,
         allowed: Collection[int],
         seconds: int,
-        start: Callable[[NoiseOrder], HiddenNoise],
-        picker: Picker,
-    ) -> tuple[str, HiddenNoise]:
+        start: Callable[[NoiseOrder], NoiseChild],
+        picker: random.Random,
+    ) -> tuple[str, NoiseChild]:
         left = [suspect.id for suspect in self.suspects]
         while left:
             kind = picker.choice(left)
@@ -183,7 +172,7 @@ def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool
     return True
 
 
-def _system_picker() -> Picker:
+def _system_picker() -> random.Random:
     import random
 
     return random.SystemRandom()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.attribution.causes import Progress, explained, unheard
 from jitter_workshop.flow.classes.classview import ClassView, open_view
 from jitter_workshop.flow.classes.posting import Poster
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -22,6 +23,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
@@ -34,20 +36,24 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
+MOST_STALLS = 40
+"""Number of a run's worst stalls on its page of causes."""
+
+
 @dataclass(slots=True)
 class SessionContext:
     """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are as of the opening;
     ``look`` reads them again after the workshop has changed something.
 
-    ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as progress
-    that could not be stored.
+    ``troubles`` grows when something goes wrong that the learner must know but that need not stop them, such as
+    progress that could not be stored.
     """
 
     handle: OpenSession
     root: HostRoot
     host: HostSummary
     topology: Topology
-    notices: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
     agent_session: AgentSession = field(default_factory=AgentSession)
     course_dir: str = ""
     course_id: str = BUILTIN_ID
@@ -57,6 +63,7 @@ class SessionContext:
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
+    _explained: tuple[str, EvidenceReport | CounterReport] | None = None
     class_view: ClassView | None = None
     """On a class host: the turn and the instructor's place."""
     poster: Poster | None = None
@@ -73,6 +80,17 @@ class SessionContext:
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what the learner must know: damaged files set aside, another workshop on this session, battery, a
+        read-only session, progress that could not be stored. It may grow."""
+        return (*self.handle.notices, *self.troubles)
+
+    @property
+    def recorded(self) -> bool:
+        """Return True for a recorded host, which can be looked at but not measured."""
+        return self.root.recorded
 
     @property
     def session(self) -> Session:
@@ -94,7 +112,7 @@ class SessionContext:
             self._unsaved = None
         except SessionError as error:
             if self._unsaved is None:
-                self.notices.append(f"Progress is not kept: {error.sentence()}.")
+                self.troubles.append(f"Progress is not kept: {error.sentence()}.")
             self._unsaved = session
         self.tell_board()
 
@@ -109,8 +127,9 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """Return what stands on this host by this tool, read now. If that differs from the last time (a lease ran out,
-        or another terminal gave it back), the host is read again, too."""
+        """Return what this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order, read
+        now. If that differs from the last time (a lease ran out, or another terminal gave it back), the host is read
+        again, too."""
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
@@ -124,7 +143,7 @@ class SessionContext:
         if self.poster is not None:
             self.poster.close()
         if self.agent_session.change_log.trouble:
-            self.notices.append(f"{self.agent_session.change_log.trouble}.")
+            self.troubles.append(f"{self.agent_session.change_log.trouble}.")
         return result
 
     def look_again(self) -> None:
@@ -168,11 +187,6 @@ class SessionContext:
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
-    def traced(self, run: Run) -> bool:
-        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
-        not to be had."""
-        return run.counters is not None or self.handle.has_trace(run.id)
-
     def curve(self, run: Run) -> RunCurve | None:
         """Return the curve of a run's main histogram; None where the run has none."""
         if run.id not in self._curves:
@@ -194,7 +208,20 @@ class SessionContext:
         except SessionError:
             return None
 
-    def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
+    def traced(self, run: Run) -> bool:
+        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
+        not to be had."""
+        return run.counters is not None or self.handle.has_trace(run.id)
+
+    def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
+        """Return the causes of a run's stalls, or its counters. Takes a second for every few hundred thousand events;
+        the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        if self._explained is None or self._explained[0] != run.id:
+            self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress)
+        return self._explained[1]
+
+    def curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
+        """Return the curves of these runs, as far as they have one."""
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:

@@ -14,11 +14,10 @@ from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution.counter_claims import explain_run, unfilled
 from jitter_workshop.flow.chapters import steps as loop
-from jitter_workshop.flow.chapters.chapter_host import HostSide
-from jitter_workshop.flow.chapters.measurement_hints import WITHOUT_SETTINGS, other_workload, thief_offered
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.measuring.curves import further_curves, published_curves, recorded_in
+from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
@@ -30,46 +29,37 @@ from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
     Explanation,
-    Fact,
     PlanView,
     PredictionOutcome,
     RunCurve,
-    SettingChange,
     StepView,
 )
+from jitter_workshop.stats.scale import nice_ns
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
+"""The steps that measure."""
+TRACED = ", traced"
+"""The end of the label of a run that was made once more to be traced."""
+
+QUIET_NS = 10_000
+"""A baseline with p99.99 below this has little to teach: the workshop offers a noise (a "thief")."""
+
+WITHOUT_SETTINGS = "This chapter's settings do not stand: a run now measures the host without them. 'apply' sets them."
 
 
 class ChapterSession:
-    """Hold a chapter in progress. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``."""
+    """Hold a chapter in progress. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``. ``host``: reads and
+    changes the host for it."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
         self._context = context
-        self._side = HostSide(chapter, context)
-        self.boots = self._side.boots
-
-    @property
-    def rehearsed(self) -> bool:
-        """Return True if the chapter is taught on a recording: it is looked at and planned there, and nothing is
-        measured or written."""
-        return self._side.rehearsed
+        self.host = ChapterHost(chapter, context)
 
     @property
     def hunts(self) -> bool:
         """Return True if a noise can be hidden in this chapter, for its learner to name."""
-        return self.chapter.hunt and not self.rehearsed
-
-    @property
-    def not_here(self) -> str:
-        """Return the reason why it cannot be done on this host, or ""."""
-        return self._side.reason
-
-    @property
-    def recording(self) -> str:
-        """Return the name of the recording that is shown instead of the workshop's own host, or ""."""
-        return self._side.recording
+        return self.chapter.hunt and not self.host.rehearsed
 
     @property
     def progress(self) -> ChapterProgress:
@@ -83,17 +73,17 @@ class ChapterSession:
 
     def steps(self) -> tuple[StepView, ...]:
         """Return all eight steps with their states, for the header."""
-        return loop.views(self.chapter, self.progress, self.rehearsed)
+        return loop.views(self.chapter, self.progress, self.host.rehearsed)
 
     def page(self, step: StepName) -> str:
         """Return the lesson's Markdown for a step ("" without one), with its additions for the state of this host."""
         page = self.chapter.pages.get(step, "")
-        besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self._side.state]
+        besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self.host.state]
         return "\n\n".join(filter(None, [page, *besides]))
 
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
-        return loop.blocked(self.chapter, self._with_live_runs(), step, self.rehearsed)
+        return loop.blocked(self.chapter, self._with_live_runs(), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
         """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
@@ -130,10 +120,6 @@ class ChapterSession:
             self._save(dataclasses.replace(self.progress, step=step))
         return step
 
-    def look(self) -> tuple[Fact, ...]:
-        """Return this chapter's facts of this host, read now; of the recording where it is taught on one."""
-        return self._side.look()
-
     def predict(self, prediction: Prediction) -> None:
         """Keep the learner's prediction. It cannot change any more once the run that it is about exists.
 
@@ -169,11 +155,11 @@ class ChapterSession:
     def plan(self) -> PlanView:
         """Return exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
         if self.chapter.changes == "tunables":
-            return self._side.plan()
+            return self.host.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
             return PlanView((), 0, "This chapter changes nothing.")
-        plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.rehearsed))
-        if self.rehearsed:
+        plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.host.rehearsed))
+        if self.host.rehearsed:
             plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
         return plan
 
@@ -181,40 +167,35 @@ class ChapterSession:
         """Make the writes that :meth:`plan` shows, for as long as the workshop is open, and return the host's state
         after them. With ``shown`` its writes are made and no others, even if the plan has changed. Raises HostError
         where root's rights are not to be had, or the chapter is taught on a recording."""
-        view = self._side.apply(shown)
+        view = self.host.apply(shown)
         progress = self.progress
         if view.needs_reboot:
-            progress = dataclasses.replace(progress, reboot_from=self._side.boot_id)
+            progress = dataclasses.replace(progress, reboot_from=self.host.boot_id)
         self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
         return view
 
     def undo(self) -> RestoreResult:
         """Give this chapter's settings back. Raises HostError."""
-        result = self._side.undo()
+        result = self.host.undo()
         self._mark_again(entered=True)
         return result
 
     def given_back(self, tunables: Collection[str]) -> None:
         """Update the marks after these tunables were given back outside of the chapter."""
-        ours = {word.partition("=")[0] for word in self.chapter.tunables}
-        if not ours.isdisjoint(tunables) and self.progress != ChapterProgress():
+        if not set(self.host.ids).isdisjoint(tunables) and self.progress != ChapterProgress():
             self._mark_again(entered=False)
 
     def _mark_again(self, *, entered: bool) -> None:
         """Set the marks to the host's state now, after something was given back."""
-        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
+        waits_for = self.progress.reboot_from if self.host.applied else None
+        progress = dataclasses.replace(self.progress, reboot_from=waits_for)
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
         self._context.save_progress(self.chapter.id, progress, entered=entered)
 
     @property
-    def applied(self) -> bool:
-        """Return True if a setting of this chapter, made by this tool, stands on this host."""
-        return self._side.applied
-
-    @property
     def awaits_reboot(self) -> bool:
         """Return True if this chapter's boot parameters are written and this host was not rebooted since."""
-        return self.progress.reboot_from is not None and self.progress.reboot_from == self._side.boot_id
+        return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
         """Return the result of the reboot that this chapter waited for, in a sentence; "" where it waits for none."""
@@ -223,14 +204,10 @@ class ChapterSession:
             return ""
         if self.awaits_reboot:
             return "Its boot parameters are written: reboot, then start the workshop again."
-        settled, told = self.boots.told(self._side.settled())
+        settled, told = self.host.boots.told(self.host.settled())
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
         return told
-
-    def settings_compared(self) -> tuple[SettingChange, ...]:
-        """Return the chapter's tunables before and after, on its own recordings; () elsewhere."""
-        return self._side.compared()
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
         """Set the learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
@@ -241,7 +218,7 @@ class ChapterSession:
         if len(set(chosen.values())) < len(chosen):
             raise HostError("two threads cannot have the same CPU", "they wait for each other: give each its own")
         try:
-            self._plan_of(self._request("again", chosen, rehearsed=self.rehearsed))
+            self._plan_of(self._request("again", chosen, rehearsed=self.host.rehearsed))
         except UsageError as error:
             raise HostError(error.message, error.advice) from error
         self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
@@ -269,11 +246,11 @@ class ChapterSession:
 
     def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
         known = {s: r for s, ident in progress.runs.items() if (r := self._context.run(ident)) is not None}
-        return marks(self.chapter, known, self._side.settled() if self.chapter.tunables else None)
+        return marks(self.chapter, known, self.host.settled() if self.chapter.tunables else None)
 
     def measures(self, step: StepName) -> bool:
         """Return True if a step has something to measure here."""
-        return step in SLOTS and self.chapter.measurement(step) is not None and not self.rehearsed
+        return step in SLOTS and self.chapter.measurement(step) is not None and not self.host.rehearsed
 
     def run_in(self, slot: str | None) -> Run | None:
         """Return the run kept in a slot."""
@@ -282,49 +259,53 @@ class ChapterSession:
         ident = self.progress.runs.get(slot)
         return self._context.run(ident) if ident else None
 
-    def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
-        """Return the curves of this chapter, newest last; with the published ones of 2015 in front if ``published``."""
+    def curves(self) -> tuple[RunCurve, ...]:
+        """Return the curves of this chapter, newest last, and what else its evidence asks to be drawn."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
-        if first is not None:
-            own = (*own, *further_curves(self._context.handle, first))
-        return (*published_curves(), *own) if published else own
+        return own if first is None else (*own, *further_curves(self._context.handle, first))
 
     def warning(self, step: StepName) -> str:
         """Return what the learner must know before a step is measured; "" for nothing."""
         return " ".join(filter(None, (self._other_workload(step), self._without_settings(step))))
 
     def _other_workload(self, step: StepName) -> str:
+        """Return the reason why another workload than the lesson's is measured, "" where it is the same."""
         asked = self.chapter.measurement(step)
-        due = self.measures(step) and self.run_in(step) is None and not self._side.reason
-        return (
-            other_workload(asked.workload, self._request(step, {}).workload, self._context.room)
-            if asked and due
-            else ""
-        )
+        if asked is None or not self.measures(step) or self.run_in(step) is not None or self.host.reason:
+            return ""
+        taken, room = self._request(step, {}).workload, self._context.room
+        if taken == asked.workload:
+            return ""
+        if room.cpus >= 2:
+            return f"The run before was of {taken}, so {taken} measures again, instead of the {asked.workload}."
+        said = f"The {asked.workload} needs two CPUs: the loop {taken} measures instead of it."
+        alone = f"While CPU {room.isolated} is isolated, a run has one: give that back first to measure the"
+        return f"{said} {alone} {asked.workload}." if room.reduced else said
 
     def _without_settings(self, step: StepName) -> str:
-        settled = self.rehearsed or self.run_in("again") is not None or self._stands(step)
+        settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
         return "" if settled else WITHOUT_SETTINGS
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings that a step is to be measured under are in effect."""
         if step != "again" or self.chapter.changes != "tunables":
             return True
-        return (self.applied and not self.awaits_reboot) or self._side.state == "good"
+        return (self.host.applied and not self.awaits_reboot) or self.host.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """Return a rehearsed chapter's curves for a step, measured on another machine, and their source; ((), "") for
         other chapters and where there are none."""
-        context = self._context
-        return recorded_in(step, self.chapter, context.course_dir, context.course_id) if self.rehearsed else ((), "")
+        if not self.host.rehearsed:
+            return (), ""
+        return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def offer_noise(self) -> str:
         """Return an offer to wake a thief (a known noise), if the baseline is quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
-        return thief_offered(self.run_in("measure"))
+        return _thief_offered(self.run_in("measure"))
 
     def accept_noise(self, wake: bool = True) -> None:
         """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
@@ -339,7 +320,7 @@ class ChapterSession:
             return None
         view = compare_runs(first, second)
         # Where all was good already, nothing had to be applied.
-        good = bool(self.chapter.tunables) and self._side.state == "good" and not self.applied
+        good = bool(self.chapter.tunables) and self.host.state == "good" and not self.host.applied
         strayed = () if good else stack_notes(self.chapter, first, second)
         return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
@@ -351,6 +332,31 @@ class ChapterSession:
             return None
         drawn = self._context.curve(run)
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
+
+    def traced_run(self) -> Run | None:
+        """Return the run whose causes the chapter shows: its newest traced one; in a hunt the newest beside the noise
+        (with a cure, if one was tried), traced or not. None where there is none.
+
+        A chapter's own runs are made without the trace, so that tracing is no difference between two of them; in a hunt
+        every run has it.
+        """
+        if self.hunts:
+            slots = (self.current,) if self.current in SLOTS else ()
+            return next((r for s in (*slots, TREATED, "again", "measure") if (r := self.run_in(s)) is not None), None)
+        labels = {f"{m.label}{TRACED}" for m in self.chapter.measurements}
+        ours = set(self.progress.runs.values())
+        context = self._context
+        found = [r for r in context.runs() if (r.id in ours or r.label in labels) and context.traced(r)]
+        return found[-1] if found else None
+
+    def traced_request(self) -> MeasureRequest | None:
+        """Return the request for the chapter's newest measurement once more, with the trace; None where nothing is
+        measured yet. Raises what :meth:`request` raises."""
+        measured = [slot for slot in SLOTS if self.run_in(slot) is not None]
+        if not measured:
+            return None
+        request = self.request(measured[-1])
+        return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
         """Return the commands that show the same by hand, and why; without a run their placeholders are in capitals."""
@@ -365,10 +371,6 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, hints=shown + 1))
         return self.chapter.hints[shown]
 
-    def hints_shown(self) -> tuple[str, ...]:
-        """Return the hints that were asked for so far."""
-        return self.chapter.hints[: self.progress.hints]
-
     def restart(self) -> None:
         """Begin the chapter anew: step, guess, slots and marks are forgotten, the runs stay in the session."""
         self._save(ChapterProgress(step=self.chapter.steps[0]))
@@ -382,7 +384,7 @@ class ChapterSession:
         return dataclasses.replace(self.progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
-        root, topology, host = self._side.machine()
+        root, topology, host = self.host.machine()
         return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
@@ -390,10 +392,24 @@ class ChapterSession:
         measurement = self.chapter.measurement(slot)
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in its step '{slot}'")
-        reason = self._side.reason
+        reason = self.host.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
-        cpus = len(self._side.machine()[1].allowed) if rehearsed else self._context.room.cpus
+        cpus = len(self.host.machine()[1].allowed) if rehearsed else self._context.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")
+
+
+def _thief_offered(run: Run | None) -> str:
+    """Return a sentence that offers a noise (a "thief") where the run of a ring is quiet, else ""."""
+    if run is None or run.workload != "ring":
+        return ""  # p99.99 of hundreds of millions of readings is always short
+    summary = run.histograms.get(run.main_histogram)
+    value = summary.percentiles.get("99.99") if summary else None
+    if value is None or value >= QUIET_NS:
+        return ""
+    return (
+        f"This host is quiet already: p99.99 is {nice_ns(value)}. Wake a thief for this chapter? "
+        "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
+    )

@@ -15,11 +15,11 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     """Return the reason why a chapter has nothing to prove here, a sentence without its full stop; "" where it has."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
-    if walk.rehearsed:
+    if walk.host.rehearsed:
         return "nothing is measured on a recording, so nothing can be proven"
     if chapter.changes == "nothing" or first is None or again is None:
         return "this chapter changes nothing that a proof could make and give back"
-    if workshop.hiding:
+    if workshop.hunts.hiding:
         return "a hidden noise runs, which would be on both sides: name it or give up first"
     if chapter.reboot:
         return "boot parameters take effect with a boot, and a proof makes and gives back within seconds"
@@ -35,7 +35,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
-    context = workshop._context
+    context = workshop
     like = walk.request("again")
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
@@ -50,14 +50,14 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
     """Return the chapter's newest proof in this session, however old; None where there is none."""
     ours = _key(workshop, walk)
-    found = [proof for proof in workshop._context.handle.proofs() if proof.chapter == ours]
+    found = [proof for proof in workshop.handle.proofs() if proof.chapter == ours]
     return found[-1] if found else None
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
     """Update the session after a proof: settings from before it do not stand any more, but can be applied again."""
     if walk.chapter.changes == "tunables":
-        workshop._context.note_stack()
+        workshop.note_stack()
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.attribution.causes import explained
 from jitter_workshop.flow.chapters.hunting import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.traced_runs import shown
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
@@ -217,7 +216,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
         curve=progress.marks.get("curve", False),
         done=progress.done,
-        rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.rehearsed)),
+        rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.host.rehearsed)),
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
     )
 
@@ -262,7 +261,7 @@ def _explainable(subject: Subject) -> list[Run]:
         return []
     if subject.chosen:
         return told
-    ids = {run.id for walk in subject.walks if (run := shown(subject.context, walk)) is not None}
+    ids = {run.id for walk in subject.walks if (run := walk.traced_run()) is not None}
     return [run for run in told if run.id in ids or run is told[-1]]
 
 

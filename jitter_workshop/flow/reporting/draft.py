@@ -64,7 +64,7 @@ class Draft:
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
         first. Raises NothingToReport, SessionError, LessonError, and what ``progress`` raises."""
-        document, context = build(workshop, progress=progress), workshop.context
+        document, context = build(workshop, progress=progress), workshop
         keep_found(context.handle, context.root, document)
         return cls(context.handle, workshop.host.name, document)
 

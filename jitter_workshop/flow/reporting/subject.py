@@ -88,7 +88,7 @@ def subject_of(
     """Gather a report's subject; it only reads. ``runs``: ids of those to report, () for all. Raises SessionError and
     LessonError."""
     course = given.course if isinstance(given, Workshop) else load_course(course_dir)
-    context = given.context if isinstance(given, Workshop) else _context_of(given, root, course)
+    context = given if isinstance(given, Workshop) else _context_of(given, root, course)
     every = context.runs()
     picked = tuple(run for run in every if run.id in runs) if runs else every
     folder = context.handle.folder

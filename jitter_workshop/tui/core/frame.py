@@ -1,22 +1,30 @@
-"""Define what a screen may ask of its app, so that no screen imports the app."""
+"""Hold what all screens share, so that no screen imports the app."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.palette import PALETTES, THEMES, Palette
+from jitter_workshop.presenter import preferences
+from jitter_workshop.tui.core.actions import bindings
+from jitter_workshop.tui.core.theme import textual_theme
+from jitter_workshop.tui.terminal.driver import QuietDriver
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
+    from textual.driver import Driver
 
-    from jitter_workshop.errors import WorkshopError
     from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.model.palette import Palette
-    from jitter_workshop.model.run import Run
-    from jitter_workshop.presenter.preferences import Settings
 
 
 class ClassTurn(Protocol):
-    """Wait for the turn of a class host, hold it and give it back (``tui.class_turn``)."""
+    """Wait for the turn of a class host, hold it and give it back."""
 
     @property
     def queued(self) -> bool: ...
@@ -24,42 +32,113 @@ class ClassTurn(Protocol):
     def leave_queue(self) -> None: ...
     def look(self) -> None: ...
     def look_between_blocks(self) -> None: ...
+    def pause(self, paused: bool) -> None: ...
 
 
-class Frame(Protocol):
-    """Hold what all screens share: the workshop, the colours, the run under way, and the way between screens.
+class Frame(App[None]):
+    """Hold what all screens share: the workshop, the preferences, the run or the change under way.
 
-    ``at_work``: the host is being changed on a thread; nothing else begins meanwhile. ``stop_run``, ``suspend_run``,
-    ``run_goes_on``: set while something is measured; none of them waits for it.
+    The app makes ``class_turn`` and knows the way between screens.
     """
 
-    workshop: Workshop
-    settings: Settings
-    settings_notice: str
-    exit_code: int
-    at_work: bool
-    leaving: bool
-    suspend_run: Callable[[], None] | None
-    run_goes_on: Callable[[], None] | None
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
+    class_turn: ClassTurn
+
+    def __init__(self, workshop: Workshop, driver: type[Driver]) -> None:
+        super().__init__(driver_class=driver)
+        self.workshop = workshop
+        self.exit_code = 0
+        self.leaving = False
+        self.stop_run: Callable[[], None] | None = None
+        """Set while something is measured: stops it without waiting for it."""
+        self.suspend_run: Callable[[], None] | None = None
+        """Set while something is measured: freezes it and then this process, without waiting for that."""
+        self.run_goes_on: Callable[[], None] | None = None
+        """Set while something is measured: told when the process goes on after a stop."""
+        self.at_work = False
+        """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
+        self._after_work: Callable[[], None] | None = None
+        self._after_run: Callable[[], None] | None = None
+        self.settings, self.settings_notice = preferences.load()
+        # A calm screen, and no timers of Textual's animator at any time.
+        self.animation_level = "none"
+        for name in THEMES:
+            self.register_theme(textual_theme(name))
+        self.theme = f"workshop-{self.settings.theme}"
 
     @property
-    def class_turn(self) -> ClassTurn: ...
+    def palette(self) -> Palette:
+        """Return the colours in force."""
+        return PALETTES[self.theme.removeprefix("workshop-")]
+
     @property
-    def palette(self) -> Palette: ...
-    @property
-    def measuring(self) -> bool: ...
-    @property
-    def stop_run(self) -> Callable[[], None] | None: ...
-    @stop_run.setter
-    def stop_run(self, stop: Callable[[], None] | None) -> None: ...
-    def going_on(self) -> None: ...
-    def begin_work(self) -> None: ...
-    def end_work(self) -> None: ...
-    def run_over(self) -> None: ...
-    def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None: ...
-    def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None: ...
-    def go_to_chapter(self, chapter_id: str, step: str = "") -> None: ...
-    def show_causes(self, run: Run, focus: Sequence[str] = ()) -> None: ...
-    def show_summary(self) -> None: ...
-    def show_error(self, error: WorkshopError) -> None: ...
-    def change_settings(self, **changes: object) -> None: ...
+    def measuring(self) -> bool:
+        """Return True while a run is under way."""
+        return self.stop_run is not None
+
+    def begin_run(self, stop: Callable[[], None], suspend: Callable[[], None], goes_on: Callable[[], None]) -> None:
+        """Keep the ways to stop and to freeze the run that begins."""
+        self.stop_run, self.suspend_run, self.run_goes_on = stop, suspend, goes_on
+        self.class_turn.pause(True)
+
+    def end_run(self) -> None:
+        """Forget the run, which has ended."""
+        self.stop_run = self.suspend_run = self.run_goes_on = None
+        self.class_turn.pause(False)
+
+    def run_over(self) -> None:
+        """Ask who wanted to leave during the run, which is over and shown."""
+        after, self._after_run = self._after_run, None
+        if after is not None:
+            after()
+
+    def begin_work(self) -> None:
+        """Keep other work away: the host is about to be changed on a thread."""
+        self.at_work = True
+
+    def end_work(self) -> None:
+        """Let other work in again, and let who wanted to leave meanwhile leave now."""
+        self.at_work = False
+        after, self._after_work = self._after_work, None
+        if after is not None:
+            after()
+
+    def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
+        """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
+
+        def frame_made() -> None:
+            driver = self._driver
+            if isinstance(driver, QuietDriver):
+                driver.when_written(callback)
+            else:
+                callback()
+
+        screen.call_after_refresh(frame_made)
+
+    def change_settings(self, **changes: object) -> None:
+        """Change preferences, let them take effect, and keep them."""
+        self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
+        self.theme = f"workshop-{self.settings.theme}"
+        try:
+            preferences.save(self.settings)
+        except WorkshopError as error:
+            self.show_error(error)
+
+    # -- the way between screens, which the app knows --------------------------------------------------------------
+
+    def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
+        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that and one may go there; with
+        ``measure``, measure at once."""
+        raise NotImplementedError
+
+    def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
+        """Leave everything but the home screen and enter a chapter, at a step where one is named."""
+        raise NotImplementedError
+
+    def show_error(self, error: WorkshopError) -> None:
+        """Show a dialog that says what was not done and what to do; its text can be copied."""
+        raise NotImplementedError
+
+    def going_on(self) -> None:
+        """Show the host again: the process was stopped and goes on, or a turn has ended."""
+        raise NotImplementedError

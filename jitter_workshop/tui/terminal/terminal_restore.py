@@ -9,11 +9,14 @@ and has its own session, so that the terminal's signals do not reach it.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import termios
 from collections.abc import Iterator
 
+SERVED = "JITTER_WORKSHOP_SERVED"
+"""The variable that ``serve`` sets for the workshop of a page."""
 LEAVE = (
     "\x1b[?2026l"  # a frame that was cut in two is shown
     "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # the mouse
@@ -43,11 +46,17 @@ if not os.read(0, 1):
 _FAREWELL_S = 2.0
 
 
+def served() -> bool:
+    """Return True if this workshop is shown in a browser: no terminal is there on which sudo could ask for a
+    password."""
+    return os.environ.get(SERVED) == "1"
+
+
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """While inside, have a guard watch the terminal. Without a terminal, or where no process can be started, there is
-    no guard."""
-    guard = _start()
+    """While inside, have a guard watch the terminal. In a browser, without a terminal, or where no process can be
+    started, there is no guard."""
+    guard = None if served() else _start()
     try:
         yield
     finally:

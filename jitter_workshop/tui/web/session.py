@@ -14,7 +14,7 @@ from textual_serve.download_manager import DownloadManager
 
 from jitter_workshop.bench.launch import command
 from jitter_workshop.model.text import clean
-from jitter_workshop.tui.terminal.served import SERVED
+from jitter_workshop.tui.terminal.terminal_restore import SERVED
 
 PATIENCE_S = 30.0
 """Seconds that a workshop may take to leave: a run is stopped, and its changes are given back. If it has to be killed,

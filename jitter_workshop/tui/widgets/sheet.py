@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
+from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.presenter.lines import in_colours
@@ -38,6 +41,10 @@ class Sheet(Widget):
     def show(self, build: Build) -> None:
         """Show other lines on the sheet."""
         self._build = build
+        self.renew()
+
+    def renew(self) -> None:
+        """Make the lines anew."""
         self._made_for = None
         self.refresh(layout=True)
 
@@ -49,7 +56,7 @@ class Sheet(Widget):
             for line in self._lines:
                 line.no_wrap = True
                 line.truncate(max(width, 1), overflow="ellipsis")
-            self._made_for = (width, palette.name)
+            self._made_for = width, palette.name
         return self._lines
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -61,6 +68,22 @@ class Sheet(Widget):
     def plain(self) -> str:
         """Return the sheet's text without styles (for tests and for copying)."""
         return "\n".join(line.plain for line in self.lines(self.content_size.width or 80))
+
+
+class ListSheet(Sheet):
+    """Show a list of lines, which can be clicked."""
+
+    @dataclass
+    class Clicked(Message):
+        """Report that a line was clicked."""
+
+        line: int
+
+    def on_click(self, event: events.Click) -> None:
+        position = event.get_content_offset(self)
+        if position is not None:
+            event.stop()
+            self.post_message(self.Clicked(position.y))
 
 
 class Pane(VerticalScroll, can_focus=False):

@@ -10,20 +10,19 @@ from jitter_workshop.model.text import tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.settings_words import came_back
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
-from jitter_workshop.tui.screens.host.host_change_screen import HandWork
 
 
 class ChapterChanges:
     """Write a chapter's settings on a thread, and show the result on the screen's own."""
 
-    def __init__(self, page: ChapterPage, screen: HandWork) -> None:
+    def __init__(self, page: ChapterPage) -> None:
         self._page = page
-        self._screen = screen
+        self._screen = page.screen
 
     def apply(self) -> None:
         """Make the plan that is on the screen; on a class host once the turn has come."""
         if self._page.planned is not None:
-            self._screen.frame.class_turn.with_turn(self._apply_now)
+            self._page.frame.class_turn.with_turn(self._apply_now)
 
     def _apply_now(self) -> None:
         shown = self._page.planned
@@ -31,14 +30,14 @@ class ChapterChanges:
             return
         changes = shown.changes
         told = f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…"
-        self._page.screen.tell(told)
-        self._screen.have_done(partial(self._apply_and_look, shown), self._applied, self._not_applied)
+        self._screen.tell(told)
+        self._screen.on_thread(partial(self._apply_and_look, shown), self._applied, self._not_applied)
 
     def _apply_and_look(self, shown: PlanView) -> Tried:
         walk = self._page.walk
         view = walk.apply(shown)
         # What a chapter looks at ends with its tunables' own assessments.
-        return Tried(view, walk.look()[-len(walk.chapter.tunables) :])
+        return Tried(view, walk.host.look()[-len(walk.chapter.tunables) :])
 
     def _applied(self, tried: Tried) -> None:
         notice = self._page.workshop.agent_session.notice
@@ -49,17 +48,17 @@ class ChapterChanges:
 
     def _ended(self, tried: Tried, message: str) -> None:
         self._page.tried = tried
-        self._page.screen.tell_work(message)
+        self._page.tell_work(message)
 
     def turn_boots(self) -> None:
         """Plan boot parameters for every boot, or for the next one alone."""
-        boots = self._page.walk.boots
+        boots = self._page.walk.host.boots
         way = boots.way()
         if way is None:
             return
         if way.root_first and not way.once:
-            self._page.screen.tell("Reading with root's rights…")
-            self._screen.have_done(lambda: boots.choose(once=True), self._turned, self._not_planned)
+            self._screen.tell("Reading with root's rights…")
+            self._screen.on_thread(lambda: boots.choose(once=True), self._turned, self._not_planned)
             return
         boots.choose(once=not way.once)
         self._turned()
@@ -67,22 +66,22 @@ class ChapterChanges:
     def _turned(self, _: None = None) -> None:
         """Show the plan anew: it is another one now."""
         self._page.planned = None
-        self._page.screen.tell_work("")
+        self._page.tell_work("")
 
     def _not_planned(self, error: WorkshopError) -> None:
-        self._page.screen.tell(f"Not planned: {error.sentence()}.")
+        self._screen.tell(f"Not planned: {error.sentence()}.")
 
     def undo(self) -> None:
         """Give this chapter's settings back."""
-        if not self._page.sets or not self._page.walk.applied:
-            self._page.screen.tell("Nothing of this chapter's stands on this host.")
+        if not self._page.sets or not self._page.walk.host.applied:
+            self._screen.tell("Nothing of this chapter's stands on this host.")
             return
-        self._page.screen.tell("Giving back…")
-        self._screen.have_done(self._page.walk.undo, self._undone, self._not_undone)
+        self._screen.tell("Giving back…")
+        self._screen.on_thread(self._page.walk.undo, self._undone, self._not_undone)
 
     def _undone(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = None
-        self._page.screen.tell(came_back(result))
+        self._screen.tell(came_back(result))
 
     def _not_undone(self, error: WorkshopError) -> None:
-        self._page.screen.tell(f"Not given back: {error.sentence()}.")
+        self._screen.tell(f"Not given back: {error.sentence()}.")

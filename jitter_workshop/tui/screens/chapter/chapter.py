@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
@@ -19,15 +18,13 @@ from jitter_workshop.presenter import chapter_lines, curves, hunt_words, setting
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.settings_words import PLAN_OF_THESE_CPUS
-from jitter_workshop.tui.background.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
-from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
-from jitter_workshop.tui.screens.common.base import TALL
-from jitter_workshop.tui.screens.host.host_change_screen import HandWork
+from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
@@ -37,23 +34,20 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
-class ChapterScreen(HandWork):
+class ChapterScreen(HostChangeScreen, scope="chapter"):
     """Lay out one chapter and route its keys: to the step at hand, to its runs, its changes, its hunt.
 
     ``measure``: measure at once. ``said``: a sentence to show first.
     """
-
-    scope: ClassVar[Scope] = "chapter"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("chapter"))
 
     def __init__(self, walk: ChapterSession, *, measure: bool = False, said: str = "") -> None:
         super().__init__()
         self.walk = walk
         self._page = ChapterPage(walk, self)
         self._steps = steps_of(self._page)
-        self._runs = ChapterRuns(self._page, self)
-        self._changes = ChapterChanges(self._page, self)
-        self._hunt = ChapterHunt(self._page, self, self._runs)
+        self._runs = ChapterRuns(self._page, self._draw_chart)
+        self._changes = ChapterChanges(self._page)
+        self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._measure_at_once = measure
         self._said_first = said
 
@@ -87,11 +81,6 @@ class ChapterScreen(HandWork):
     def run_under_way(self) -> Measuring | None:
         return self._page.run
 
-    @property
-    def tall(self) -> bool:
-        """Tell whether there is room for more sentences."""
-        return self.size.height >= TALL
-
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
@@ -99,16 +88,16 @@ class ChapterScreen(HandWork):
         yield Sheet(self._banner, id="recorded")
         with Horizontal(id="chapter-main"):
             with Vertical(id="left"), Pane(id="lesson"):
-                yield Sheet(id="lesson-sheet")
+                yield Sheet(self._lesson, id="lesson-sheet")
             with Vertical(id="work"):
-                yield Sheet(id="question")
+                yield Sheet(self.predict.question, id="question")
                 yield ChartView(id="chart")
                 with Pane(id="data"):
-                    yield Sheet(id="data-sheet")
-                yield Sheet(id="progress")
+                    yield Sheet(self._data, id="data-sheet")
+                yield Sheet(self._progress, id="progress")
             with Pane(id="host"):
                 yield Sheet(self._host, id="host-sheet")
-        yield Sheet(id="say")
+        yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
         return clean(self.walk.chapter.title, 60)
@@ -124,13 +113,10 @@ class ChapterScreen(HandWork):
     def on_unmount(self) -> None:
         self._hunt.end()
 
-    def on_resize(self) -> None:
-        self.show()
-
     def on_screen_resume(self) -> None:
         if self.step == "compare":
             self.compare.look_for_proof()
-        self.show()
+        self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Where nothing can be hidden the key of a mitigation is that of everywhere else: the report.
@@ -141,71 +127,34 @@ class ChapterScreen(HandWork):
     def enter_step(self) -> None:
         """Begin a visit of the step that the walk is at."""
         page = self._page
-        page.message, page.highlight = "", None
-        page.tried = page.planned = None
+        page.highlight = page.tried = page.planned = None
         self.now.enter()
-        self.show()
+        self.tell("")
         self.query_one("#data", Pane).scroll_home(animate=False)
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
-    def tell(self, text: str) -> None:
-        """Show a sentence above the keys."""
-        self._page.message = text
-        self.show()
-
-    def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show a sentence, and the figures from their start; ``end``: from their end, where a page stands above."""
-        self._page.view = "work"
-        self.tell(text)
-        if not end:
-            self.query_one("#data", Pane).scroll_home(animate=False)
-        elif self.step in ("plan", "apply") and not self.wide:
-            self.query_one("#data", Pane).scroll_end(animate=False)
-
-    def show_end_of_figures(self) -> None:
-        self.show()
-        self.query_one("#data", Pane).scroll_end(animate=False)
-
     def leave(self) -> None:
         """Go home. A hidden noise ends first, so that the title there does not tell of it."""
-        self.workshop.end_hunt()
+        self.workshop.hunts.end()
         self.app.pop_screen()
-
-    def measure(self, slot: StepName) -> None:
-        self._runs.measure(slot)
-
-    def apply_plan(self) -> None:
-        self._changes.apply()
-
-    def ask_to_hide(self) -> None:
-        self._hunt.ask()
 
     # -- what is shown ---------------------------------------------------------------------------------------------
 
-    def show(self) -> None:
-        """Draw the step as it is now."""
-        if not self.is_mounted:
-            return
+    def redraw(self) -> None:
         page, step = self._page, self.now
         self.set_class(step.with_chart, "-chart")
         self.set_class(page.view == "lesson", "-lesson")
         self.set_class(page.run is not None, "-measuring")
         self.set_class(self.step == "compare", "-both")
+        if not self.is_mounted:
+            return
         if self.walk.hunts:
             # It tells that a noise runs, which may have ended by itself.
-            self.sheet("#title").show(self.title_lines)
+            self.show_title()
         self.query_one(LoopLine).show_steps(self.walk.steps())
-        self.sheet("#recorded").show(self._banner)
-        self.sheet("#recorded").set_class(not self.walk.rehearsed, "-empty")
-        self._draw_chart()
-        self.sheet("#lesson-sheet").show(self._lesson)
-        self.sheet("#data-sheet").show(self._data)
-        self.sheet("#question").show(self.predict.question)
         self.sheet("#question").set_class(not (self.step == "predict" and page.marking), "-empty")
-        self.sheet("#progress").show(self._progress)
-        self.sheet("#say").show(self._say)
-        self.sheet("#say").set_class(not self.said(), "-empty")
-        self.refresh_keys()
+        self._draw_chart()
+        super().redraw()
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
@@ -213,9 +162,9 @@ class ChapterScreen(HandWork):
             self.query_one(ChartView).show_curves(self._page.curves(), highlight=highlight, marks=self.now.marks())
 
     def _banner(self, width: int) -> Iterable[Text]:
-        if not self.walk.rehearsed:
+        if not self.walk.host.rehearsed:
             return ()
-        return settings_lines.recording_lines(self.walk.not_here, self.walk.recording, width)
+        return settings_lines.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
         page = self.walk.page(self.step) or "This step has no page of its own."
@@ -245,13 +194,13 @@ class ChapterScreen(HandWork):
         page = prose(self.walk.page(self.step), width)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
 
-    def said(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return the sentences above the keys: the newest message, or those of the step."""
-        if self._page.message:
-            return [self._page.message]
+        if self.said:
+            return [self.said]
         if self._page.run is not None:
             return []
-        if self.walk.rehearsed:
+        if self.walk.host.rehearsed:
             return self._said_of_recording()
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
@@ -266,8 +215,8 @@ class ChapterScreen(HandWork):
             return ["No run decides this on a recording; compare says what the answers stand for."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
-    def _say(self, width: int) -> Iterable[Text]:
-        for text in filter(None, self.said()):
+    def say_lines(self, width: int) -> Iterable[Text]:
+        for text in filter(None, self.sentences()):
             yield from wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
 
     def keys(self) -> Sequence[Shown]:
@@ -278,7 +227,7 @@ class ChapterScreen(HandWork):
             return ()
         step = self.now
         shown: list[Shown] = [("chapter.enter", step.enter_label), *self._hunt.keys(), *step.first_keys()]
-        if self._page.sets and self.step in ("apply", *AFTER) and self.walk.applied:
+        if self._page.sets and self.step in ("apply", *AFTER) and self.walk.host.applied:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
@@ -309,19 +258,27 @@ class ChapterScreen(HandWork):
             return
         if self.now.reading_first:
             self._page.view = "work"
-            self.show()
+            self.redraw()
             return
         try:
-            if self.now.pressed_enter():
-                return
-            following = self.walk.next()
+            does = self.now.pressed_enter()
+            following = self.walk.next() if does == "go on" else None
         except WorkshopError as error:
             self.tell(error.sentence())
             return
-        if following is None:
-            self.leave()
-        else:
-            self.enter_step()
+        match does:
+            case "measure":
+                self._runs.measure(self.step)
+            case "apply":
+                self._changes.apply()
+            case "hide":
+                self._hunt.ask()
+            case "leave":
+                self.leave()
+            case "go on" if following is None:
+                self.leave()
+            case "go on":
+                self.enter_step()
 
     def action_back(self) -> None:
         if self._page.run is None and self.walk.back() is not None:
@@ -349,7 +306,7 @@ class ChapterScreen(HandWork):
     def action_home(self) -> None:
         if self._page.run is not None:
             self._page.run.stop()
-            self.show()
+            self.redraw()
         else:
             self.leave()
 
@@ -357,7 +314,7 @@ class ChapterScreen(HandWork):
 
     def _go_and_measure(self) -> None:
         """Go to the first measurement that is still to make, and make it. A kept run is never overwritten."""
-        if self.walk.rehearsed:
+        if self.walk.host.rehearsed:
             self.tell("Nothing is measured on a recording.")
             return
         missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
@@ -371,11 +328,11 @@ class ChapterScreen(HandWork):
     def action_again(self) -> None:
         if self._page.run is not None:
             return
-        if self.walk.hunts and self.step == "again" and not self.workshop.hiding:
-            self.tell(hunt_words.not_beside(self.workshop.hunt))
+        if self.walk.hunts and self.step == "again" and not self.workshop.hunts.hiding:
+            self.tell(hunt_words.not_beside(self.workshop.hunts.hunt))
         elif self.walk.measures(self.step):
             self._runs.measure(self.step)
-        elif self.walk.hunts and self.workshop.hiding and self.walk.run_in("again") is not None:
+        elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.run_in("again") is not None:
             # Beside the noise that runs now, wherever the learner has read on to.
             self.walk.go("again")
             self.enter_step()
@@ -384,40 +341,13 @@ class ChapterScreen(HandWork):
             self._go_and_measure()
 
     def action_noise(self) -> None:
-        if self._page.run is None and not self.walk.rehearsed and self.walk.offer_noise():
+        if self._page.run is None and not self.walk.host.rehearsed and self.walk.offer_noise():
             self.walk.accept_noise()
             self.enter_step()
             self._runs.measure("measure")
 
     def action_causes(self) -> None:
         self._runs.show_causes()
-
-    @on(Queued)
-    def _queued(self, message: Queued) -> None:
-        if self._page.run is not None:
-            self._page.run.waiting = message.sentence
-            self.show()
-
-    @on(Calibrated)
-    def _calibrated(self, message: Calibrated) -> None:
-        if self._page.run is not None:
-            self._page.run.started_event = message.event
-
-    @on(BlockMeasured)
-    def _block_measured(self, message: BlockMeasured) -> None:
-        if self._runs.block_measured(message):
-            self._draw_chart()
-            self.sheet("#progress").show(self._progress)
-            self.frame.class_turn.look_between_blocks()
-            self.frame.when_painted(self, message.painted.set)
-
-    @on(RunDone)
-    def _run_done(self, message: RunDone) -> None:
-        self._runs.done(message)
-
-    @on(RunFailed)
-    def _run_failed(self, message: RunFailed) -> None:
-        self._runs.failed(message)
 
     # -- changes ---------------------------------------------------------------------------------------------------
 
@@ -444,7 +374,7 @@ class ChapterScreen(HandWork):
         """Show the plan anew: another choice of CPUs is another plan, which Enter has to agree to."""
         if self.walk.progress.chosen_cpus != before:
             self._page.planned = None
-            self.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
+            self._page.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
 
     def action_prove(self) -> None:
         """Show the newest proof of this chapter, or the cost of a first one."""
@@ -483,17 +413,17 @@ class ChapterScreen(HandWork):
         page, step = self._page, self.now
         if page.run is None and (self.wide or step.with_chart or page.table or step.alone):
             page.view = "work" if page.view == "lesson" else "lesson"
-            self.show()
+            self.redraw()
 
     def action_table(self) -> None:
         if self._page.table or self.now.with_chart:
             self._page.table = not self._page.table
             self._page.view = "work"
-            self.show()
+            self.redraw()
 
     def action_published(self) -> None:
         self._page.turn_published()
-        self.show()
+        self.redraw()
 
     def action_imported(self) -> None:
         """Show or hide other tools' curves."""
@@ -518,14 +448,14 @@ class ChapterScreen(HandWork):
             self.app.copy_to_clipboard("\n".join(command for command, _ in by_hand))
             self.tell("The commands are in the clipboard, where this terminal allows it.")
 
-    def _scrolled(self) -> Pane:
+    def pane(self) -> Pane:
         chart_alone = self.now.with_chart and not (self.step == "compare" and self.tall)
         lesson = self._page.view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 
-    def _vertical(self, direction: int) -> None:
-        if not self.now.vertical(direction):
-            self._scrolled().scroll_relative(y=-direction, animate=False)
+    def vertical(self, by: int) -> None:
+        if not self.now.vertical(-by):
+            super().vertical(by)
 
     def _sideways(self, direction: int) -> None:
         if self.now.sideways(direction):
@@ -535,7 +465,7 @@ class ChapterScreen(HandWork):
         if self.now.with_chart and count:
             highlighted = count - 1 if page.highlight is None else page.highlight
             page.highlight = (highlighted + direction) % count
-            self.show()
+            self.redraw()
 
     def on_key(self, event: events.Key) -> None:
         if event.character is None or event.character not in "123456789":
@@ -543,22 +473,10 @@ class ChapterScreen(HandWork):
         index = int(event.character) - 1
         if not self.now.digit(index) and self.now.with_chart and index < len(self._page.curves()):
             self._page.highlight = index
-            self.show()
-
-    def action_up(self) -> None:
-        self._vertical(+1)
-
-    def action_down(self) -> None:
-        self._vertical(-1)
+            self.redraw()
 
     def action_left(self) -> None:
         self._sideways(-1)
 
     def action_right(self) -> None:
         self._sideways(+1)
-
-    def action_page_up(self) -> None:
-        self._scrolled().scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self._scrolled().scroll_page_down(animate=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from rich.text import Text
@@ -16,8 +16,7 @@ from jitter_workshop.presenter import hunt_words as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
-from jitter_workshop.tui.screens.common.question import Question
-from jitter_workshop.tui.screens.host.host_change_screen import HandWork
+from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.keybar import Shown
 
 LOOK_EVERY_S = 1.0
@@ -27,10 +26,11 @@ LOOK_EVERY_S = 1.0
 class ChapterHunt:
     """Hide a chapter's noise on a thread; it ends with the chapter's screen at the latest."""
 
-    def __init__(self, page: ChapterPage, screen: HandWork, runs: ChapterRuns) -> None:
+    def __init__(self, page: ChapterPage, runs: ChapterRuns, enter_step: Callable[[], None]) -> None:
         self._page = page
-        self._screen = screen
+        self._screen = page.screen
         self._runs = runs
+        self._enter_step = enter_step
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
@@ -39,17 +39,17 @@ class ChapterHunt:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
     def _look(self) -> None:
-        if self._page.run is not None or self._screen.frame.at_work:
+        if self._page.run is not None or self._page.frame.at_work:
             return
-        hunt = self._page.workshop.hunt
+        hunt = self._page.workshop.hunts.hunt
         before, self._seen = self._seen, hunt.state if hunt is not None else None
         if before == "running" and self._seen in ("stopped", "over"):
-            self._page.screen.tell(words.ended(hunt, self._page.walk.run_in("again") is not None))
+            self._screen.tell(words.ended(hunt, self._page.walk.run_in("again") is not None))
 
     def end(self) -> None:
         """End the noise, if one runs."""
         if self._page.walk.hunts:
-            self._page.workshop.end_hunt()
+            self._page.workshop.hunts.end()
 
     # -- what it says ----------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class ChapterHunt:
             return ""
         if page.step == "look":
             return words.remembered(walk.progress.hunts, 3)
-        if said := words.standing(page.workshop.hunt):
+        if said := words.standing(page.workshop.hunts.hunt):
             return said
         if page.step in ("compare", "explain"):
             return words.remembered(walk.progress.hunts, 1)
@@ -68,7 +68,7 @@ class ChapterHunt:
 
     def keys(self) -> list[Shown]:
         """Return the hunt's keys: worth more than those for looking at curves."""
-        page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunt
+        page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
         shown: list[Shown] = []
@@ -86,23 +86,23 @@ class ChapterHunt:
 
     def ask(self) -> None:
         """Say what would be hidden, and hide it after Enter."""
-        page, walk, workshop = self._page, self._page.walk, self._page.workshop
+        walk, workshop = self._page.walk, self._page.workshop
         if not walk.hunts:
-            page.screen.tell("Nothing is hidden in this chapter.")
+            self._screen.tell("Nothing is hidden in this chapter.")
             return
-        if words.unanswered(workshop.hunt) and workshop.hiding:
-            page.screen.tell("A hidden noise runs already: i names it, or gives up.")
+        if words.unanswered(workshop.hunts.hunt) and workshop.hunts.hiding:
+            self._screen.tell("A hidden noise runs already: i names it, or gives up.")
             return
         if walk.run_in("measure") is None:
-            page.screen.tell(words.FIRST_QUIET)
+            self._screen.tell(words.FIRST_QUIET)
             return
         try:
-            suspects = workshop.suspects(walk.chapter.id)
+            suspects = workshop.hunts.suspects(walk)
         except WorkshopError as error:
-            self._screen.frame.show_error(error)
+            self._page.frame.show_error(error)
             return
         if not suspects:
-            page.screen.tell("This host can hide no noise: none of them could reach the measured CPU.")
+            self._screen.tell("This host can hide no noise: none of them could reach the measured CPU.")
             return
 
         def about(width: int) -> Iterable[Text]:
@@ -113,58 +113,58 @@ class ChapterHunt:
             yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", "dim"), width)
 
         keys = "Enter hides one of them · Esc does not"
-        hide = partial(self._screen.frame.class_turn.with_turn, self._hide)
+        hide = partial(self._page.frame.class_turn.with_turn, self._hide)
         self._screen.app.push_screen(Question("Hide a noise?", about, keys, hide))
 
     def _hide(self) -> None:
-        self._page.screen.tell("Hiding a noise…")
-        chapter = self._page.walk.chapter.id
-        self._screen.have_done(lambda: self._page.workshop.begin_hunt(chapter), self._hidden, self._not_hidden)
+        self._screen.tell("Hiding a noise…")
+        hunts, walk = self._page.workshop.hunts, self._page.walk
+        self._screen.on_thread(partial(hunts.begin, walk), self._hidden, self._not_hidden)
 
     def _hidden(self, hunt: Hunt) -> None:
         self._seen = hunt.state
         self._page.walk.go("again")
-        self._page.screen.enter_step()
-        self._page.screen.tell(f"{words.begun(hunt)} Enter measures beside it.")
+        self._enter_step()
+        self._screen.tell(f"{words.begun(hunt)} Enter measures beside it.")
 
     def _not_hidden(self, error: WorkshopError) -> None:
-        self._page.screen.tell("")
-        self._screen.frame.show_error(error)
+        self._screen.tell("")
+        self._page.frame.show_error(error)
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 
     def name(self) -> None:
         """Choose among the suspects."""
-        from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+        from jitter_workshop.tui.screens.chapter.hunt_pages import SuspectsPage
 
-        hunt, hunts = self._page.workshop.hunt, self._page.walk.hunts
+        hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
-            self._page.screen.tell("Nothing is hidden now. x hides a noise." if hunts else "Nothing is hidden here.")
+            self._screen.tell("Nothing is hidden now. x hides a noise." if hunts else "Nothing is hidden here.")
         elif self._page.run is None:
             self._screen.app.push_screen(SuspectsPage(hunt), self._named)
 
     def _named(self, _: None) -> None:
         over = f"{words.remembered(self._page.walk.progress.hunts, 1)} It is kept; x hides another noise."
-        self._page.screen.tell("" if words.unanswered(self._page.workshop.hunt) else over)
-        self._screen.sheet("#title").show(self._screen.title_lines)
+        self._screen.tell("" if words.unanswered(self._page.workshop.hunts.hunt) else over)
+        self._screen.show_title()
 
     def mitigate(self) -> None:
         """Measure once more, with the learner's own action against the noise in place."""
-        from jitter_workshop.tui.screens.chapter.mitigations import CuresPage
+        from jitter_workshop.tui.screens.chapter.hunt_pages import CuresPage
 
         walk = self._page.walk
         beside = walk.run_in("again")
-        if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunt):
-            self._page.screen.tell(words.NO_CURE if walk.hunts else "Nothing is hidden in this chapter.")
+        if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
+            self._screen.tell(words.NO_CURE if walk.hunts else "Nothing is hidden in this chapter.")
             return
-        self._screen.app.push_screen(CuresPage(self._page.workshop.aside(beside), self._try))
+        self._screen.app.push_screen(CuresPage(self._page.workshop.hunts.other_cpus(beside), self._try))
 
     def _try(self, cpu: int | None) -> None:
         try:
             request = mitigation.request(self._page.walk, cpu)
             self._page.walk.go("compare")
         except WorkshopError as error:
-            self._screen.frame.show_error(error)
+            self._page.frame.show_error(error)
             return
-        self._page.screen.enter_step()
+        self._enter_step()
         self._runs.make(TREATED, self._page.as_set(request))

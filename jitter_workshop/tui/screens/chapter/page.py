@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
+from jitter_workshop.tui.screens.common.base import HostChangeScreen
+from jitter_workshop.tui.widgets.sheet import Pane
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
-    from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.flow.measuring.request import MeasureRequest
-    from jitter_workshop.tui.background.measuring import Measuring
-    from jitter_workshop.tui.core.frame import Frame
+    from jitter_workshop.tui.background import Measuring
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 """The steps that measure."""
@@ -36,39 +37,18 @@ class Tried:
     error: WorkshopError | None = None
 
 
-class Surface(Protocol):
-    """Say what the parts of a chapter may ask of the screen that shows them."""
-
-    @property
-    def frame(self) -> Frame: ...
-    @property
-    def workshop(self) -> Workshop: ...
-    @property
-    def wide(self) -> bool: ...
-    @property
-    def tall(self) -> bool: ...
-    def show(self) -> None: ...
-    def tell(self, text: str) -> None: ...
-    def tell_work(self, text: str, *, end: bool = False) -> None: ...
-    def show_end_of_figures(self) -> None: ...
-    def enter_step(self) -> None: ...
-    def leave(self) -> None: ...
-    def measure(self, slot: StepName) -> None: ...
-    def apply_plan(self) -> None: ...
-    def ask_to_hide(self) -> None: ...
-
-
 class ChapterPage:
-    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface."""
+    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface.
+    ``screen``: shows it, and gives threads."""
 
-    def __init__(self, walk: ChapterSession, screen: Surface) -> None:
+    def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
         self.walk = walk
         self.screen = screen
+        self.frame = screen.frame
+        self.workshop = screen.workshop
         self.run: Measuring | None = None
         self.view: View = "work"
         self.table = False
-        self.message = ""
-        """The newest message, above the keys; "" lets the step speak."""
         self.highlight: int | None = None
         """The index of the highlighted curve; None for the newest."""
         self.with_imports = False
@@ -79,25 +59,31 @@ class ChapterPage:
         self._imports: tuple[RunCurve, ...] | None = None
 
     @property
-    def workshop(self) -> Workshop:
-        return self.screen.workshop
-
-    @property
     def step(self) -> StepName:
-        """The step on the screen."""
+        """Return the step on the screen."""
         return self.walk.current
+
+    def tell_work(self, text: str, *, end: bool = False) -> None:
+        """Show a sentence, and the figures from their start; ``end``: from their end, where a page stands above."""
+        self.view = "work"
+        self.screen.tell(text)
+        figures = self.screen.query_one("#data", Pane)
+        if not end:
+            figures.scroll_home(animate=False)
+        elif self.step in ("plan", "apply") and not self.screen.wide:
+            figures.scroll_end(animate=False)
 
     # -- what kind of chapter it is --------------------------------------------------------------------------------
 
     @property
     def sets(self) -> bool:
         """Tell whether this chapter changes settings of this host."""
-        return self.walk.chapter.changes == "tunables" and not self.walk.rehearsed
+        return self.walk.chapter.changes == "tunables" and not self.walk.host.rehearsed
 
     @property
     def places(self) -> bool:
         """Tell whether this chapter binds threads to CPUs of this host."""
-        return self.walk.chapter.changes == "placement" and not self.walk.rehearsed
+        return self.walk.chapter.changes == "placement" and not self.walk.host.rehearsed
 
     @property
     def marking(self) -> bool:
@@ -127,13 +113,13 @@ class ChapterPage:
 
     def to_hide(self, step: StepName) -> bool:
         """Tell whether a noise has to be hidden before this step is measured."""
-        return step == "again" and self.walk.hunts and not self.workshop.hiding and self.walk.run_in(step) is None
+        return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
 
     # -- curves ----------------------------------------------------------------------------------------------------
 
     @property
     def shows_published(self) -> bool:
-        return self.screen.frame.settings.show_published if self._published is None else self._published
+        return self.frame.settings.show_published if self._published is None else self._published
 
     def turn_published(self) -> None:
         """Show or hide the published curve, at this visit."""
@@ -150,10 +136,10 @@ class ChapterPage:
 
     def curves(self) -> list[RunCurve]:
         """Return the curves of the chart: published, imported, the chapter's own, and the one being measured."""
-        if self.walk.rehearsed and self.step != "predict":
+        if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # One published curve gives the scale; the screen of all curves shows the others.
-        published = self.workshop.published()[:1] if self.shows_published and self._of_transit else ()
+        published = published_curves()[:1] if self.shows_published and self._of_transit else ()
         imported = newest_imported(self.imported()) if self.with_imports and self.step == "compare" else ()
         curves = [*published, *imported, *self.walk.curves()]
         if self.run is not None and self.run.progress is not None:
@@ -176,8 +162,8 @@ class ChapterPage:
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
         """Return a request with the length of the learner's preferences; on a class host the class decides it."""
-        request = dataclasses.replace(request, hunted=self.workshop.hiding)
+        request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:
             return request
-        wanted = self.screen.frame.settings.preset
+        wanted = self.frame.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

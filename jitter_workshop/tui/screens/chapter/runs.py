@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.flow.chapters import traced_runs
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import class_words
 from jitter_workshop.report.text.run import remark
-from jitter_workshop.tui.background.measuring import BlockMeasured, Measuring, RunDone, RunFailed
+from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
-from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.widgets.sheet import Sheet
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
 class ChapterRuns:
-    """Make the runs of a chapter on a thread; the screen hands its messages over to here.
+    """Make the runs of a chapter on a thread. ``page`` keeps the run that is under way, ``draw_chart`` shows its
+    curve."""
 
-    ``screen`` gives threads and messages, ``page`` keeps the run that is under way.
-    """
-
-    def __init__(self, page: ChapterPage, screen: WorkshopScreen) -> None:
+    def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
-        self._screen = screen
+        self._draw_chart = draw_chart
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -38,27 +36,27 @@ class ChapterRuns:
         try:
             request = self._page.request(slot)
         except WorkshopError as error:
-            self._screen.frame.show_error(error)
+            self._page.frame.show_error(error)
             return
         self.make(slot, request)
 
     def make(self, slot: str | None, request: MeasureRequest) -> None:
         """Make a run and keep it in a slot, None for no slot; on a class host once the turn has come."""
-        self._screen.frame.class_turn.with_turn(partial(self._make_now, slot, request))
+        self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
         """Show the causes of this chapter's newest traced run; without one, trace one more run, which is of no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
-        if page.run is not None or walk.rehearsed or (page.step not in AFTER and not walk.hunts):
+        if page.run is not None or walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return
         try:
-            run = traced_runs.shown(workshop, walk)
-            further = traced_runs.once_more(walk) if run is None and not walk.hunts else None
+            run = walk.traced_run()
+            further = walk.traced_request() if run is None and not walk.hunts else None
         except WorkshopError as error:
-            self._screen.frame.show_error(error)
+            self._page.frame.show_error(error)
             return
         if run is not None and workshop.traced(run):
-            self._screen.frame.show_causes(run, walk.chapter.evidence)
+            self.show_causes_of(run)
         elif run is not None:
             page.screen.tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
         elif further is not None:
@@ -66,90 +64,76 @@ class ChapterRuns:
         else:
             page.screen.tell("Measure first: without a run there is nothing to explain.")
 
+    def show_causes_of(self, run: Run) -> None:
+        """Show the causes of a run, from what the chapter is about."""
+        from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+
+        self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
+
     def _make_now(self, slot: str | None, request: MeasureRequest) -> None:
-        page, frame = self._page, self._screen.frame
-        page.message, page.table, page.highlight, page.view = "", False, None, "work"
-        running = Measuring(self._screen, slot, request)
-        page.run = running
-        frame.stop_run, frame.suspend_run, frame.run_goes_on = running.stop, running.suspend, self._goes_on
-        page.screen.show()
-        self._screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
+        page, screen = self._page, self._page.screen
+        page.table, page.highlight, page.view = False, None, "work"
+        running = page.run = Measuring(slot, request, screen, screen.redraw, self._block_drawn, screen.tell)
+        screen.tell("")
+        screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
 
     def _run(self, running: Measuring) -> None:
-        """On the worker's thread: measure, and post the result."""
+        """On the worker's thread: measure, and have the result shown."""
         page = self._page
         beside = page.walk.run_in("again")
         try:
             run = page.workshop.measure(running.request, running, running.cancel, running.queued)
             if running.slot == TREATED and run.complete and beside is not None:
-                page.workshop.weigh_cure(beside, run)
+                page.workshop.hunts.weigh(beside, run)
         except WorkshopError as error:
-            self._screen.post_message(RunFailed(error))
+            page.screen.call_later(self._failed, error)
         else:
-            self._screen.post_message(RunDone(running.slot, run))
+            page.screen.call_later(self._done, running.slot, run)
 
-    # -- following -------------------------------------------------------------------------------------------------
-
-    def block_measured(self, message: BlockMeasured) -> bool:
-        """Keep a block's progress; False where the run is over. The runner waits until its frame was painted, so that
-        nothing is painted inside a block."""
-        if self._page.run is None:
-            message.painted.set()
-            return False
-        self._page.run.progress = message.progress
-        return True
-
-    def _goes_on(self) -> None:
-        """Go on after a stop (Ctrl-Z) and SIGCONT."""
-        running = self._page.run
-        if running is not None and running.suspended:
-            running.suspended = False
-            self._page.message = "The run was stopped and goes on; a block that the stop cut is measured again."
-            self._screen.call_next(self._page.screen.show)
+    def _block_drawn(self) -> None:
+        self._draw_chart()
+        self._page.screen.query_one("#progress", Sheet).renew()
+        self._page.frame.class_turn.look_between_blocks()
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _over(self) -> bool:
         """Forget the run that was under way; tell whether the learner stopped it."""
-        running, frame = self._page.run, self._screen.frame
-        self._page.run = None
-        frame.stop_run = frame.suspend_run = frame.run_goes_on = None
-        if running is not None and running.suspended:
-            # It ended before its runner could heed the wish: the terminal is given back already.
-            stop_this_process()
+        running, self._page.run = self._page.run, None
+        if running is not None:
+            running.end()
         return running is not None and running.stopping
 
-    def done(self, message: RunDone) -> None:
+    def _done(self, slot: str | None, run: Run) -> None:
         """Keep a run that ended by itself or was stopped after some blocks."""
-        page, frame, run = self._page, self._screen.frame, message.run
+        page, frame = self._page, self._page.frame
         self._over()
-        if message.slot is not None:
+        if slot is not None:
             try:
-                page.walk.record(message.slot, run)
+                page.walk.record(slot, run)
             except WorkshopError as error:
                 frame.show_error(error)
         # The step says whether a mitigation helped.
-        page.message = remark(run) if message.slot != TREATED else ""
+        said = remark(run) if slot != TREATED else ""
         if disturbed := class_words.disturbed(page.workshop.class_view, run):
-            page.message = f"{page.message} {disturbed}".strip()
+            said = f"{said} {disturbed}".strip()
         if not run.complete:
-            page.message = f"Stopped after {len(run.blocks)} blocks; they are kept among the curves."
-        if message.slot is None:
-            page.message = clean(run.notes.get("evidence", ""), 300) or page.message
-        page.screen.show()
+            said = f"Stopped after {len(run.blocks)} blocks; they are kept among the curves."
+        if slot is None:
+            said = clean(run.notes.get("evidence", ""), 300) or said
+        page.screen.tell(said)
         frame.run_over()
-        if message.slot is None and page.workshop.traced(run):
-            frame.show_causes(run, page.walk.chapter.evidence)
+        if slot is None and page.workshop.traced(run):
+            self.show_causes_of(run)
 
-    def failed(self, message: RunFailed) -> None:
+    def _failed(self, error: WorkshopError) -> None:
         """Say why there is no run. The end of a turn is no mistake: it is told where results are."""
-        page, frame = self._page, self._screen.frame
-        told = self._over() or isinstance(message.error, TurnOver)
-        page.message = _stopped_sentence(message.error) if told else ""
-        page.screen.show()
+        frame = self._page.frame
+        told = self._over() or isinstance(error, TurnOver)
+        self._page.screen.tell(_stopped_sentence(error) if told else "")
         frame.class_turn.look()
         if not told:
-            frame.show_error(message.error)
+            frame.show_error(error)
         frame.run_over()
 
 

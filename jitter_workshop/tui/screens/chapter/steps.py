@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters import mitigation, traced_runs
+from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import TREATED, StepName
@@ -21,6 +21,7 @@ from jitter_workshop.presenter.settings_words import NO_RIGHTS, PLAN_IS_ANOTHER,
 from jitter_workshop.tui.screens.chapter.page import SLOTS, ChapterPage
 from jitter_workshop.tui.widgets.chart import Mark
 from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane
 
 if TYPE_CHECKING:
     from jitter_workshop.model.proof import Proof
@@ -33,6 +34,9 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 
 Lines = list[Text]
 
+Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
+"""What Enter does: it goes to the next step, stays, or begins something for which the screen has a part."""
+
 
 class Step:
     """Behave as a step without figures of its own. ``name``: the step in the lesson's loop."""
@@ -40,6 +44,7 @@ class Step:
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
         self.walk = page.walk
+        self.screen = page.screen
         self.name = name
 
     # -- what it is about ------------------------------------------------------------------------------------------
@@ -67,7 +72,7 @@ class Step:
     @property
     def with_chart(self) -> bool:
         """Tell whether the chart is what this step is about now."""
-        return not self.page.table and self.walk.rehearsed and bool(self.page.recorded()[0])
+        return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
 
     # -- what it shows ---------------------------------------------------------------------------------------------
 
@@ -108,7 +113,7 @@ class Step:
         if outcome is None:
             return []
         near = {True: "✓ near: ", False: "✗ not near: ", None: ""}[outcome.near]
-        explained = [outcome.explanation] if outcome.explanation and self.page.screen.tall else []
+        explained = [outcome.explanation] if outcome.explanation and self.screen.tall else []
         return [near + outcome.text, *explained]
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -118,9 +123,9 @@ class Step:
         """Say what Enter does now."""
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
-    def pressed_enter(self) -> bool:
-        """Do what Enter does here; False where it goes on to the next step. Raises WorkshopError."""
-        return False
+    def pressed_enter(self) -> Enter:
+        """Return what Enter does here; what concerns the step alone is done. Raises WorkshopError."""
+        return "go on"
 
     def first_keys(self) -> list[Shown]:
         """Return the keys that matter most here, behind Enter."""
@@ -147,8 +152,8 @@ class Look(Step):
     """Show what this host is, for the chapter's topic."""
 
     def _lines(self, width: int) -> Lines:
-        title = "ON THE RECORDING" if self.walk.rehearsed else "ON THIS HOST"
-        return chapter_lines.facts(self.walk.look(), width, title)
+        title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
+        return chapter_lines.facts(self.walk.host.look(), width, title)
 
 
 class Predict(Step):
@@ -169,7 +174,7 @@ class Predict(Step):
 
     @property
     def opens_with_page(self) -> bool:
-        return not self.page.locked and (self.page.marking or not self.page.screen.wide)
+        return not self.page.locked and (self.page.marking or not self.screen.wide)
 
     @property
     def alone(self) -> bool:
@@ -177,7 +182,7 @@ class Predict(Step):
 
     @property
     def reading_first(self) -> bool:
-        return not self.page.screen.wide and self.page.view == "lesson"
+        return not self.screen.wide and self.page.view == "lesson"
 
     @property
     def with_chart(self) -> bool:
@@ -212,15 +217,16 @@ class Predict(Step):
             return "to the chart" if self.page.marking else "to the question"
         return super().enter_label if self.page.locked else "keep guess"
 
-    def pressed_enter(self) -> bool:
+    def pressed_enter(self) -> Enter:
         if self.page.locked:
-            return False
+            return "go on"
         self._keep()
         if self.page.locked:
             # No run decides it: say whether it was right, and why, before going on.
-            self.page.screen.show_end_of_figures()
-            return True
-        return False
+            self.screen.redraw()
+            self.screen.query_one("#data", Pane).scroll_end(animate=False)
+            return "stay"
+        return "go on"
 
     def _keep(self) -> None:
         task = self.walk.chapter.prediction
@@ -255,13 +261,13 @@ class Predict(Step):
 
     def _move(self, factor: float) -> None:
         self.mark_ns = round(min(max(self.mark_ns * factor, LEAST_NS), MOST_NS))
-        self.page.screen.show()
+        self.screen.redraw()
 
     def _choose(self, index: int) -> None:
         task = self.walk.chapter.prediction
         if task is not None and not self.page.locked and 0 <= index < len(task.answers):
             self.choice = index
-            self.page.screen.show()
+            self.screen.redraw()
 
 
 class Measure(Step):
@@ -269,7 +275,7 @@ class Measure(Step):
 
     @property
     def with_chart(self) -> bool:
-        if self.walk.rehearsed:
+        if self.walk.host.rehearsed:
             return super().with_chart
         return not self.page.table and (self.page.run is not None or self.walk.run_in(self.name) is not None)
 
@@ -278,7 +284,7 @@ class Measure(Step):
         return self.walk.measures(self.name) and self.walk.run_in(self.name) is None
 
     def _lines(self, width: int) -> Lines:
-        if self.walk.rehearsed:
+        if self.walk.host.rehearsed:
             return settings_lines.nothing_measured(self.page.curves(), width)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
@@ -297,14 +303,10 @@ class Measure(Step):
             return "hide a noise"
         return "measure" if self._open else super().enter_label
 
-    def pressed_enter(self) -> bool:
+    def pressed_enter(self) -> Enter:
         if self.page.to_hide(self.name):
-            self.page.screen.ask_to_hide()
-        elif self._open:
-            self.page.screen.measure(self.name)
-        else:
-            return False
-        return True
+            return "hide"
+        return "measure" if self._open else "go on"
 
 
 class Plan(Step):
@@ -316,18 +318,18 @@ class Plan(Step):
 
     @property
     def opens_with_page(self) -> bool:
-        return self.alone and not self.page.screen.wide
+        return self.alone and not self.screen.wide
 
     @property
     def reading_first(self) -> bool:
-        return self.alone and not self.page.screen.wide and self.page.view == "lesson"
+        return self.alone and not self.screen.wide and self.page.view == "lesson"
 
     @property
     def other_boots(self) -> bool:
         """Tell whether the plan can be turned between one boot and every boot."""
         if not self.page.sets or self.page.tried is not None or self.walk.awaits_reboot:
             return False
-        way = self.walk.boots.way()
+        way = self.walk.host.boots.way()
         return way is not None and (way.root_first or not way.why_not)
 
     def _lines(self, width: int) -> Lines:
@@ -342,7 +344,7 @@ class Plan(Step):
         if walk.chapter.changes != "tunables":
             return chapter_lines.plan(page.planned, width)
         words = page.planned.words or walk.chapter.tunables
-        return settings_lines.plan(page.planned, words, walk.rehearsed, width)
+        return settings_lines.plan(page.planned, words, walk.host.rehearsed, width)
 
     @property
     def enter_label(self) -> str:
@@ -351,7 +353,7 @@ class Plan(Step):
     def first_keys(self) -> list[Shown]:
         if not self.other_boots:
             return []
-        way = self.walk.boots.way()
+        way = self.walk.host.boots.way()
         return [("chapter.boots", "every boot" if way is not None and way.once else "one boot")]
 
 
@@ -379,10 +381,10 @@ class Apply(Plan):
             return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
         if self._no_rights:
             return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
-        way = self.walk.boots.way()
+        way = self.walk.host.boots.way()
         if way is not None:
             return _said_of_boots(way, as_root(page.workshop))
-        if self.walk.applied:
+        if self.walk.host.applied:
             return "This chapter's settings stand. Enter reads them again, u gives them back."
         return f"Enter writes this, {as_root(page.workshop)}. It is given back when you leave, or with u."
 
@@ -390,7 +392,7 @@ class Apply(Plan):
     def _no_rights(self) -> bool:
         """Tell whether Enter would write something without the rights for it."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
-        return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.applied
+        return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.host.applied
 
     @property
     def enter_label(self) -> str:
@@ -398,16 +400,14 @@ class Apply(Plan):
             if self.page.awaits_reboot or self.page.tried is not None:
                 return "home" if self.page.awaits_reboot else "go on"
             return "who can" if self._no_rights else "apply"
-        return "agree" if not self.walk.rehearsed else super().enter_label
+        return "agree" if not self.walk.host.rehearsed else super().enter_label
 
-    def pressed_enter(self) -> bool:
+    def pressed_enter(self) -> Enter:
         if self.page.awaits_reboot:
-            self.page.screen.leave()
-            return True
+            return "leave"
         if self.page.sets and self.page.tried is None:
-            self.page.screen.apply_plan()
-            return True
-        return self.agree_anew()
+            return "apply"
+        return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
         """Show the plan of a placement again where it is no longer the one on the screen; the next key agrees to it.
@@ -421,7 +421,7 @@ class Apply(Plan):
         except WorkshopError:
             return False
         self.page.planned = None
-        self.page.screen.tell_work(PLAN_IS_ANOTHER, end=True)
+        self.page.tell_work(PLAN_IS_ANOTHER, end=True)
         return True
 
     def first_keys(self) -> list[Shown]:
@@ -441,14 +441,14 @@ class Compare(Step):
         self.look_for_proof()
         super().enter()
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
-        recorded = self.walk.rehearsed and not self.page.screen.tall and bool(self.page.recorded()[0])
+        recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
         self.page.table = recorded
 
     def look_for_proof(self) -> None:
         """Read which proof there is to tell of: on entering the step, and on coming back from proving."""
         from jitter_workshop.flow.proving.chapter_proof import newest
 
-        self.proof = None if self.walk.rehearsed else newest(self.page.workshop, self.walk)
+        self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
 
     @property
     def offers_proof(self) -> bool:
@@ -459,15 +459,15 @@ class Compare(Step):
 
     @property
     def with_chart(self) -> bool:
-        return super().with_chart if self.walk.rehearsed else not self.page.table
+        return super().with_chart if self.walk.host.rehearsed else not self.page.table
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
 
     def _lines(self, width: int) -> Lines:
         walk = self.walk
-        if walk.rehearsed:
-            lines = settings_lines.settings_compared(walk.settings_compared(), width)
+        if walk.host.rehearsed:
+            lines = settings_lines.settings_compared(walk.host.compared(), width)
             task = walk.chapter.prediction
             if task is None or task.slot is None:
                 return lines
@@ -490,7 +490,7 @@ class Compare(Step):
         elif compared is not None:
             told.append(self._headline(compared))
         told += [proof_words.remembered(self.proof)] if self.proof is not None else []
-        return told + (self._judged() if self.page.screen.tall else self._outcome())
+        return told + (self._judged() if self.screen.tall else self._outcome())
 
     def _headline(self, view: CompareView) -> str:
         """Say how two runs differ. Name the key that starts a proof, if a change was made and can be proven here."""
@@ -520,12 +520,12 @@ class Explain(Step):
     def said(self) -> list[str]:
         told = self._outcome()
         if self.walk.explain() is not None and not self.walk.hunts:
-            found = traced_runs.shown(self.page.workshop, self.walk) is not None
+            found = self.walk.traced_run() is not None
             told.append(focus_words.offered(self.walk.chapter.evidence, found))
         return told
 
     def last_keys(self) -> list[Shown]:
-        causes = not self.walk.rehearsed and not self.walk.hunts
+        causes = not self.walk.host.rehearsed and not self.walk.hunts
         return [("chapter.causes", ""), ("chapter.copy", "")] if causes else [("chapter.copy", "")]
 
 

@@ -45,7 +45,7 @@ class ClassChart(Widget):
         width, height = self.content_size
         palette = PALETTES[self.app.theme.removeprefix("workshop-")]
         if not self._shown.curves:
-            return Text(self._shown.told, "dim")
+            return Text(self._shown.told, palette.dim)
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)

@@ -1,45 +1,33 @@
-"""Wait for the turn of a class host: show its holder and the queue. Esc closes the page and keeps the place."""
+"""Wait for the turn of a class host beside the open workshop: the page with its queue, and what the app does meanwhile;
+and find the way to the instructor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
 
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.timer import Timer
 
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
+from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.screens.common.base import Page
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.core.frame import Frame
+from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
+from jitter_workshop.tui.screens.common.dialogs import Question
 
-_KEYS = "Esc reads on and keeps the place · x leaves the queue"
+EVERY_S = 2.0
+"""Interval between two looks at the class, in s: two small files, never while something is measured."""
 
 
-class TurnPage(Page):
-    """Show the queue, kept up to date. ``came``: the turn came while it was shown. The app waits; the page only
-    shows."""
-
-    scope: ClassVar[Scope] = "queue"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
+class TurnPage(Page, scope="queue"):
+    """Show the queue, kept up to date; Esc closes the page and keeps the place. ``came``: the turn came while it was
+    shown."""
 
     def __init__(self) -> None:
         super().__init__()
         self.came = False
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="frame"):
-            with Pane():
-                yield Sheet(self._lines, id="turn-sheet")
-            yield Sheet(self._key_lines, id="question-keys")
-
-    def show_class(self) -> None:
-        """Show the class as it was seen last."""
-        if self.is_mounted:
-            self.query_one("#turn-sheet", Sheet).show(self._lines)
 
     def over(self, *, came: bool) -> None:
         """Close the page, because the wait is over."""
@@ -50,18 +38,190 @@ class TurnPage(Page):
         """Give the place up; the page closes after that."""
         self.frame.class_turn.leave_queue()
 
-    def action_up(self) -> None:
-        self.query_one(Pane).scroll_relative(y=-3, animate=False)
-
-    def action_down(self) -> None:
-        self.query_one(Pane).scroll_relative(y=3, animate=False)
-
-    def _lines(self, width: int) -> Iterable[Text]:
-        view = self.frame.workshop.class_view
+    def lines(self, width: int) -> Iterable[Text]:
+        view = self.workshop.class_view
         yield Text()
         if view is not None:
             yield from class_words.waiting_lines(view, width)
 
-    def _key_lines(self, width: int) -> Iterable[Text]:
-        yield from wrap(Text(_KEYS, "dim"), width)
-        yield Text()
+    def key_words(self) -> str:
+        return "Esc reads on and keeps the place · x leaves the queue"
+
+
+class TurnController:
+    """Wait for the turn on a thread; meanwhile everything else goes on.
+
+    On a host without a class every method does nothing, and :meth:`with_turn` calls back at once.
+    """
+
+    def __init__(self, app: Frame) -> None:
+        self._app = app
+        self._workshop = app.workshop
+        self._timer: Timer | None = None
+        self._wait: CancelToken | None = None
+        """Set while the turn is waited for."""
+
+    def pause(self, paused: bool) -> None:
+        """Stop looking at the class while a block is measured: no timer of ours wakes then."""
+        if self._timer is not None and paused:
+            self._timer.pause()
+        elif self._timer is not None:
+            self._timer.resume()
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Look at the class from now on, where this is a class host."""
+        view = self._workshop.class_view
+        if view is not None:
+            view.look()
+            self._workshop.tell_board()
+            self._timer = self._app.set_interval(EVERY_S, self.look)
+
+    def look(self) -> None:
+        """Read whose turn it is and where the instructor is. Settle a turn that ended by itself."""
+        view = self._workshop.class_view
+        if view is None or self._app.stop_run is not None or self._app.at_work:
+            return
+        changed = view.look()
+        if view.ended and not view.waits:
+            self._app.begin_work()
+            self._app.run_worker(self._settle_turn, thread=True, group="turn")
+        elif changed:
+            self._show_class()
+
+    def look_between_blocks(self) -> None:
+        """Read how much of the turn is left, for a frame that is painted between two blocks anyway."""
+        view = self._workshop.class_view
+        if view is not None:
+            view.look()
+            self._show_class()
+
+    def _settle_turn(self) -> None:
+        view = self._workshop.class_view
+        if view is not None:
+            view.settle()
+        self._app.call_from_thread(self._turn_let_go)
+
+    def _turn_let_go(self) -> None:
+        """The turn is given back, or known to be over: the host may be another one than before."""
+        self._app.end_work()
+        if self._workshop.class_view is not None:
+            self._workshop.class_view.look()
+        self._show_class()
+        self._app.going_on()
+
+    def _show_class(self) -> None:
+        for screen in self._app.screen_stack:
+            if isinstance(screen, WorkshopScreen):
+                screen.show_class()
+            elif isinstance(screen, TurnPage):
+                screen.redraw()
+
+    # -- the turn ----------------------------------------------------------------------------------------------------
+
+    def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        """Call ``then`` with the turn of a class host: at once on other hosts and where the turn is here, else once it
+        has come. Call ``otherwise`` where the learner closes the queue's page to read on."""
+        view = self._workshop.class_view
+        if view is not None:
+            view.look()
+        if view is None or view.has_turn:
+            then()
+        else:
+            self._queue(then, otherwise)
+
+    def toggle(self) -> None:
+        """Take the turn of a class host, or give it back."""
+        view = self._workshop.class_view
+        if view is None or self._app.screen.is_modal or self._app.at_work:
+            return
+        view.look()
+        if not view.has_turn:
+            self._queue()
+        elif self._workshop.agent_session.holding:
+            self._ask_to_give()
+        else:
+            self._give()
+
+    @property
+    def queued(self) -> bool:
+        """Is the turn waited for? Then nothing else can be asked of root."""
+        return self._wait is not None
+
+    def leave_queue(self) -> None:
+        """Give the place in the queue up; never waits."""
+        if self._wait is not None:
+            self._wait.cancel("left the queue")
+
+    def _queue(self, then: Callable[[], None] | None = None, otherwise: Callable[[], None] | None = None) -> None:
+        if self._wait is None:
+            self._wait = CancelToken()
+            self._app.run_worker(self._wait_for_turn, thread=True, group="turn")
+        page = TurnPage()
+
+        def over(_: None) -> None:
+            do = then if page.came else otherwise
+            if do is not None and not self._app.leaving:
+                do()
+
+        self._app.push_screen(page, over)
+
+    def _wait_for_turn(self) -> None:
+        """On a thread: the place in the queue, until the turn comes or the place is given up."""
+        token, view = self._wait, self._workshop.class_view
+        assert token is not None
+        error: WorkshopError | None = None
+        try:
+            take_turn(self._workshop.agent_session, DAY_S, token, people=view.people if view is not None else ())
+        except WorkshopError as refusal:
+            error = refusal
+        finally:
+            token.close()
+        self._app.call_later(self._turn_came, error)
+
+    def _turn_came(self, error: WorkshopError | None) -> None:
+        self._wait = None
+        if self._app.leaving:
+            return
+        self.look()
+        self._show_class()
+        page = self._turn_page()
+        if page is not None:
+            page.over(came=error is None)
+        elif error is None:
+            self._app.bell()
+        if error is not None and not isinstance(error, WaitStopped):
+            self._app.call_next(self._app.show_error, error)
+
+    def _turn_page(self) -> TurnPage | None:
+        return next((screen for screen in self._app.screen_stack if isinstance(screen, TurnPage)), None)
+
+    def _ask_to_give(self) -> None:
+        count = len(self._workshop.agent_session.leased)
+        words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."
+        keys = "Enter gives the turn back · Esc keeps it"
+        self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, self._give))
+
+    def _give(self) -> None:
+        self._app.begin_work()
+        self._app.run_worker(self._give_turn, thread=True, group="turn")
+
+    def _give_turn(self) -> None:
+        self._workshop.agent_session.give_turn()
+        self._app.call_from_thread(self._turn_let_go)
+
+    # -- the instructor ----------------------------------------------------------------------------------------------
+
+    def jump(self) -> None:
+        """Go to the chapter and step where the instructor is."""
+        view = self._workshop.class_view
+        said = view.banner if view is not None else None
+        if said is None or not said.chapter or self._app.screen.is_modal or self._app.at_work:
+            return
+        if self._workshop.course.chapter(said.chapter) is None:
+            self._app.show_error(
+                UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
+            )
+            return
+        self._app.go_to_chapter(said.chapter, said.step)

@@ -1,44 +1,52 @@
-"""Provide the base of all full screens: a title line, a body, the keys, and one sentence when the terminal is too
-small."""
+"""Provide the base of all screens: a title line, a body, the keys, and one sentence when the terminal is too small; and
+of all pages over a screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
-from jitter_workshop.model.palette import Palette
+from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_words
-from jitter_workshop.presenter.lines import two_ends
+from jitter_workshop.presenter.lines import two_ends, wrap
 from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
+from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
-from jitter_workshop.tui.widgets.sheet import Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.tui.core.frame import Frame
 
+T = TypeVar("T")
+
 WIDE, HUGE, TALL = 100, 140, 36
 """From these sizes on, more is shown side by side."""
 
-
-def sized(screen: Screen[None]) -> None:
-    """Give a screen the classes of its size. They add up (a huge screen is wide, too), unlike Textual's breakpoints."""
-    width, height = screen.app.size
-    screen.set_class(width < LEAST_WIDTH or height < LEAST_HEIGHT, "-small")
-    screen.set_class(width >= WIDE, "-wide")
-    screen.set_class(width >= HUGE, "-huge")
-    screen.set_class(height >= TALL, "-tall")
+_WHILE_HOST_CHANGES = frozenset({"up", "down", "page_up", "page_down"})
+"""The actions that still work while the host is being changed: scrolling."""
 
 
-class WorkshopScreen(Screen[None]):
-    """Show a full screen of the workshop. Screens own their behaviour; the app only routes."""
+class KeyedScreen(Screen[None]):
+    """Show a screen whose keys stand in the table of actions under ``scope``. Its arrows scroll :meth:`pane`."""
 
     AUTO_FOCUS = ""
+    scope: ClassVar[str]
+    STEP = 1
+    """Lines that an arrow scrolls."""
+
+    def __init_subclass__(cls, scope: str | None = None, **options: Any) -> None:
+        if scope is not None:
+            cls.scope = scope
+            cls.BINDINGS = list(bindings(scope))
+        super().__init_subclass__(**options)
 
     @property
     def frame(self) -> Frame:
@@ -48,14 +56,71 @@ class WorkshopScreen(Screen[None]):
     def workshop(self) -> Workshop:
         return self.frame.workshop
 
-    @property
-    def palette(self) -> Palette:
-        return self.frame.palette
+    def redraw(self) -> None:
+        """Show everything below the title as it is now; before the screen is there, do nothing."""
+        for sheet in self.query(Sheet).exclude("#title, #class-line, #too-small"):
+            sheet.renew()
+
+    def sheet(self, selector: str) -> Sheet:
+        """Return a sheet of this screen by its id."""
+        return self.query_one(selector, Sheet)
+
+    def on_mount(self) -> None:
+        self._sized()
+
+    def on_resize(self) -> None:
+        self._sized()
+        self.redraw()
+
+    def _sized(self) -> None:
+        """Set the classes of this size. They add up (a huge screen is wide, too), unlike Textual's breakpoints."""
+        width, height = self.app.size
+        self.set_class(width < LEAST_WIDTH or height < LEAST_HEIGHT, "-small")
+        self.set_class(width >= WIDE, "-wide")
+        self.set_class(width >= HUGE, "-huge")
+        self.set_class(height >= TALL, "-tall")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def pane(self) -> Pane:
+        """Return the pane that the keys scroll."""
+        return self.query_one(Pane)
+
+    def vertical(self, by: int) -> None:
+        """Take an arrow up (-1) or down (+1)."""
+        self.pane().scroll_relative(y=by * self.STEP, animate=False)
+
+    def action_up(self) -> None:
+        self.vertical(-1)
+
+    def action_down(self) -> None:
+        self.vertical(+1)
+
+    def action_page_up(self) -> None:
+        self.pane().scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self.pane().scroll_page_down(animate=False)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class WorkshopScreen(KeyedScreen):
+    """Show a full screen of the workshop. Screens own their behaviour; the app only routes."""
+
+    said = ""
+    """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
 
     @property
     def wide(self) -> bool:
         """Return True if there is room for lesson and chart side by side."""
         return self.size.width >= WIDE
+
+    @property
+    def tall(self) -> bool:
+        """Return True if there is room for more sentences."""
+        return self.size.height >= TALL
 
     def compose(self) -> ComposeResult:
         yield Sheet(self.title_lines, id="title")
@@ -80,7 +145,7 @@ class WorkshopScreen(Screen[None]):
         """Yield the title line: the screen, the host, and the number of applied tunables."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
-        if self.workshop.hiding:
+        if self.workshop.hunts.hiding:
             changed = f"a hidden noise runs · {changed}" if standing else "a hidden noise runs"
         state = "a recorded host: to look at" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", "dim")
@@ -91,22 +156,33 @@ class WorkshopScreen(Screen[None]):
         view = self.workshop.class_view
         return class_words.lines(view, self.workshop.course, width) if view is not None else ()
 
+    def say_lines(self, width: int) -> Iterable[Text]:
+        """Return the sentence above the keys."""
+        return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
+
+    def tell(self, text: str) -> None:
+        """Show a sentence above the keys."""
+        self.said = text
+        self.redraw()
+
     def show_class(self) -> None:
         """Show the class as it was seen last; show nothing on a host without a class."""
-        if not self.query("#class-line"):
-            return  # the line is being mounted or removed
-        sheet = self.sheet("#class-line")
-        sheet.set_class(self.workshop.class_view is None, "-empty")
-        sheet.show(self.class_lines)
-        self.refresh_keys()
+        if self.query("#class-line"):  # else the line is being mounted or removed
+            self.sheet("#class-line").renew()
+            self.refresh_keys()
+
+    def show_title(self) -> None:
+        """Show the title as it is now: host and lease may have changed, and a noise may have ended."""
+        self.sheet("#title").renew()
 
     def going_on(self) -> None:
-        """Show the title again after the process was stopped and goes on: host and lease may have changed."""
-        self.sheet("#title").show(self.title_lines)
+        """Show the host again after the process was stopped and goes on."""
+        self.show_title()
 
-    def sheet(self, selector: str) -> Sheet:
-        """Return a sheet of this screen by its id."""
-        return self.query_one(selector, Sheet)
+    def redraw(self) -> None:
+        if self.is_mounted:
+            super().redraw()
+            self.refresh_keys()
 
     def refresh_keys(self) -> None:
         """Put the keys of this moment into the footer."""
@@ -121,39 +197,83 @@ class WorkshopScreen(Screen[None]):
         return (keys[0], *class_words.keys(view), *keys[1:])
 
     def on_mount(self) -> None:
-        sized(self)
         self.refresh_keys()
-        self.show_class()
 
     def on_screen_resume(self) -> None:
         self.show_class()
 
-    def on_resize(self) -> None:
-        sized(self)
-
-
-class Page(ModalScreen[None]):
-    """Show a page over everything (help, settings): a frame with sheets, closed by Escape."""
-
-    AUTO_FOCUS = ""
-
-    def on_mount(self) -> None:
-        sized(self)
-
-    def on_resize(self) -> None:
-        sized(self)
-
-    @property
-    def frame(self) -> Frame:
-        return cast("Frame", self.app)
-
     def action_close(self) -> None:
-        self.dismiss(None)
+        self.app.pop_screen()
+
+
+class HostChangeScreen(WorkshopScreen):
+    """Show a screen that can have the host changed: on a thread, one change at a time, with no other work meanwhile."""
+
+    def on_thread(
+        self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]
+    ) -> None:
+        """Do ``work`` on a thread. Then call ``then`` or ``failed`` on the screen's own thread."""
+        if self.frame.class_turn.queued:
+            failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
+            return
+
+        def run() -> None:
+            try:
+                tell = partial(then, work())
+            except WorkshopError as error:
+                tell = partial(failed, error)
+            self.call_later(self._changed, tell)
+
+        self.frame.begin_work()
+        self.refresh_keys()
+        self.run_worker(run, thread=True, group="change")
+
+    def _changed(self, tell: Callable[[], None]) -> None:
+        # The work is ended before its result is told, so that the screen is read again with all its keys.
+        leaving = self.frame.leaving
+        self.frame.end_work()
+        if not leaving:
+            tell()
+            self.show_title()
+            self.refresh_keys()
+            self.work_over()
+
+    def work_over(self) -> None:
+        """Show the host as it is now."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if self.frame.at_work and action not in _WHILE_HOST_CHANGES:
+            return False
+        return super().check_action(action, parameters)
+
+
+class Page(ModalScreen[None], KeyedScreen):
+    """Show a page over everything (help, a question): a frame with lines, and its keys in words below them."""
+
+    STEP = 3
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"):
+            with Pane():
+                yield Sheet(self.lines, id="page-sheet")
+            yield Sheet(self.key_lines, id="page-keys")
+
+    def lines(self, width: int) -> Iterable[Text]:
+        """Return what the page says."""
+        raise NotImplementedError
+
+    def key_words(self) -> str:
+        """Return the keys in words; "" where the lines name them."""
+        return ""
+
+    def key_lines(self, width: int) -> Iterable[Text]:
+        if words := self.key_words():
+            yield Text()
+            yield from wrap(Text(words, "dim"), width)
+            yield Text()
 
 
 def too_small(width: int) -> Iterable[Text]:
     """Return the sentence for a terminal that is too small, broken to fit even 20 columns."""
-    from jitter_workshop.presenter.lines import wrap
-
     sentence = f"The workshop needs {LEAST_WIDTH}×{LEAST_HEIGHT} characters. Enlarge the terminal; q leaves."
     return wrap(Text(sentence, "text"), width)

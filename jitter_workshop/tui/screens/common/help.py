@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.core.actions import SCOPE_TITLES, Scope, bindings, of_scope
+from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is what lies beyond."),
@@ -52,19 +47,14 @@ WORDS: tuple[tuple[str, str], ...] = (
 )
 
 
-class HelpPage(Page):
+class HelpPage(Page, scope="dialog"):
     """Show all keys, this screen's first; then the words."""
 
-    scope: ClassVar[Scope] = "dialog"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("dialog"))
+    STEP = 4
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="frame", id="help-frame"), Pane():
-            yield Sheet(self._lines, id="help-sheet")
-
-    def _lines(self, width: int) -> Iterable[Text]:
+    def lines(self, width: int) -> Iterable[Text]:
         stack = self.app.screen_stack
-        below: Scope = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
+        below: str = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
         yield Text.assemble(("HELP", "bold text"), ("   ↑ ↓ scroll · Esc closes", "dim"))
         notices = [n for n in (*self.frame.workshop.notices, self.frame.settings_notice) if n]
         if notices:
@@ -72,7 +62,7 @@ class HelpPage(Page):
             yield Text("NOTICES", "bold dim")
             for notice in notices:
                 yield from wrap(Text(clean(notice, 600), "text"), width, "! ")
-        order: list[Scope] = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
+        order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.class_view is not None
         for scope in order:
             actions = of_scope(scope, in_class=in_class)
@@ -94,10 +84,4 @@ class HelpPage(Page):
             yield from wrap(line, width, "  ", "    ")
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self.query_one("#help-sheet", Sheet).plain())
-
-    def action_up(self) -> None:
-        self.query_one(Pane).scroll_relative(y=-4, animate=False)
-
-    def action_down(self) -> None:
-        self.query_one(Pane).scroll_relative(y=4, animate=False)
+        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
 
 from jitter_workshop import paths
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.preferences import CHOICES, TITLES
-from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _NAME = 18
 """The width of the column of the preferences' names."""
 
 
-class SettingsPage(Page):
+class SettingsPage(Page, scope="settings"):
     """Show every preference with its values; the one in force is marked."""
-
-    scope: ClassVar[Scope] = "settings"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("settings"))
 
     def __init__(self) -> None:
         super().__init__()
         self._cursor = 0
         self._rows: list[int | None] = []
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="frame"), Pane():
-            yield Sheet(self._lines, id="settings-sheet")
-
-    def _lines(self, width: int) -> Iterable[Text]:
+    def lines(self, width: int) -> Iterable[Text]:
         settings = self.frame.settings
         keys = Text("↑ ↓ choose · Enter changes · Esc closes", "dim")
         lines = [*wrap(keys, width, "SETTINGS   "), Text()]
@@ -71,10 +59,7 @@ class SettingsPage(Page):
         now = choices.index(getattr(self.frame.settings, key))
         value: Any = choices[(now + by) % len(choices)]
         self.frame.change_settings(**{key: value})
-        self._redraw()
-
-    def _redraw(self) -> None:
-        self.query_one("#settings-sheet", Sheet).show(self._lines)
+        self.redraw()
 
     def action_change(self) -> None:
         self._change(+1)
@@ -82,16 +67,12 @@ class SettingsPage(Page):
     def action_change_back(self) -> None:
         self._change(-1)
 
-    def action_up(self) -> None:
-        self._cursor = max(self._cursor - 1, 0)
-        self._redraw()
-
-    def action_down(self) -> None:
-        self._cursor = min(self._cursor + 1, len(CHOICES) - 1)
-        self._redraw()
+    def vertical(self, by: int) -> None:
+        self._cursor = min(max(self._cursor + by, 0), len(CHOICES) - 1)
+        self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        position = event.get_content_offset(self.query_one("#settings-sheet", Sheet))
+        position = event.get_content_offset(self.sheet("#page-sheet"))
         if position is None:
             return
         row = self._rows[position.y] if 0 <= position.y < len(self._rows) else None

@@ -1,26 +1,38 @@
-"""Show home: the host, the next useful step, and the path for this host."""
+"""Show home: the host, the next useful step, and the path for this host; and give back or apply again what this tool
+has set."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
+from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import all_done_here
+from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.model.text import clean, fell_away
+from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
+from jitter_workshop.presenter import settings_lines
 from jitter_workshop.presenter.chapter_lines import host_column
 from jitter_workshop.presenter.curves import label_of, value_at
 from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
+from jitter_workshop.presenter.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    NO_RIGHTS,
+    as_root,
+    came_back,
+    counted,
+    named,
+    stands,
+)
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.screens.home.home_settings import HomeSettings
+from jitter_workshop.tui.screens.common.base import HostChangeScreen
+from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
@@ -35,11 +47,13 @@ class NextCard(Sheet):
         await self.run_action("screen.next")
 
 
-class HomeScreen(HomeSettings):
+class HomeScreen(HostChangeScreen, scope="home"):
     """Show the first screen."""
 
-    scope: ClassVar[Scope] = "home"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
+    _told = ""
+    """The result of the last change that was asked for here."""
+    _stood: tuple[dict[str, str], ...] = ()
+    """The tunables that were applied when that was told."""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._host_line, id="host-line")
@@ -63,7 +77,7 @@ class HomeScreen(HomeSettings):
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
-            *self.hands_keys(),
+            *self.change_keys(),
             ("app.status", ""),
             ("app.curves", ""),
             ("app.report", "") if self.workshop.runs() else ("app.settings", ""),
@@ -76,34 +90,28 @@ class HomeScreen(HomeSettings):
 
     def on_screen_resume(self) -> None:
         """Renew the screen after a chapter: everything may have changed."""
-        self._renew()
-
-    def _draw_chart(self) -> None:
-        self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
-
-    def on_resize(self) -> None:
-        self._renew()
+        self.redraw()
 
     def going_on(self) -> None:
-        self._renew()
+        self.redraw()
 
-    def _renew(self) -> None:
+    def work_over(self) -> None:
+        self.redraw()
+
+    def redraw(self) -> None:
+        if not self.is_mounted:
+            return
         # The chart's library takes a tenth of a second to import, so it is drawn after the first frame.
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self.query_one(PathList).show_entries(self.workshop.path())
         self._put_cursor()
-        for selector, build in (
-            ("#title", self.title_lines),
-            ("#host-line", self._host_line),
-            ("#next", self._next_card),
-            ("#standing", self._standing),
-            ("#about", self._about),
-            ("#notices", self._notices),
-        ):
-            self.sheet(selector).show(build)
-        self.sheet("#standing").set_class(not self.said_of_hands(), "-empty")
+        self.show_title()
+        self.sheet("#standing").set_class(not self.changes_said(), "-empty")
         self.sheet("#notices").set_class(not self._notice_texts(), "-empty")
-        self.refresh_keys()
+        super().redraw()
+
+    def _draw_chart(self) -> None:
+        self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
 
     def _put_cursor(self) -> None:
         following = self.workshop.next_chapter()
@@ -117,7 +125,7 @@ class HomeScreen(HomeSettings):
 
     def _standing(self, width: int) -> Iterable[Text]:
         """Yield what this tool has applied on this host, or could apply again."""
-        for said in self.said_of_hands():
+        for said in self.changes_said():
             yield from wrap(Text(said, "text"), width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
@@ -138,13 +146,13 @@ class HomeScreen(HomeSettings):
         newest = next((r for r in reversed(runs) if r.workload == "ring"), None)
         if newest is None:
             return None
-        return next(iter(self.workshop.curves((newest.id,))), None)
+        return next(iter(self.workshop.curves((newest,))), None)
 
     def _laptop(self) -> RunCurve | None:
-        return next(iter(self.workshop.published()), None)
+        return next(iter(published_curves()), None)
 
     def _curves(self) -> list[RunCurve]:
-        shown = list(self.workshop.published()[:1]) if self.frame.settings.show_published else []
+        shown = list(published_curves()[:1]) if self.frame.settings.show_published else []
         newest = self._newest()
         return [*shown, newest] if newest else shown
 
@@ -162,7 +170,7 @@ class HomeScreen(HomeSettings):
                 (f" · {following.next_step}", "text"),
             )
             about = f"about {following.minutes} min" if following.minutes else ""
-            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", style="dim"), width)
+            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", "dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer()
         yield from self._bars(width)
@@ -217,30 +225,58 @@ class HomeScreen(HomeSettings):
         if len(texts) > 3:
             yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
+    def changes_said(self) -> list[str]:
+        """Return the result of the last key, the changes applied on this host, and those that could be applied
+        again."""
+        said = [self._told] if self._told else []
+        if self.frame.at_work:
+            return said
+        # The message of a key holds only until the host changes again: a lease may run out, a chapter may apply.
+        if self.workshop.standing() != self._stood:
+            self._told, said = "", []
+        standing = stands(self.workshop.written())
+        said += [f"{standing}.   u gives all back"] if standing else []
+        again = self.workshop.resumable()
+        if again and not standing and self.workshop.agent_session.holding:
+            said.append(GIVEN_BACK_MEANWHILE)
+        if again:
+            said.append(
+                f"This session had applied {named(word.partition('=')[0] for word in again)}.   a applies again"
+            )
+        return said
+
+    def change_keys(self) -> tuple[Shown, ...]:
+        """Return the key to give back if anything is applied, else the key to apply again if there is anything."""
+        if self.workshop.standing():
+            return (("home.undo", ""),)
+        return (("home.resume", ""),) if self.workshop.resumable() else ()
+
+    def _tell_change(self, message: str) -> None:
+        self._remember(message)
+        self.redraw()
+
+    def _remember(self, message: str) -> None:
+        self._told = message
+        self._stood = self.workshop.standing()
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def _move(self, by: int) -> None:
+    def vertical(self, by: int) -> None:
         self.query_one(PathList).move(by)
-        self.sheet("#about").show(self._about)
+        self.sheet("#about").renew()
         self.refresh_keys()
-
-    def action_up(self) -> None:
-        self._move(-1)
-
-    def action_down(self) -> None:
-        self._move(+1)
 
     def action_go(self) -> None:
         entry = self.query_one(PathList).entry
         if entry is not None:
             self.frame.open_chapter(entry.chapter_id)
 
-    def action_next(self) -> None:
+    async def action_next(self) -> None:
         following = self.workshop.next_chapter()
         if following is not None:
             self.frame.open_chapter(following.chapter_id)
         else:
-            self.frame.show_summary()
+            await self.app.run_action("app.show('summary')")
 
     def action_measure(self) -> None:
         entry = self.query_one(PathList).entry
@@ -251,3 +287,68 @@ class HomeScreen(HomeSettings):
     def _chosen(self, message: PathList.Chosen) -> None:
         entry: PathEntry = message.entry
         self.frame.open_chapter(entry.chapter_id)
+
+    # -- giving all back -------------------------------------------------------------------------------------------
+
+    def action_undo(self) -> None:
+        standing = self.workshop.standing()
+        if not standing:
+            self._tell_change("No setting of this host is changed by this tool.")
+            return
+
+        def about(width: int) -> Iterable[Text]:
+            for number, one in enumerate(standing, start=1):
+                line = Text(f"{clean(one['id'], 40)}", "text")
+                line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
+                yield from wrap(line, width, f"{number:>3}  ")
+
+        keys = "Enter gives all of this back · Esc leaves it as it is"
+        self.app.push_screen(Question("Give back all that is applied on this host?", about, keys, self._undo_all))
+
+    def _undo_all(self) -> None:
+        self._told = "Giving back…"
+        self.on_thread(self.workshop.undo_all, self._undone, self._failed)
+        self.redraw()
+
+    def _undone(self, result: RestoreResult) -> None:
+        self._remember(came_back(result))
+
+    # -- applying again --------------------------------------------------------------------------------------------
+
+    def action_resume(self) -> None:
+        words = self.workshop.resumable()
+        if not words:
+            self._tell_change("There is nothing to apply again.")
+            return
+        try:
+            view: PlanView = self.workshop.resume_plan()
+        except WorkshopError as error:
+            self.frame.show_error(error)
+            return
+
+        def about(width: int) -> Iterable[Text]:
+            return settings_lines.plan(view, words, self.workshop.recorded, width)
+
+        barred = self.workshop.agent_session.rights == "none"
+        enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
+        keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
+        title = "Apply again what this session had applied?"
+        self.app.push_screen(
+            Question(title, about, keys, lambda: self.frame.class_turn.with_turn(lambda: self._resume(view)))
+        )
+
+    def _resume(self, view: PlanView) -> None:
+        self._told = "Applying…"
+        self.on_thread(lambda: self.workshop.resume(view), self._resumed, self._failed)
+        self.redraw()
+
+    def _resumed(self, result: ApplyResult) -> None:
+        said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
+        said += [fell_away(result.ended)] if result.ended else []
+        said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
+        said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
+        self._remember(" ".join(said))
+
+    def _failed(self, error: WorkshopError) -> None:
+        self._told = ""
+        self.frame.show_error(error)

@@ -4,17 +4,12 @@ points."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.geometry import Region
-from textual.message import Message
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
@@ -22,7 +17,7 @@ from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary_words as words
 from jitter_workshop.presenter.lines import table, wrap
-from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -31,19 +26,9 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 _NAME = 34
 
 
-class SummaryScreen(WorkshopScreen):
+class SummaryScreen(WorkshopScreen, scope="summary"):
     """Show the results of the course so far. They are computed on a thread, because runs, curves and the host are
     read."""
-
-    scope: ClassVar[Scope] = "summary"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("summary"))
-
-    @dataclass
-    class Added(Message):
-        """Report the summary, or why there is none."""
-
-        summary: CourseSummary | None
-        error: WorkshopError | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,24 +62,14 @@ class SummaryScreen(WorkshopScreen):
         )
 
     def on_mount(self) -> None:
-        self._redraw()
-        self.run_worker(self._read, thread=True, exclusive=True, group="sum")
+        self.run_worker(self._read(), exclusive=True, group="sum")
 
-    def on_resize(self) -> None:
-        self._redraw()
-
-    def _read(self) -> None:
-        """Read the summary on the worker's thread."""
+    async def _read(self) -> None:
         try:
-            self.post_message(self.Added(sum_up(self.workshop)))
+            self._summary = await aside(lambda: sum_up(self.workshop))
         except WorkshopError as error:
-            self.post_message(self.Added(None, error))
-
-    @on(Added)
-    def _added(self, message: Added) -> None:
-        self._summary = message.summary
-        self._error = message.error.sentence() if message.error is not None else ""
-        self._redraw()
+            self._error = error.sentence()
+        self.redraw()
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
@@ -103,7 +78,7 @@ class SummaryScreen(WorkshopScreen):
         """Return True if there is room for the steps below the chart and all else beside it."""
         return self.size.width >= HUGE
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
         self.set_class(self._numbers, "-numbers")
         summary = self._summary
         steps = summary.steps if summary is not None else ()
@@ -112,11 +87,8 @@ class SummaryScreen(WorkshopScreen):
         empty = words.NO_STEPS if summary is not None else "" if self._error else "Adding up…"
         highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
         chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
-        self.sheet("#summary-steps").show(self._steps)
-        self.sheet("#summary-rest").show(self._rest)
-        self.sheet("#summary-about").show(self._about)
         self.sheet("#summary-about").set_class(not steps, "-empty")
-        self.refresh_keys()
+        super().redraw()
 
     def _steps(self, width: int) -> Iterable[Text]:
         """Yield each step's values and ratios, with its mark in the chart."""
@@ -124,7 +96,7 @@ class SummaryScreen(WorkshopScreen):
         if not steps:
             return
         shown = words.drawn(steps, self._under)
-        every = looks([steps[n].shown.curve for n in shown], theme_named(self.palette.name), None)
+        every = looks([steps[n].shown.curve for n in shown], theme_named(self.frame.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
         rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *words.HEAD[1:])]
         owner: list[int] = [-1]
@@ -190,7 +162,7 @@ class SummaryScreen(WorkshopScreen):
         if not count:
             return
         self._under = (self._under + by) % count
-        self._redraw()
+        self.redraw()
         self.call_after_refresh(self._keep_in_sight)
 
     def _keep_in_sight(self) -> None:
@@ -208,26 +180,10 @@ class SummaryScreen(WorkshopScreen):
 
     def action_table(self) -> None:
         self._numbers = not self._numbers
-        self._redraw()
+        self.redraw()
 
-    @property
-    def _pane(self) -> Pane:
+    def pane(self) -> Pane:
         return self.query_one("#summary-rest-pane", Pane)
-
-    def action_up(self) -> None:
-        self._pane.scroll_relative(y=-1, animate=False)
-
-    def action_down(self) -> None:
-        self._pane.scroll_relative(y=1, animate=False)
-
-    def action_page_up(self) -> None:
-        self._pane.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self._pane.scroll_page_down(animate=False)
-
-    def action_close(self) -> None:
-        self.app.pop_screen()
 
 
 def clean_to(text: str, width: int) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
@@ -17,7 +16,6 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -26,12 +24,9 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
-class CpuPicker(Page):
+class CpuPicker(Page, scope="cpus"):
     """Choose the CPUs of the measured threads. The chapter session refuses a choice that this host cannot do, and says
     why."""
-
-    scope: ClassVar[Scope] = "cpus"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("cpus"))
 
     def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()
@@ -59,12 +54,11 @@ class CpuPicker(Page):
 
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = False
-        self._redraw()
+        self.redraw()
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
         self.query_one(CpuMap).show_chosen(self.chosen)
-        self.query_one("#cpus-head", Sheet).show(self._head)
-        self.query_one("#cpus-foot", Sheet).show(self._foot)
+        super().redraw()
 
     def _head(self, width: int) -> Iterable[Text]:
         yield Text("CHOOSE CPUs", "bold text")
@@ -97,7 +91,7 @@ class CpuPicker(Page):
         cpu = self.query_one(CpuMap).cursor
         self.chosen = {r: c for r, c in self.chosen.items() if c != cpu and r != role} | {role: cpu}
         self._said = ""
-        self._redraw()
+        self.redraw()
 
     def action_producer(self) -> None:
         self._put("producer")
@@ -116,14 +110,14 @@ class CpuPicker(Page):
         free = next((role for role in ROLES if role not in self.chosen), None)
         if sits is not None:
             del self.chosen[sits]
-            self._redraw()
+            self.redraw()
         elif free is not None:
             self._put(free)
 
     def action_auto(self) -> None:
         self.chosen = {}
         self._said = ""
-        self._redraw()
+        self.redraw()
 
     def action_type(self) -> None:
         typed = self.query_one(Input)
@@ -141,7 +135,7 @@ class CpuPicker(Page):
         else:
             self._said = ""
             self._stop_typing()
-        self._redraw()
+        self.redraw()
 
     def _stop_typing(self) -> None:
         self.query_one(Input).remove_class("-on")
@@ -152,7 +146,7 @@ class CpuPicker(Page):
             self._walk.choose_cpus(*(self.chosen.get(role) for role in ROLES))
         except WorkshopError as error:
             self._said = error.sentence()
-            self._redraw()
+            self.redraw()
         else:
             self.dismiss(None)
 
@@ -160,13 +154,10 @@ class CpuPicker(Page):
         if self.query_one(Input).has_class("-on"):
             self._stop_typing()
         else:
-            self.dismiss(None)
+            super().action_close()
 
-    def action_up(self) -> None:
-        self._moved(0, -1)
-
-    def action_down(self) -> None:
-        self._moved(0, +1)
+    def vertical(self, by: int) -> None:
+        self._moved(0, by)
 
     def action_left(self) -> None:
         self._moved(-1, 0)
@@ -176,4 +167,4 @@ class CpuPicker(Page):
 
     def _moved(self, across: int, down: int) -> None:
         self.query_one(CpuMap).move(across, down)
-        self._redraw()
+        self.redraw()

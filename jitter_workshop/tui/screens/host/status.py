@@ -3,59 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.geometry import Region
-from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.findings import Finding, Findings
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import status_lines as views
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
 
 _PAGE_OF_ROWS = 10
 
 
-class CheckList(Sheet):
-    """Show the list. A click on a line chooses its check; a click on the chosen line goes on."""
-
-    class Clicked(Message):
-        """Report that a line was clicked."""
-
-        def __init__(self, line: int) -> None:
-            super().__init__()
-            self.line = line
-
-    def on_click(self, event: events.Click) -> None:
-        position = event.get_content_offset(self)
-        if position is not None:
-            event.stop()
-            self.post_message(self.Clicked(position.y))
-
-
-class StatusScreen(WorkshopScreen):
-    """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive."""
-
-    scope: ClassVar[Scope] = "status"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("status"))
-
-    @dataclass
-    class Looked(Message):
-        """Report the findings of the thread, or its error."""
-
-        found: Findings | None
-        error: WorkshopError | None = None
+class StatusScreen(WorkshopScreen, scope="status"):
+    """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive. A click on a line
+    chooses its check; a click on the chosen line goes on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,17 +33,16 @@ class StatusScreen(WorkshopScreen):
         self._only_improve = False
         self._under = ""
         self._reading = False
-        self._said = ""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="status-head")
         with Horizontal(id="status-main"):
             with Pane(id="status-list"):
-                yield CheckList(self._list, id="status-checks")
+                yield ListSheet(self._list, id="status-checks")
             with Pane(id="status-page"):
                 yield Sheet(self._page, id="status-explained")
         yield Sheet(self._about, id="status-about")
-        yield Sheet(self._say, id="say")
+        yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
         return "Status of a recorded host" if self.workshop.recorded else "Status of this host"
@@ -92,32 +60,20 @@ class StatusScreen(WorkshopScreen):
         )
 
     def on_mount(self) -> None:
-        self._look()
+        self.action_again()
 
-    def on_resize(self) -> None:
-        self._redraw()
-
-    # -- looking ---------------------------------------------------------------------------------------------------
-
-    def _look(self) -> None:
+    def action_again(self) -> None:
         self._looking = True
-        self._said = ""
-        self._redraw()
-        self.run_worker(self._read, thread=True, exclusive=True, group="look")
+        self.tell("")
+        self.run_worker(self._look(), exclusive=True, group="look")
 
-    def _read(self) -> None:
-        """Read the status on the worker's thread."""
+    async def _look(self) -> None:
         try:
-            self.post_message(self.Looked(self.workshop.findings()))
+            self._found = await aside(self.workshop.findings)
         except WorkshopError as error:
-            self.post_message(self.Looked(None, error))
-
-    @on(Looked)
-    def _looked(self, message: Looked) -> None:
+            self._found, self.said = None, error.sentence()
         self._looking = False
-        self._found = message.found
-        self._said = message.error.sentence() if message.error is not None else ""
-        self._redraw()
+        self.redraw()
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
@@ -133,18 +89,9 @@ class StatusScreen(WorkshopScreen):
         shown = self.shown()
         return next((f for f in shown if f.check.id == self._under), shown[0] if shown else None)
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
         self.set_class(self._reading, "-page")
-        for selector, build in (
-            ("#status-head", self._head),
-            ("#status-checks", self._list),
-            ("#status-explained", self._page),
-            ("#status-about", self._about),
-            ("#say", self._say),
-        ):
-            self.sheet(selector).show(build)
-        self.sheet("#say").set_class(not self._said, "-empty")
-        self.refresh_keys()
+        super().redraw()
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._found is None:
@@ -185,10 +132,6 @@ class StatusScreen(WorkshopScreen):
             return ()
         return views.page(finding, self._found.recorded, width)
 
-    def _say(self, width: int) -> Iterable[Text]:
-        if self._said:
-            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
-
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def _move(self, by: int) -> None:
@@ -202,40 +145,36 @@ class StatusScreen(WorkshopScreen):
     def _put(self, finding: Finding) -> None:
         """Put the cursor on a check and keep it in sight, together with a heading right above it."""
         self._under = finding.check.id
-        self._said = ""
-        self._redraw()
+        self.tell("")
         self.query_one("#status-page", Pane).scroll_home(animate=False)
         line = self._rows().index(finding)
         self.query_one("#status-list", Pane).scroll_to_region(Region(0, max(line - 1, 0), 1, 3), animate=False)
 
-    def _scrolls(self) -> Pane | None:
-        """Return the page if it is shown alone, for the arrows to scroll; else None, and the arrows move the cursor."""
-        return self.query_one("#status-page", Pane) if self._reading and not self.wide else None
+    def pane(self) -> Pane:
+        return self.query_one("#status-page", Pane)
 
-    def action_up(self) -> None:
-        page = self._scrolls()
-        page.scroll_relative(y=-1, animate=False) if page is not None else self._move(-1)
-
-    def action_down(self) -> None:
-        page = self._scrolls()
-        page.scroll_relative(y=1, animate=False) if page is not None else self._move(+1)
+    def vertical(self, by: int) -> None:
+        if self._reading and not self.wide:
+            super().vertical(by)
+        else:
+            self._move(by)
 
     def action_page_up(self) -> None:
         if self.wide or self._reading:
-            self.query_one("#status-page", Pane).scroll_page_up(animate=False)
+            super().action_page_up()
         else:
             self._move(-_PAGE_OF_ROWS)
 
     def action_page_down(self) -> None:
         if self.wide or self._reading:
-            self.query_one("#status-page", Pane).scroll_page_down(animate=False)
+            super().action_page_down()
         else:
             self._move(+_PAGE_OF_ROWS)
 
     def action_go(self) -> None:
         if not self.wide and not self._reading and self.finding is not None:
             self._reading = True
-            self._redraw()
+            self.redraw()
             return
         self.action_chapter()
 
@@ -246,15 +185,13 @@ class StatusScreen(WorkshopScreen):
         if finding.chapter_id:
             self.frame.go_to_chapter(finding.chapter_id)
         else:
-            self._said = f"No chapter of this course treats '{clean(finding.check.id, 40)}'."
-            self._redraw()
+            self.tell(f"No chapter of this course treats '{clean(finding.check.id, 40)}'.")
 
     def action_copy(self) -> None:
         finding = self.finding
         if finding is not None and finding.explained.by_hand:
             self.app.copy_to_clipboard("\n".join(finding.explained.by_hand))
-            self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
-            self._redraw()
+            self.tell("The commands that show it by hand are in the clipboard, where this terminal allows it.")
 
     def action_improve(self) -> None:
         self._only_improve = True
@@ -269,21 +206,17 @@ class StatusScreen(WorkshopScreen):
         if finding is not None:
             self._put(finding)
         else:
-            self._redraw()
-
-    def action_again(self) -> None:
-        self._look()
+            self.redraw()
 
     def action_close(self) -> None:
         if self._reading and not self.wide:
             self._reading = False
-            self._said = ""
-            self._redraw()
+            self.tell("")
         else:
-            self.app.pop_screen()
+            super().action_close()
 
-    @on(CheckList.Clicked)
-    def _clicked(self, message: CheckList.Clicked) -> None:
+    @on(ListSheet.Clicked)
+    def _clicked(self, message: ListSheet.Clicked) -> None:
         rows = self._rows()
         row = rows[message.line] if 0 <= message.line < len(rows) else ""
         if not isinstance(row, Finding):

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 
@@ -25,8 +23,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.report.formats.common import Files
-from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.background_task import aside
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -46,11 +43,8 @@ class Written:
     wish: tuple[str, bool]
 
 
-class ReportScreen(WorkshopScreen):
+class ReportScreen(WorkshopScreen, scope="report"):
     """Show the preview. The report and each format are made on a thread; closing stops that."""
-
-    scope: ClassVar[Scope] = "report"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("report"))
 
     @dataclass
     class Went(Message):

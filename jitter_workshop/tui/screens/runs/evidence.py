@@ -4,17 +4,13 @@ a trace show the counters, the longest stalls, and commands to run by hand."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
-from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
@@ -24,11 +20,10 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import cause_lines as views
 from jitter_workshop.presenter import counter_lines
 from jitter_workshop.presenter.focus_words import focused
-from jitter_workshop.presenter.lines import bar, wrap
+from jitter_workshop.presenter.lines import bar
 from jitter_workshop.presenter.occupancy_lines import others
 from jitter_workshop.report.text.evidence import by_hand
-from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.background_task import aside
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -42,19 +37,9 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 _WAITING_BAR = 60
 
 
-class EvidenceScreen(WorkshopScreen):
+class EvidenceScreen(WorkshopScreen, scope="causes"):
     """Show a run's causes. They are found on a thread, block by block, because a noisy run takes seconds. Closing stops
     it."""
-
-    scope: ClassVar[Scope] = "causes"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
-
-    @dataclass
-    class Went(Message):
-        """Report the number of explained blocks, and their total."""
-
-        done: int
-        total: int
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
         """Keep ``focus``: words of a chapter's ``evidence``. With them the screen begins at the page about its
@@ -65,7 +50,6 @@ class EvidenceScreen(WorkshopScreen):
         self._report: EvidenceReport | CounterReport | None = None
         self._page: Page = "others" if focused(focus) else "causes"
         self._cursor = 0
-        self._said = ""
         self._went = (0, 0)
         self._stopped = False
 
@@ -81,7 +65,7 @@ class EvidenceScreen(WorkshopScreen):
                     yield Sheet(self._stall, id="causes-stall")
             with Pane(id="causes-others"):
                 yield Sheet(self._others, id="causes-others-sheet")
-        yield Sheet(self._say, id="say")
+        yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
         return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, 40)}"
@@ -91,56 +75,41 @@ class EvidenceScreen(WorkshopScreen):
         return (("causes.turn", turns[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
 
     def on_mount(self) -> None:
-        self._redraw()
         self.run_worker(self._explain(), exclusive=True, group="explain")
-
-    def on_resize(self) -> None:
-        self._redraw()
 
     async def _explain(self) -> None:
         try:
             self._report = await aside(partial(self.workshop.causes, self.shown_run, self._told))
         except WorkshopError as error:
-            self._said = error.sentence()
+            self.said = error.sentence()
         finally:
             # This also runs when the screen is closed or the workshop is left: the thread ends at its next block.
             self._stopped = True
         if isinstance(self._report, CounterReport):
             self._page = "causes"
-        self._redraw()
+        self.redraw()
 
     def _told(self, done: int, total: int) -> None:
         """Post the progress from the thread. Raises Stopped after the screen was closed."""
         if self._stopped:
             raise Stopped("explaining was stopped")
-        self.post_message(self.Went(done, total))
+        self.call_later(self._goes_on, done, total)
 
-    @on(Went)
-    def _goes_on(self, message: Went) -> None:
-        self._went = (message.done, message.total)
+    def _goes_on(self, done: int, total: int) -> None:
+        self._went = (done, total)
         if self._report is None:
-            self.sheet("#causes-head").show(self._head)
+            self.sheet("#causes-head").renew()
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
         for page in PAGES:
             self.set_class(self._page == page, f"-{page}")
-        for selector, build in (
-            ("#causes-head", self._head),
-            ("#causes-sheet", self._causes),
-            ("#causes-stalls-sheet", self._stalls),
-            ("#causes-stall", self._stall),
-            ("#causes-others-sheet", self._others),
-            ("#say", self._say),
-        ):
-            self.sheet(selector).show(build)
-        self.sheet("#say").set_class(not self._said, "-empty")
-        self.refresh_keys()
+        super().redraw()
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._report is None:
-            return [Text("Nothing is known.", "dim")] if self._said else self._waiting(width)
+            return [Text("Nothing is known.", "dim")] if self.said else self._waiting(width)
         if isinstance(self._report, CounterReport):
             return counter_lines.head(self._report, width)
         return views.head(self._report, width)
@@ -154,7 +123,7 @@ class EvidenceScreen(WorkshopScreen):
         full = bar(done, total, length)
         return [
             Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", "dim"),
-            Text(full, "accent").append("░" * (length - len(full)), style="faint"),
+            Text(full, "accent").append("░" * (length - len(full)), "faint"),
         ]
 
     def _causes(self, width: int) -> Iterable[Text]:
@@ -183,53 +152,33 @@ class EvidenceScreen(WorkshopScreen):
             return counter_lines.by_hand(self._report, width)
         return others(self._report, self._focus, width) if self._report is not None else ()
 
-    def _say(self, width: int) -> Iterable[Text]:
-        if self._said:
-            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
-
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def _pane(self) -> Pane:
+    def pane(self) -> Pane:
         return self.query_one(
             {"causes": "#causes-list", "others": "#causes-others"}.get(self._page, "#causes-stalls-list"), Pane
         )
 
-    def _vertical(self, by: int) -> None:
+    def vertical(self, by: int) -> None:
         if self._page != "stalls":
-            self._pane().scroll_relative(y=by, animate=False)
+            super().vertical(by)
         elif self._report is not None and self._report.worst:
             self._cursor = max(0, min(self._cursor + by, len(self._report.worst) - 1))
-            self._redraw()
-            self._pane().scroll_to_region(Region(0, self._cursor, 1, 3), animate=False)
-
-    def action_up(self) -> None:
-        self._vertical(-1)
-
-    def action_down(self) -> None:
-        self._vertical(+1)
-
-    def action_page_up(self) -> None:
-        self._pane().scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self._pane().scroll_page_down(animate=False)
+            self.redraw()
+            self.pane().scroll_to_region(Region(0, self._cursor, 1, 3), animate=False)
 
     def action_turn(self) -> None:
         self._page = PAGES[(PAGES.index(self._page) + 1) % len(PAGES)]
-        self._redraw()
+        self.redraw()
 
     def action_copy(self) -> None:
         commands = self._commands()
         if commands:
             self.app.copy_to_clipboard("\n".join(commands))
-            self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
-            self._redraw()
+            self.tell("The commands that show it by hand are in the clipboard, where this terminal allows it.")
 
     def _commands(self) -> tuple[str, ...]:
         if isinstance(self._report, CounterReport):
             return counter_lines.commands(self._report)
         present = self._report.residence if self._report is not None else None
         return by_hand(present.proof.cpus) if present is not None else ()
-
-    def action_close(self) -> None:
-        self.app.pop_screen()

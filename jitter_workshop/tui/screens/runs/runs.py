@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.geometry import Region
-from textual.message import Message
 
+from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import called, clean, many
@@ -22,38 +20,18 @@ from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
-from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
 
 MOST_DRAWN = 6
 """More than six curves cannot be told apart."""
 
 
-class RunList(Sheet):
-    """Show the list; a click on a row toggles it."""
-
-    class Clicked(Message):
-        """Report that a row was clicked (0 is the newest run)."""
-
-        def __init__(self, row: int) -> None:
-            super().__init__()
-            self.row = row
-
-    def on_click(self, event: events.Click) -> None:
-        position = event.get_content_offset(self)
-        if position is not None and position.y >= 1:
-            event.stop()
-            self.post_message(self.Clicked(position.y - 1))
-
-
-class RunsScreen(WorkshopScreen):
-    """Show chart and table of the session's runs, newest first."""
-
-    scope: ClassVar[Scope] = "runs"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("runs"))
+class RunsScreen(WorkshopScreen, scope="runs"):
+    """Show chart and table of the session's runs, newest first; a click on a row toggles it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +44,6 @@ class RunsScreen(WorkshopScreen):
         self._imports: tuple[RunCurve, ...] = ()
         self._with_imports = True
         self._table = False
-        self._said = ""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
@@ -75,9 +52,9 @@ class RunsScreen(WorkshopScreen):
                 with Pane(id="runs-data"):
                     yield Sheet(self._numbers, id="runs-table")
             with Pane(id="runs-list"):
-                yield RunList(self._list, id="runs-sheet")
+                yield ListSheet(self._list, id="runs-sheet")
                 yield Sheet(self._detail, id="run-detail")
-        yield Sheet(self._say, id="say")
+        yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
         return "All curves of this session"
@@ -88,10 +65,7 @@ class RunsScreen(WorkshopScreen):
         self._of_proofs = len(every) - len(self._runs)
         self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
         self._imports = self.workshop.imported()[-MOST_DRAWN:]
-        self._redraw()
-
-    def on_resize(self) -> None:
-        self._redraw()
+        self.redraw()
 
     def keys(self) -> Sequence[Shown]:
         return (
@@ -116,12 +90,12 @@ class RunsScreen(WorkshopScreen):
 
     def curves(self) -> list[RunCurve]:
         """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first."""
-        ids = tuple(run.id for run in reversed(self._runs) if run.id in self._shown)
-        published = list(self.workshop.published()) if self._with_published else []
+        chosen = (run for run in reversed(self._runs) if run.id in self._shown)
+        published = published_curves() if self._with_published else ()
         imported = self._imports if self._with_imports else ()
-        return [*published, *imported, *(self.workshop.curves(ids) if ids else ())]
+        return [*published, *imported, *self.workshop.curves(chosen)]
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
         curves = self.curves()
         under = self._runs[self._cursor].id if self._runs else ""
         highlight = next((i for i, c in enumerate(curves) if c.run is not None and c.run.id == under), None)
@@ -129,19 +103,10 @@ class RunsScreen(WorkshopScreen):
         chart.show_curves(curves, highlight=highlight, empty="Nothing is chosen: Space draws the run under the cursor.")
         chart.display = not self._table
         self.query_one("#runs-data", Pane).display = self._table
-        self.sheet("#runs-table").show(self._numbers)
-        self.sheet("#runs-sheet").show(self._list)
-        self.sheet("#run-detail").show(self._detail)
-        self.sheet("#say").show(self._say)
-        self.sheet("#say").set_class(not self._said, "-empty")
-        self.refresh_keys()
+        super().redraw()
 
     def _numbers(self, width: int) -> Iterable[Text]:
         return percentile_table(self.curves(), width)
-
-    def _say(self, width: int) -> Iterable[Text]:
-        if self._said:
-            yield Text(f"▸ {self._said}", "text")
 
     def _list(self, width: int) -> Iterable[Text]:
         if not self._runs:
@@ -210,70 +175,61 @@ class RunsScreen(WorkshopScreen):
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def _move(self, by: int) -> None:
+    def vertical(self, by: int) -> None:
         if self._runs:
             self._cursor = max(0, min(self._cursor + by, len(self._runs) - 1))
-            self._redraw()
+            self.redraw()
             self.query_one("#runs-list", Pane).scroll_to_region(Region(0, self._cursor, 1, 2), animate=False)
-
-    def action_up(self) -> None:
-        self._move(-1)
-
-    def action_down(self) -> None:
-        self._move(+1)
 
     def action_draw(self) -> None:
         if not self._runs:
             return
         ident = self._runs[self._cursor].id
-        self._said = ""
+        self.said = ""
         if ident in self._shown:
             self._shown.discard(ident)
         elif len(self._shown) >= MOST_DRAWN:
-            self._said = f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first."
+            self.said = f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first."
         else:
             self._shown.add(ident)
-        self._redraw()
+        self.redraw()
 
-    @on(RunList.Clicked)
-    def _clicked(self, message: RunList.Clicked) -> None:
-        if 0 <= message.row < len(self._runs):
-            self._cursor = message.row
+    @on(ListSheet.Clicked)
+    def _clicked(self, message: ListSheet.Clicked) -> None:
+        row = message.line - 1  # below the line of titles
+        if 0 <= row < len(self._runs):
+            self._cursor = row
             self.action_draw()
 
     def action_all(self) -> None:
         newest = {run.id for run in self._runs[:MOST_DRAWN]}
         self._shown = set() if self._shown else newest
-        self._redraw()
+        self.redraw()
 
     def action_table(self) -> None:
         self._table = not self._table
-        self._redraw()
+        self.redraw()
 
     def action_published(self) -> None:
         self._published = not self._with_published
-        self._redraw()
+        self.redraw()
 
     def action_imported(self) -> None:
         if self._imports:
             self._with_imports = not self._with_imports
-            self._said = ""
+            self.said = ""
         else:
-            self._said = curves.NOTHING
-        self._redraw()
+            self.said = curves.NOTHING
+        self.redraw()
 
     def action_causes(self) -> None:
         if not self._runs:
             return
         run = self._runs[self._cursor]
         if self.workshop.traced(run):
-            self.frame.show_causes(run)
+            self.app.push_screen(EvidenceScreen(run))
         else:
-            self._said = "This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one."
-            self._redraw()
-
-    def action_close(self) -> None:
-        self.app.pop_screen()
+            self.tell("This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one.")
 
 
 def _how(run: Run) -> str:

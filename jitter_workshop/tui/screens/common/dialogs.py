@@ -1,0 +1,121 @@
+"""Provide the dialogs over a screen: a message that has to be read, a question, and a choice among numbered lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+from textual import events
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.settings_words import stands
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Build
+
+ON_LEAVING = (
+    "Leaving gives them back. Kept, they stay until 'jitter-workshop restore' or the next boot, "
+    "and the next visit shows them."
+)
+
+
+class ErrorDialog(Page, scope="dialog"):
+    """Show a WorkshopError: what was not done, and what to do about it. ``y`` copies the text; so does selecting it."""
+
+    def __init__(self, error: WorkshopError) -> None:
+        super().__init__()
+        self.error = error
+        self._copied = False
+
+    def lines(self, width: int) -> Iterable[Text]:
+        yield Text()
+        yield from wrap(Text(clean(self.error.title, 80), "bold bad"), width, "✗ ")
+        yield Text()
+        yield from wrap(Text(clean(self.error.message, 1_000), "text"), width)
+        if self.error.advice:
+            yield Text()
+            yield from wrap(Text(clean(self.error.advice, 1_000), "text"), width, "→ ")
+
+    def key_words(self) -> str:
+        copied = "in the clipboard, where this terminal allows it" if self._copied else "y copies this text"
+        return f"Esc closes · {copied}"
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(f"{self.error.title}: {self.error.sentence()}")
+        self._copied = True
+        self.redraw()
+
+
+class Question(Page, scope="question"):
+    """Ask before something happens. Show ``title``, the lines of ``about``, and the keys with their effects. ``agree``
+    is called after Enter, ``keep`` after k (None: k does nothing). Escape changes nothing."""
+
+    def __init__(
+        self, title: str, about: Build, keys: str, agree: Callable[[], None], keep: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__()
+        self._title_text = title
+        self._about = about
+        self._keys = keys
+        self._agree = agree
+        self._keep = keep
+
+    def lines(self, width: int) -> Iterable[Text]:
+        yield Text()
+        yield from wrap(Text(clean(self._title_text, 120), "bold text"), width)
+        yield Text()
+        yield from self._about(width)
+
+    def key_words(self) -> str:
+        return self._keys
+
+    def _answer(self, call: Callable[[], None]) -> None:
+        self.dismiss(None)
+        self.app.call_next(call)
+
+    def action_agree(self) -> None:
+        self._answer(self._agree)
+
+    def action_keep(self) -> None:
+        if self._keep is not None:
+            self._answer(self._keep)
+
+
+class LeaveQuestion(Question):
+    """Ask on leaving while settings are held: give them back, keep them, or stay. ``leave`` is called after each answer
+    but Escape."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        keys = "Enter gives back and leaves · k keeps and leaves · Esc stays"
+        super().__init__("Leave the workshop?", self._stands, keys, leave, self._keep_and_leave)
+
+    def _stands(self, width: int) -> Iterable[Text]:
+        yield from wrap(Text(f"{stands(self.workshop.written())}.", "text"), width)
+        yield Text()
+        yield from wrap(Text(ON_LEAVING, "dim"), width)
+
+    def _keep_and_leave(self) -> None:
+        try:
+            self.workshop.agent_session.keep()
+        except WorkshopError as error:
+            self.frame.show_error(error)
+        else:
+            self._agree()
+
+
+class ChoosingPage(Page):
+    """Choose a line with up, down and the digits. A subclass handles the choice in :meth:`choose`, which also gets
+    indices of lines that do not exist."""
+
+    cursor = 0
+
+    def choose(self, index: int) -> None:
+        raise NotImplementedError
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character in "123456789":
+            self.choose(int(event.character) - 1)
+
+    def vertical(self, by: int) -> None:
+        self.choose(self.cursor + by)
