@@ -548,8 +548,8 @@ def _status(document: ReportDocument) -> Iterator[Block]:
         if why := clean(document.notes.get(key, ""), 400):
             yield Paragraph(f"Status {key}: {why}.", "unknown")
         if snapshot is not None:
-            states = Counter(MARKS[check.state][1] for check in snapshot.checks)
-            told = ", ".join(f"{count:,} {state}" for state, count in states.items())
+            counts = Counter(check.state for check in snapshot.checks)
+            told = ", ".join(f"{counts[state]:,} {word}" for state, (_, word, _) in MARKS.items() if counts[state])
             yield Paragraph((f"{key.capitalize()}, ", time(snapshot.at), f": {told}."), "dim")
     if before is None or after is None:
         only = before or after
