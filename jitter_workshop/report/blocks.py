@@ -1,4 +1,4 @@
-"""Define a report as blocks: headings, paragraphs, tables and the like, with the words of each.
+"""Define a report as report blocks: headings, paragraphs, tables and the like, with the words of each.
 
 ``report.sections`` makes them from the document, once for all forms. The writers (``report.html``, ``report.markdown``,
 ``presenter.report_preview``) escape them and lay them out. Every text is cleaned already; none is escaped.
