@@ -70,13 +70,19 @@ def class_cpus(root: HostRoot) -> CpuSet:
     return found.described.hot_cpus if found is not None else CpuSet()
 
 
-def _asked(text: str, machine: Topology) -> CpuSet:
+def listed(text: str) -> CpuSet:
+    """Return the CPUs that ``--cpus`` names, at least one. Raises UsageError."""
     try:
-        hot = CpuSet.parse_list(text)
+        cpus = CpuSet.parse_list(text)
     except ValueError:
         raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
-    if not hot:
+    if not cpus:
         raise UsageError("--cpus names no CPU", "say which, such as --cpus 2-3")
+    return cpus
+
+
+def _asked(text: str, machine: Topology) -> CpuSet:
+    hot = listed(text)
     missing = hot - machine.online
     if missing:
         offline = CpuSet.of(c.id for c in machine.cpus) & missing

@@ -31,7 +31,6 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import (
     BESIDE,
@@ -280,7 +279,7 @@ def _as_run(
     applied: tuple[dict[str, str], ...],
     counters: Counters | None = None,
 ) -> Run:
-    spec, gathered = result.spec, result.gathered
+    spec, gathered, bursts = result.spec, result.gathered, result.bursts
     steal_ns = gathered.sum_of("steal_ns")
     run = Run(
         format_version=FORMAT_VERSION,
@@ -316,7 +315,7 @@ def _as_run(
         applied=applied,
         notes={},
         counted_s=gathered.counted_s,
-        noise_bursts=_burst_total(result.bursts),
+        noise_bursts=BurstTotal(bursts.count, bursts.total_ns or None) if bursts is not None else None,
         buckets=gathered.buckets,
         sampled_s=gathered.sampled_s,
         pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
@@ -326,10 +325,6 @@ def _as_run(
         settle_s=request.settle_s or None,
     )
     return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
-
-
-def _burst_total(bursts: Bursts | None) -> BurstTotal | None:
-    return None if bursts is None else BurstTotal(bursts.count, bursts.total_ns or None)
 
 
 def _iso(unix_s: float) -> str:

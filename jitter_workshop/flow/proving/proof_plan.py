@@ -11,6 +11,7 @@ from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
+from jitter_workshop.flow.host_ops.hotcpus import listed
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
 from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
@@ -24,7 +25,7 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
-from jitter_workshop.model.spec import PRESETS, TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
@@ -169,7 +170,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
         asked = "spin"
     base = dataclasses.replace(_base(request, asked), placement="auto")
     if request.cpus is not None:
-        base = _on(base, _listed(request.cpus))
+        base = _on(base, listed(request.cpus).cpus)
     isolated = read_isolation(root).isolated
     view = plan_on(root, topology, base, isolated)
     hot = CpuSet.of(int(change.after) for change in view.changes)
@@ -179,19 +180,9 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     return _planned(request, PlacementSides(base), PLACEMENT, hot, view.changes, notices, 0.0)
 
 
-def _listed(text: str) -> tuple[int, ...]:
-    try:
-        cpus = CpuSet.parse_list(text).cpus
-    except ValueError:
-        raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
-    if not cpus:
-        raise UsageError("--cpus names no CPU", "say which, such as --cpus 2-3")
-    return cpus
-
-
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
     """Return the same measurement on the named CPUs: the threads in their order."""
-    most = 3 if base.workload == "ring" else 2 if base.workload in TWO_THREADS else 1
+    most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
         how_many = f"{fewest} or {most} CPUs" if fewest < most else "one CPU" if most == 1 else f"{most} CPUs"
