@@ -15,7 +15,7 @@ from __future__ import annotations
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.spec import TWO_THREADS, Placement
+from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
 from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
@@ -98,8 +98,8 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
         given = [name for name, cpu in ring_cpus.items() if cpu is not None]
         if given:
             raise UsageError(f"{given[0]} is for the ring workload", f"for {wish.workload} say --cpu")
-    if wish.workload == "ack" and wish.journaller is not None:
-        raise UsageError("--journaller-cpu is for the ring, ack has two threads", "leave it out")
+    elif wish.workload != "ring" and wish.journaller is not None:
+        raise UsageError(f"--journaller-cpu is for the ring, {wish.workload} has two threads", "leave it out")
     if wish.no_journaller and wish.journaller is not None:
         raise UsageError("--journaller-cpu and --no-journaller contradict each other", "leave one of them out")
     seen: dict[int, str] = {}
@@ -199,7 +199,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
         a.node != b.node or (together and 0 in a.smt_siblings),
         together,
         not quiet,
-        not _housekeeping_left(topology, a, b),
+        not topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]),
         not share_cache(topology, a, b),
         a.package != b.package,
         a.core_type != b.core_type,
@@ -220,7 +220,7 @@ def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
     """Return the journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is
     isolated, and with one CPU left for housekeeping; else None (it stays off)."""
-    if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
+    if wish.journaller is not None or wish.no_journaller or wish.workload != "ring":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
     busy = topology.siblings_of(CpuSet.of([producer, accumulator])) | CpuSet.of([producer, accumulator])
@@ -249,13 +249,17 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
 
 def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     """Place one CPU for ``spin`` and ``wakeup``."""
-    who = "sleeper" if wish.workload == "wakeup" else "sampler"
+
+    def rank(c: Cpu) -> tuple[object, ...]:
+        return (c.id not in isolated, c.id == 0, 0 in c.smt_siblings, c.core_type == "efficiency", c.id)
+
+    who = next(iter(KINDS[wish.workload].threads))
     allowed = topology.allowed
     if wish.cpu is None and wish.mode == "none":
         return Placement(mode="none", why=f"The scheduler may move the {who} between CPUs {allowed}.")
     number = wish.cpu
     if number is None:
-        number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
+        number = min(_candidates(topology, isolated, wish), key=rank).id
     left, housekeeping = _left(topology, CpuSet.of([number]))
     if wish.cpu is not None:
         why = f"The {who} runs on CPU {number}, as asked."
@@ -276,10 +280,6 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         housekeeping=housekeeping.cpus,
         why=why,
     )
-
-
-def _rank_single(topology: Topology, isolated: CpuSet, c: Cpu) -> tuple[object, ...]:
-    return (c.id not in isolated, c.id == 0, 0 in c.smt_siblings, c.core_type == "efficiency", c.id)
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
@@ -305,16 +305,10 @@ def _cpu(topology: Topology, number: int) -> Cpu:
     return found
 
 
-def _housekeeping_left(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    return bool(topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]))
-
-
 def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
-    if wish.workload == "ack":
-        return f"The scheduler may move sender and receiver between CPUs {topology.allowed}."
-    threads = "producer, accumulator and journaller" if journaller_on else "producer and accumulator"
-    text = f"The scheduler may move {threads} between CPUs {topology.allowed}."
-    return text + ("" if journaller_on else _why_no_journaller(topology, wish))
+    *others, last = (name for name in KINDS[wish.workload].threads if name != "journaller" or journaller_on)
+    text = f"The scheduler may move {', '.join(others)} and {last} between CPUs {topology.allowed}."
+    return text + (_why_no_journaller(topology, wish) if wish.workload == "ring" and not journaller_on else "")
 
 
 def _why_no_journaller(topology: Topology, wish: Wish) -> str:
@@ -348,8 +342,8 @@ def _why_ring(
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
     asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
-    first, second = ("Sender", "receiver") if wish.workload == "ack" else ("Producer", "accumulator")
-    text = f"{first} on CPU {producer}, {second} on CPU {accumulator}"
+    first, second, *_ = KINDS[wish.workload].threads
+    text = f"{first.capitalize()} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
     text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run, Stalls
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, TWO_THREADS
 from jitter_workshop.report.text.run import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -20,9 +20,6 @@ _STALLS_TO_SPEAK = 10
 
 _LARGEST_SHARE = 0.1
 """Beyond this share stalls overlap and delay the producer as well: messages no longer come at a steady rate."""
-
-_HELD_UP = {"ring": "producer", "ack": "sender"}
-"""The thread that is held back by what delays the measured one."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
@@ -136,7 +133,7 @@ def knee_sentences(
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     stolen = max((c.at_least_share for c in classes), default=0.0)
     if stolen > _LARGEST_SHARE:
-        held = _HELD_UP.get(run.workload)
+        held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
             f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
             f"figure was computed, stalls overlap{f' and hold up the {held} as well' if held else ''}."
