@@ -71,7 +71,7 @@ def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], No
     """Run this child, called ``name``: take the first message, of this ``kind``, do the ``work``, and end the process.
     An error is sent to the parent (exit status 2). The process also ends with its parent, and with its stdin."""
     parent = Parent(name)
-    status = 2
+    status, failed = 2, None
     try:
         die_with_parent()
         parent.listen()
@@ -81,15 +81,18 @@ def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], No
         work(parent, from_plain(message, data))
         status = 0
     except WorkshopError as error:
-        parent.say("failed", Failed(error.message, error.advice))
+        failed = Failed(error.message, error.advice)
     except CodecError as error:
-        parent.say("failed", Failed(f"{name} did not understand its parent: {error}"))
+        failed = Failed(f"{name} did not understand its parent: {error}")
     except BrokenPipeError:
         pass
     except Exception as error:
         traceback.print_exc()
+        failed = Failed(f"{name} failed: {type(error).__name__}: {error}")
+    if failed is not None:
+        # A parent that has gone needs no reason.
         with contextlib.suppress(OSError):
-            parent.say("failed", Failed(f"{name} failed: {type(error).__name__}: {error}"))
+            parent.say("failed", failed)
     sys.stderr.flush()
     # Not sys.exit: the thread that waits for the parent would hold the interpreter's lock on stdin.
     os._exit(status)
