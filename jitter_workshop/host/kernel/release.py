@@ -84,7 +84,7 @@ def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
     """
     own = "/proc/config.gz"
     copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
-    text = _inflate(root.raw(own))
+    text = inflated(root.raw(own))
     if text is not None and b"CONFIG_" in text:
         return KernelConfig(own, text)
     for path in copies if "/" not in release else ():
@@ -118,7 +118,7 @@ def preemption(version: str) -> str | None:
     return f"PREEMPT_{after[0]}" if after and after[0] in ("DYNAMIC", "LAZY") else "PREEMPT"
 
 
-def _inflate(data: bytes | None) -> bytes | None:
+def inflated(data: bytes | None) -> bytes | None:
     """Return a gzip file's contents, up to a size above that of any kernel configuration; None if it is not gzip."""
     if data is None:
         return None

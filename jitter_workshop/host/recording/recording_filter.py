@@ -10,10 +10,10 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import re
-import zlib
 from collections.abc import Callable
 
 from jitter_workshop.host.boot.cmdline import split_words
+from jitter_workshop.host.kernel.release import inflated
 from jitter_workshop.host.services import SERVICE_TASKS, SERVICE_UNITS
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.host.tasks.listing import parse_stat
@@ -40,7 +40,6 @@ _STAT_ADDRESSES = (*range(26, 31), 35, *range(45, 52))
 
 _MOUNTS_KEPT = frozenset({"cgroup", "cgroup2", "proc", "sysfs", "debugfs", "tracefs", "resctrl"})
 _CONFIG_LINE = re.compile(r"(?:CONFIG_\w+=[ymn0-9]\w*|# CONFIG_\w+ is not set)")
-_CONFIG_BYTES = 4 << 20
 _OS_RELEASE_KEPT = ("ID", "ID_LIKE", "NAME", "PRETTY_NAME", "VERSION_ID", "VERSION", "VERSION_CODENAME", "VARIANT_ID")
 
 _PARAMETER_WORDS = """
@@ -125,7 +124,10 @@ class Scrubber:
         if self.path(path) is None:
             return None
         if path == "/proc/config.gz":
-            return _config_gz(data)
+            config = inflated(data)
+            if config is None:
+                return None
+            return gzip.compress(_config(self, path, config.decode("utf-8", "replace")).encode(), mtime=0)
         text = data.decode("utf-8", errors="surrogateescape")
         for pattern, cleaner in _RULES:
             if pattern.match(path):
@@ -321,14 +323,6 @@ def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
 def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
     """Keep switches and numbers; strings may hold a command line or paths."""
     return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
-
-
-def _config_gz(data: bytes) -> bytes | None:
-    try:
-        text = zlib.decompressobj(wbits=31).decompress(data, _CONFIG_BYTES).decode("utf-8", errors="replace")
-    except zlib.error:
-        return None
-    return gzip.compress("".join(f"{m}\n" for m in text.split("\n") if _CONFIG_LINE.fullmatch(m)).encode(), mtime=0)
 
 
 _RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
