@@ -99,6 +99,8 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
             }
         )
         return 0
+    from jitter_workshop.report.text.run import import_line
+
     lines = [
         f"{clean(session.name)} · {session.id}",
         f"on {clean(session.host) or 'an unknown host'}, since {minute(session.created_at)}",
@@ -110,7 +112,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     # Runs of proofs are shown as proofs: in this list they would hide the others.
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):", *map(_proof_line, proofs)] if proofs else []
-    lines += ["", "Imported:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
+    lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -125,6 +127,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 def _import(args: argparse.Namespace) -> int:
     """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
     from jitter_workshop.commands.common import import_report
+    from jitter_workshop.report.text.run import import_line
     from jitter_workshop.session import foreign, reportfile
 
     if not args.id:
@@ -157,7 +160,7 @@ def _import(args: argparse.Namespace) -> int:
         return 0
     sys.stdout.writelines(f"{line}\n" for one in back for line in import_report.lines(*one))
     for run in kept:
-        sys.stdout.write(f"{_import_line(run)}\n")
+        sys.stdout.write(f"{import_line(run)}\n")
         sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
     sys.stdout.write(f"Kept in {clean(session.name)}. See them beside your own: jitter-workshop chart --imported\n")
     return 0
@@ -264,16 +267,6 @@ def _import_json(run: ImportedRun) -> dict[str, Any]:
         "percentiles": {p: value_at(curve, float(p)) for p in PERCENTILES},
         "notes": {str(number): note for number, note in enumerate(run.notes)},
     }
-
-
-def _import_line(run: ImportedRun) -> str:
-    from jitter_workshop.stats.curve import imported_curve, value_at
-    from jitter_workshop.stats.scale import nice_ns
-
-    curve = imported_curve(run)
-    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
-    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
-    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
 
 
 def _table(sessions: tuple[Session, ...], current: str | None) -> str:

@@ -19,7 +19,7 @@ from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopp
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
 from jitter_workshop.flow.turns import classhost
-from jitter_workshop.flow.turns.classhost import TurnOver, kept_turn, need_turn, read_turns, take_turn, turn_for
+from jitter_workshop.flow.turns.classhost import TurnOver, need_turn, read_turns, take_turn, turn_for
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
@@ -108,7 +108,7 @@ def until(what: Callable[[], object]) -> None:
 def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> None:
     used, said = host.agent_session(), list[str]()
     assert not used.took_turn
-    with kept_turn(used, 0.0, token, said.append, doing="Pinning · pinned") as held:
+    with turn_for(used, 0.0, token, said.append, doing="Pinning · pinned", keep=True) as held:
         assert held
         turn = read_turns().turn
         assert turn is not None

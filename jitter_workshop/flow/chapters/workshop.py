@@ -24,7 +24,7 @@ from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.curves import imported_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.turns.classhost import kept_turn
+from jitter_workshop.flow.turns.classhost import turn_for
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
@@ -166,7 +166,7 @@ class Workshop(SessionContext):
                 queued,
                 self.agent_session.place,
                 self.agent_session.tracer,
-                turn=partial(kept_turn, self.agent_session, people=people, doing=self._doing(request)),
+                turn=partial(turn_for, self.agent_session, people=people, doing=self._doing(request), keep=True),
             )
         except measuring.RunNotKept as error:
             self.troubles.append(f"{error.title}: {error.sentence()}.")

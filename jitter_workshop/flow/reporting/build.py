@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import Standing, look, still_open
-from jitter_workshop.flow.reporting.runs import import_line, overlays, reported, roles
+from jitter_workshop.flow.reporting.runs import overlays, reported, roles
 from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of, unheard
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
@@ -33,6 +33,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.report.text import counters as counters_text
 from jitter_workshop.report.text import evidence as evidence_text
 from jitter_workshop.report.text.proof import headline
+from jitter_workshop.report.text.run import import_line
 from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.store import OpenSession

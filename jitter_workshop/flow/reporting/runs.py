@@ -14,15 +14,13 @@ from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.text import clean, many, minute
-from jitter_workshop.stats.curve import imported_curve, percentile_curve, value_at
+from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import add, new_histogram
 from jitter_workshop.stats.sample_support import standings
-from jitter_workshop.stats.scale import nice_ns
 
 MOST_HISTOGRAMS = 80
 """Most histograms that the charts of proofs add up, those of the newest proofs: a report takes seconds, not minutes."""
@@ -86,14 +84,6 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], 400) for key in told if key in run.notes),
     )
-
-
-def import_line(run: ImportedRun) -> str:
-    """Return an imported run of another tool in a line."""
-    curve = imported_curve(run)
-    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
-    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
-    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
 
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:

@@ -321,10 +321,12 @@ def turn_for(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
     doing: str = "",
+    keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
     """Hold this class host's turn; yield :func:`need_turn` as a check, or None where this is no class host. Where
     ``agent_session`` or a parent process has the turn already, nothing is taken, and nothing given back. ``queued``
-    receives the user's place in a sentence, and "" once the turn has begun.
+    receives the user's place in a sentence, and "" once the turn has begun. ``keep``: wait for up to a day, and keep
+    the turn until it is given back: a chapter measures, changes and measures again.
 
     Raises BusyError after ``wait_s`` seconds, WaitStopped when ``cancel`` is pressed, HostError. An error that occurs
     because the turn has ended is raised as TurnOver.
@@ -338,7 +340,7 @@ def turn_for(
             yield partial(need_turn, agent_session)
         return
     if not held:
-        take_turn(agent_session, wait_s, cancel, queued, people)
+        take_turn(agent_session, DAY_S if keep else wait_s, cancel, queued, people)
     try:
         if doing:
             agent_session.say_doing(doing)
@@ -348,25 +350,8 @@ def turn_for(
             raise
         raise TurnOver(why, getattr(error, "run", None)) from error
     finally:
-        if not held:
+        if not held and not keep:
             agent_session.give_turn()
-
-
-@contextlib.contextmanager
-def kept_turn(
-    agent_session: TurnHolder,
-    _wait_s: float,
-    cancel: CancelToken,
-    queued: Callable[[str], None] = lambda sentence: None,
-    people: Sequence[str] = (),
-    doing: str = "",
-) -> Iterator[HoldsTurn | None]:
-    """Hold the turn as :func:`turn_for` does, but wait for up to a day, and keep it until it is given back: a chapter
-    measures, changes and measures again."""
-    if class_host() is not None and not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
-        take_turn(agent_session, DAY_S, cancel, queued, people)
-    with turn_for(agent_session, DAY_S, cancel, queued, people, doing) as still:
-        yield still
 
 
 def take_turn(

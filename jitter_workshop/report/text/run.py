@@ -10,9 +10,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import sample_support
+from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
@@ -299,3 +301,11 @@ def _percent(part: int, whole: int) -> str:
     if 0 < share < 0.05:
         return "<0.1 %"
     return f"{share:.3g} %"
+
+
+def import_line(run: ImportedRun) -> str:
+    """Return an imported run of another tool in a line."""
+    curve = imported_curve(run)
+    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
+    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
+    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
