@@ -170,7 +170,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 (f" · {following.next_step}", "text"),
             )
             about = f"about {following.minutes} min" if following.minutes else ""
-            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", "dim"), width)
+            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", style="dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer()
         yield from self._bars(width)
