@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, Change
@@ -37,6 +37,7 @@ MAX_LINE = 1 << 18
 MAX_ENTRIES = 100_000
 MAX_JOURNALS = 100_000
 
+T = TypeVar("T", str, int)
 EntryState = Literal["intent", "written", "refused", "undone"]
 
 _CHECK = ',"crc32":"'
@@ -277,7 +278,7 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
         journal.entries[entry.n] = entry
         _due(journal, entry)
     elif what in ("written", "refused", "undone"):
-        entry = journal.entries.get(_integer(record, "n")) or _unknown(record)
+        entry = journal.entries.get(_field(record, "n", int)) or _unknown(record)
         entry.state = what
         if what == "written":
             entry.read_back = _text_or_none(record, "read_back")
@@ -286,43 +287,35 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
         elif not any(e.then == entry.then and e.state != "refused" for e in journal.entries.values()):
             journal.due = [due for due in journal.due if due != entry.then]
     elif what in ("owed", "before"):
-        entry = journal.entries.get(_integer(record, "n")) or _unknown(record)
+        entry = journal.entries.get(_field(record, "n", int)) or _unknown(record)
         if what == "owed":
-            entry.owed = _text(record, "why") or "it could not be given back"
+            entry.owed = _field(record, "why", str) or "it could not be given back"
         else:
-            entry.before = _text(record, "before")
+            entry.before = _field(record, "before", str)
     elif what == "then":
-        name = _text(record, "name")
+        name = _field(record, "name", str)
         journal.due = [due for due in journal.due if due != name]
     else:
         raise ValueError("this version does not know this kind of record")
 
 
 def _header(journal: Journal, record: dict[str, Any]) -> None:
-    if _integer(record, "format") > FORMAT:
+    if _field(record, "format", int) > FORMAT:
         raise ValueError("a newer version wrote it")
     journal.boot_id = _text_or_none(record, "boot_id")
-    journal.uid = _integer(record, "uid")
-    journal.time = _text(record, "time")
+    journal.uid = _field(record, "uid", int)
+    journal.time = _field(record, "time", str)
     journal.hot_cpus = tuple(int(cpu) for cpu in record["hot_cpus"])
     journal.wanted = tuple(str(word) for word in record["wanted"])
     journal.isolated = tuple(int(cpu) for cpu in record.get("isolated", ()))
 
 
 def _intent(journal: Journal, record: dict[str, Any]) -> Entry:
-    return Entry(
-        journal=journal.id,
-        n=_integer(record, "n"),
-        tunable=_text(record, "tunable"),
-        path=_text(record, "path"),
-        kind=_text(record, "kind"),
-        before=_text(record, "before"),
-        after=_text(record, "after"),
-        when=_text(record, "when"),
-        lease=bool(record["lease"]),
-        then=_text(record, "then"),
-        boot_id=_text_or_none(record, "boot_id"),
-    )
+    n, boot_id = _field(record, "n", int), _text_or_none(record, "boot_id")
+    texts: dict[str, Any] = {
+        name: _field(record, name, str) for name in ("tunable", "path", "kind", "before", "after", "when", "then")
+    }
+    return Entry(journal.id, n, lease=bool(record["lease"]), boot_id=boot_id, **texts)
 
 
 def _due(journal: Journal, entry: Entry) -> None:
@@ -331,25 +324,18 @@ def _due(journal: Journal, entry: Entry) -> None:
 
 
 def _unknown(record: dict[str, Any]) -> Entry:
-    raise ValueError(f"write {_integer(record, 'n')} was never announced")
+    raise ValueError(f"write {record['n']} was never announced")
 
 
-def _integer(record: dict[str, Any], name: str) -> int:
+def _field(record: dict[str, Any], name: str, kind: type[T]) -> T:
     value = record[name]
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} is not a number")
-    return value
-
-
-def _text(record: dict[str, Any], name: str) -> str:
-    value = record[name]
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is not text")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} is not {'text' if kind is str else 'a number'}")
     return value
 
 
 def _text_or_none(record: dict[str, Any], name: str) -> str | None:
-    return None if record.get(name) is None else _text(record, name)
+    return None if record.get(name) is None else _field(record, name, str)
 
 
 def _words(error: Exception) -> str:

@@ -55,14 +55,13 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold ``isolcpus=``: its flags, the flags that the kernel does not know and skips, and the CPUs.
+    """Hold ``isolcpus=``: its flags without those that the kernel does not know and skips, and the CPUs.
 
     The flags are ``domain`` where none was given. The CPUs are None where they are not a list or a flag is malformed;
     the kernel then drops the parameter.
     """
 
     flags: tuple[str, ...]
-    unknown: tuple[str, ...]
     cpus: CpuSet | None
 
 
@@ -107,19 +106,16 @@ def split_words(text: str) -> list[str]:
 def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
     """Parse ``[flag,…]LIST``; the flags are ``nohz``, ``domain`` and ``managed_irq``."""
     flags: list[str] = []
-    unknown: list[str] = []
     rest = value
     # The kernel takes a word for a flag, even ``all`` and ``N`` at the beginning.
     while rest[:1].isascii() and rest[:1].isalpha():
         flag, comma, rest = rest.partition(",")
         if flag in ("nohz", "domain", "managed_irq") and comma:
             flags.append(flag)
-        elif all(c.isascii() and (c.isalpha() or c == "_") for c in flag):
-            unknown.append(flag)
-        else:
-            return Isolcpus(tuple(flags), (*unknown, flag), None)
+        elif not all(c.isascii() and (c.isalpha() or c == "_") for c in flag):
+            return Isolcpus(tuple(flags), None)
     try:
         cpus: CpuSet | None = CpuSet.parse_list(rest, last)
     except ValueError:
         cpus = None
-    return Isolcpus(tuple(dict.fromkeys(flags)) or ("domain",), tuple(unknown), cpus)
+    return Isolcpus(tuple(dict.fromkeys(flags)) or ("domain",), cpus)

@@ -36,36 +36,29 @@ class ClockSource(Tunable):
     owns = (_CURRENT,)
 
     def judge(self, host: Host) -> Assessment:
-        clock = self._clock(host)
-        if clock.current is None:
-            return self.answer("unavailable", None, "this kernel does not show its clock source")
-        if clock.current in _READ_IN_USER_SPACE:
+        clock, current = _clock(host)
+        if current in _READ_IN_USER_SPACE:
             reason = "programs read the time without entering the kernel"
-            return self.answer("ok", clock.current, reason, wanted=clock.current, paths=self.owns)
+            return self.answer("ok", current, reason, wanted=current, paths=self.owns)
         if "tsc" not in clock.available:
-            reason = f"programs enter the kernel to read {clock.current}, and this kernel offers no faster clock"
-            return self.answer("info", clock.current, reason, paths=self.owns, only_host=host.guest)
+            reason = f"programs enter the kernel to read {current}, and this kernel offers no faster clock"
+            return self.answer("info", current, reason, paths=self.owns, only_host=host.guest)
         doubt = _doubt(clock)
         if doubt:
-            return self.answer("info", clock.current, f"the TSC is offered, but {doubt}", paths=self.owns)
-        reason = f"programs enter the kernel to read {clock.current}, though the TSC is offered"
-        return self.answer("improve", clock.current, reason, wanted="tsc", paths=self.owns)
+            return self.answer("info", current, f"the TSC is offered, but {doubt}", paths=self.owns)
+        reason = f"programs enter the kernel to read {current}, though the TSC is offered"
+        return self.answer("improve", current, reason, wanted="tsc", paths=self.owns)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        clock = self._clock(host)
-        if clock.current is None:
-            raise Unavailable("this kernel does not show its clock source")
-        if clock.current in _READ_IN_USER_SPACE:
+        clock, current = _clock(host)
+        if current in _READ_IN_USER_SPACE:
             return []
         if "tsc" not in clock.available:
             raise Unavailable(f"this kernel offers no TSC, only: {', '.join(clock.available) or 'nothing'}")
         doubt = _doubt(clock)
         if doubt:
             raise Unavailable(f"the TSC is offered, but {doubt}")
-        return [Write(_CURRENT, clock.current, "tsc")]
-
-    def _clock(self, host: Host) -> Clocksource:
-        return read_clocksource(host.root, host.identity)
+        return [Write(_CURRENT, current, "tsc")]
 
 
 class TscWatchdog(Observed):
@@ -103,6 +96,14 @@ class TscWatchdog(Observed):
         reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
         fix = "boot with tsc=nowatchdog, if this machine's TSC has never been found faulty"
         return self.answer("info", "on", reason, fix=fix)
+
+
+def _clock(host: Host) -> tuple[Clocksource, str]:
+    """Return the clock sources and the name of the current one. Raise Unavailable where the kernel shows none."""
+    clock = read_clocksource(host.root, host.identity)
+    if clock.current is None:
+        raise Unavailable("this kernel does not show its clock source")
+    return clock, clock.current
 
 
 def _doubt(clock: Clocksource) -> str:

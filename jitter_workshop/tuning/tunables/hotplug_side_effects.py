@@ -56,15 +56,15 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         # The kernel switches a managed interrupt off with its last CPU and on again with it: nothing is lost.
         if irq.affinity is None or not irq.name or refuses(irq):
             continue
-        name = f"Interrupt {irq.number} ({irq.name})"
         bound = _bound(irq.affinity, host, leaving)
-        after = str(stay if bound else irq.affinity)
-        if irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name):
-            why = f"{name} is moved by its driver whenever a CPU comes or goes."
-            yield Write(affinity_path(irq.number), str(irq.affinity), after, "irq-across", why=why)
-        elif bound:
-            why = f"{name} may arrive nowhere else, and would be opened to every CPU."
-            yield Write(affinity_path(irq.number), str(irq.affinity), after, "cpu-list", why=why)
+        moved = irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name)
+        why = "may arrive nowhere else, and would be opened to every CPU."
+        if moved:
+            why = "is moved by its driver whenever a CPU comes or goes."
+        if moved or bound:
+            kind, after = "irq-across" if moved else "cpu-list", str(stay if bound else irq.affinity)
+            why = f"Interrupt {irq.number} ({irq.name}) {why}"
+            yield Write(affinity_path(irq.number), str(irq.affinity), after, kind, why)
 
 
 def _queues(host: Host) -> Iterator[Write]:
@@ -88,18 +88,14 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         allowed = read_allowed_cpus(host.root, task)
         if allowed is None:
             continue
+        call = affinity_call(task.tid, task.start_ticks)
         if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
             after = (allowed & host.online) - leaving or stay
             why = f"'{task.name}' is put on its memory node's CPUs whenever one of these returns."
-            yield Write(affinity_call(task.tid, task.start_ticks), str(allowed), str(after), "affinity-across", why=why)
+            yield Write(call, str(allowed), str(after), "affinity-across", why)
         elif _bound(allowed, host, leaving):
-            yield Write(
-                affinity_call(task.tid, task.start_ticks),
-                str(allowed),
-                str(stay),
-                "affinity",
-                why=f"'{task.name}' may run nowhere else, and would be opened to every CPU.",
-            )
+            why = f"'{task.name}' may run nowhere else, and would be opened to every CPU."
+            yield Write(call, str(allowed), str(stay), "affinity", why)
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
@@ -126,20 +122,11 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             allowed = None if task is None else read_allowed_cpus(host.root, task)
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
-            yield Write(
-                affinity_call(task.tid, task.start_ticks),
-                str(allowed),
-                str((allowed - leaving) or left),
-                "affinity-across",
-                why=f"'{task.name}' has an affinity of its own, which narrowing its cpuset overwrites.",
-            )
-        yield Write(
-            f"{folder}/cpuset.cpus",
-            str(cpus),
-            str(left),
-            "cpu-list",
-            why=f"The cpuset '{name}' would lose CPU {cpus & leaving} and not get it back.",
-        )
+            call, after = affinity_call(task.tid, task.start_ticks), str((allowed - leaving) or left)
+            why = f"'{task.name}' has an affinity of its own, which narrowing its cpuset overwrites."
+            yield Write(call, str(allowed), after, "affinity-across", why)
+        why = f"The cpuset '{name}' would lose CPU {cpus & leaving} and not get it back."
+        yield Write(f"{folder}/cpuset.cpus", str(cpus), str(left), "cpu-list", why)
 
 
 def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:

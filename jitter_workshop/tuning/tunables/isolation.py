@@ -118,14 +118,11 @@ class Isolation(Tunable):
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
         """Return the writes of an exclusive partition; removing the group undoes it."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
-        own = read_group(root, sets, folder)
-        handed = "cpuset" in (root.text(f"{sets.where}/cgroup.subtree_control") or "").split()
-        state = root.text(f"{folder}/cpuset.cpus.partition") or "member"
         return [
-            Write(f"{sets.where}/cgroup.subtree_control", "cpuset" if handed else "", "cpuset", "controllers"),
-            Write(folder, "present" if root.is_dir(folder) else "absent", "present", "cgroup"),
-            Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cgroup-cpus"),
-            Write(f"{folder}/cpuset.cpus.partition", state, "isolated", "partition"),
+            _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),
+            _write(root, folder, "present", "cgroup"),
+            _write(root, f"{folder}/cpuset.cpus", str(host.hot), "cgroup-cpus"),
+            _write(root, f"{folder}/cpuset.cpus.partition", "isolated", "partition", new="member"),
             *_kept(_narrow(host), host),
             *_governor_threads(host),
         ]
@@ -144,34 +141,16 @@ class Isolation(Tunable):
         threads = list(_movable_threads(root))
         online = root.cpu_list(f"{CPU_DIR}/online") or host.online
         narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and online - a]
-        to_rest = f"/{GROUP}-rest"
+        why = "'{}' leaves the hot CPUs, like all tasks that can be moved."
+        to_move = [task for task, place in threads if place == "/"]
+        moves = [(cgroup_call(task.tid, task.start_ticks), why.format(task.name)) for task in to_move]
         return [
-            Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
-            Write(rest, _set_text(root, rest), f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
-            *(
-                Write(
-                    cgroup_call(task.tid, task.start_ticks),
-                    "/",
-                    to_rest,
-                    "task-cgroup",
-                    why=f"'{task.name}' leaves the hot CPUs, like all tasks that can be moved.",
-                )
-                for task, place in threads
-                if place == "/"
-            ),
+            _write(root, hot, f"cpus {host.hot} mems {mems}", "cpuset"),
+            _write(root, rest, f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
+            *(Write(call, "/", f"/{GROUP}-rest", "task-cgroup", why) for call, why in moves),
             *_kept(narrow, host),
-            Write(
-                f"{hot}/cpuset.sched_load_balance",
-                root.text(f"{hot}/cpuset.sched_load_balance") or "1",
-                "0",
-                "number",
-            ),
-            Write(
-                f"{where}/cpuset.sched_load_balance",
-                root.text(f"{where}/cpuset.sched_load_balance") or "1",
-                "0",
-                "number",
-            ),
+            _write(root, f"{hot}/cpuset.sched_load_balance", "0", "number", new="1"),
+            _write(root, f"{where}/cpuset.sched_load_balance", "0", "number", new="1"),
         ]
 
 
@@ -249,16 +228,10 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
     """Return writes that note narrowed masks before the kernel overwrites them, and keep them without the hot CPUs."""
     found = []
     for task, allowed in threads:
-        follows = task.kernel and task.name.startswith("irq/")
-        found.append(
-            Write(
-                affinity_call(task.tid, task.start_ticks),
-                str(allowed),
-                str(_off_hot(allowed, host)),
-                "irq-thread" if follows else "affinity-across",
-                why=f"Making the set overwrites the affinity of '{task.name}'.",
-            )
-        )
+        kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
+        why = f"Making the set overwrites the affinity of '{task.name}'."
+        call = affinity_call(task.tid, task.start_ticks)
+        found.append(Write(call, str(allowed), str(_off_hot(allowed, host)), kind, why))
     return found
 
 
@@ -330,5 +303,6 @@ def _inside(root: HostRoot, task: Task) -> bool:
     return any(member.path.strip("/") in (GROUP, f"{GROUP}-hot") for member in places)
 
 
-def _set_text(root: HostRoot, folder: str) -> str:
-    return kind_of("cpuset").read(root, folder).text or "absent"
+def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
+    """Return a write to a setting. ``new``: its value before, where the plan makes it or it is empty."""
+    return Write(path, kind_of(kind).read(root, path).text or new, after, kind)
