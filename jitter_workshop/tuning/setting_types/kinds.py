@@ -99,16 +99,17 @@ class Number(Kind):
 
 
 class Choice(Kind):
-    """Handle a choice such as ``always [madvise] never``: read the bracketed word, write a word."""
+    """Handle a choice such as ``always [madvise] never``: read the word between ``marks``, write a word."""
 
     name = "choice"
+    marks = "[]"
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         reading = root.reading(path)
         if reading.text is None:
             return reading
-        chosen = chosen_word(reading.text)
-        return TextReading(chosen) if chosen is not None else TextReading(None, "none of its words is chosen")
+        chosen = [w[1:-1] for w in reading.text.split() if len(w) > 2 and w[0] + w[-1] == self.marks]
+        return TextReading(chosen[0]) if len(chosen) == 1 else TextReading(None, "none of its words is chosen")
 
 
 class CpuList(Kind):
@@ -176,14 +177,6 @@ def _lists(texts: Collection[str]) -> set[CpuSet]:
         with contextlib.suppress(ValueError):
             found.add(CpuSet.parse_list(text))
     return found
-
-
-def chosen_word(text: str) -> str | None:
-    """Return the word in brackets of a sysfs choice; None where there is none."""
-    for word in text.split():
-        if len(word) > 2 and word.startswith("[") and word.endswith("]"):
-            return word[1:-1]
-    return None
 
 
 _PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())

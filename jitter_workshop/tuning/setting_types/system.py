@@ -11,7 +11,7 @@ from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.host.services import active_units, runs_systemd
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.tuning.post_apply_commands import sync_written
-from jitter_workshop.tuning.setting_types.kinds import Kind
+from jitter_workshop.tuning.setting_types.kinds import Choice, Kind
 from jitter_workshop.tuning.writer import HostWriter
 
 _KERNEL = "/proc/sys/kernel"
@@ -21,19 +21,15 @@ _APPEND = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX '
 _GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 
 
-class Preempt(Kind):
-    """Handle ``none voluntary (full)``: read the word in parentheses, write a word."""
+class Preempt(Choice):
+    """Handle ``none voluntary (full)``; a kernel without a choice shows one word alone."""
 
     name = "preempt"
+    marks = "()"
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        reading = root.reading(path)
-        if reading.text is None:
-            return reading
-        words = [w[1:-1] for w in reading.text.split() if w.startswith("(") and w.endswith(")") and len(w) > 2]
-        if not words and len(reading.text.split()) == 1:
-            return reading
-        return TextReading(words[0]) if len(words) == 1 else TextReading(None, "none of its words is chosen")
+        reading, chosen = root.reading(path), super().read(root, path)
+        return reading if chosen.text is None and len((reading.text or "").split()) == 1 else chosen
 
 
 class WatchdogSwitches(Kind):

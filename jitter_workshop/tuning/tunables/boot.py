@@ -5,6 +5,7 @@ from __future__ import annotations
 from jitter_workshop.host.boot.cmdline import CommandLine, parse_isolcpus
 from jitter_workshop.host.cpu.isolation import NOHZ_FULL, last_cpu
 from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.irq.irq_affinity import read_default_affinity
 from jitter_workshop.host.kernel.release import preemption
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
@@ -12,7 +13,6 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter
 from jitter_workshop.tuning.tunables.single import one_of, whole_number
 
-_DEFAULT_IRQ_MASK = "/proc/irq/default_smp_affinity"
 _MANY_CPUS = 8
 
 
@@ -119,11 +119,7 @@ class IrqAffinityAtBoot(BootParameter):
         asked = host.command_line.cpus("irqaffinity", last_cpu(host.root))
         if asked is not None and not asked & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs"
-        mask = host.root.text(_DEFAULT_IRQ_MASK)
-        try:
-            allowed = CpuSet.parse_mask(mask) if mask is not None else None
-        except ValueError:
-            allowed = None
+        allowed = read_default_affinity(host.root)
         if allowed is not None and not allowed & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs (set since boot)"
         return False, f"new interrupts may start on {host.clear_words}; irq-affinity moves them at run time"

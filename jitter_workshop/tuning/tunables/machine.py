@@ -201,15 +201,14 @@ class Steal(Tunable):
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
+        value = f"{share:.2g} % of the hot CPUs' time since boot"
         if 0 < share < _STEAL_PERCENT:
             reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to see if any happens now"
-            value = f"{share:.2g} % of the hot CPUs' time since boot"
             return self.answer("info", value, reason, only_host=True)
-        return self.answer(
-            "improve" if share > 0 else "ok",
-            f"{share:.2g} % of the hot CPUs' time since boot" if share > 0 else "0 on the hot CPUs",
-            "the host ran something else while hot CPUs had work" if share > 0 else "none since boot",
-            wanted="0" if share > 0 else None,
-            fix="ask the hypervisor's owner for CPUs of your own" if share > 0 else "",
-            only_host=True,
+        if not share:
+            return self.answer("ok", "0 on the hot CPUs", "none since boot", only_host=True)
+        reason, fix = (
+            "the host ran something else while hot CPUs had work",
+            "ask the hypervisor's owner for CPUs of your own",
         )
+        return self.answer("improve", value, reason, wanted="0", fix=fix, only_host=True)

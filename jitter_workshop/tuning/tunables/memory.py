@@ -9,7 +9,6 @@ from jitter_workshop.host.cpu.topology import NODE_DIR, read_memory_nodes
 from jitter_workshop.host.root import is_count, printable
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import OneFile, number_of, read_value, whole_number
@@ -76,11 +75,8 @@ class Writeback(Settings):
         mask = host.root.text(_WRITEBACK_MASK)
         if found.state != "ok" or mask is None or number_of(found.value or "0") >= 1_500 or found.value == "0":
             return found
-        try:
-            away = not set(CpuSet.parse_mask(mask)) & set(host.hot)
-        except ValueError:
-            away = False
-        if away:
+        cpus = host.root.cpu_mask(_WRITEBACK_MASK)
+        if cpus is not None and not cpus & host.hot:
             return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
         # The mask does it without a longer window for losses; the interval is only for hosts without the mask.
         reason = f"{self._how_often(found.value)} and may do so on hot CPUs: workqueue-mask keeps them off"
