@@ -11,6 +11,7 @@ from __future__ import annotations
 from jitter_workshop.host.boot import grub
 from jitter_workshop.host.boot.grub import MenuEntry, NotUnderstood
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.record import dataclass
 
 FOLDERS = ("/boot/grub", "/boot/grub2")
@@ -154,15 +155,14 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
         raise NotUnderstood(f"GRUB cannot forget an entry where the file system of {folder} journals its data")
     if kind not in _WRITABLE:
         raise NotUnderstood(f"GRUB cannot forget an entry on {printable(kind, 20)}, on which {folder} lies")
-    told = (root.text(f"/sys/dev/block/{number}/uevent") or "").split("\n")
-    name = next((line.removeprefix("DEVNAME=") for line in told if line.startswith("DEVNAME=")), "")
+    name = parse_assignments(root.text(f"/sys/dev/block/{number}/uevent") or "").get("DEVNAME", "")
     if not name.startswith(_DISKS):
         raise NotUnderstood(f"GRUB can forget an entry only on a plain disk, not on {printable(name, 40) or number}")
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
     """Return device number, options and file system of the mount at a folder or nearest above it (man 5 proc)."""
-    best: tuple[int, tuple[str, str, str]] | None = None
+    best = found = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")
         words, about = fields.split(" "), rest.split(" ")
@@ -170,10 +170,9 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
             continue
         point = words[4].rstrip("/")
         # Of two mounts at one place, the later one hides the earlier one.
-        if (f"{folder}/".startswith(f"{point}/")) and (best is None or len(point) >= best[0]):
-            options = f"{words[5]},{about[2]}"
-            best = len(point), (words[2], options, about[0])
-    return best[1] if best is not None else None
+        if f"{folder}/".startswith(f"{point}/") and (best is None or len(point) >= best):
+            best, found = len(point), (words[2], f"{words[5]},{about[2]}", about[0])
+    return found
 
 
 def _parse_own(text: str) -> OwnEntry | None:

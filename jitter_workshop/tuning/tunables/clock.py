@@ -71,14 +71,11 @@ class TscWatchdog(Observed):
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
     def judge(self, host: Host) -> Assessment:
-        from jitter_workshop.host.boot.cmdline import read_command_line
-
         only_on_x86(host)
         clock = read_clocksource(host.root, host.identity)
         if clock.constant_tsc is None:
             return self.answer("unavailable", None, "this processor has no TSC, nor its watchdog")
-        line = read_command_line(host.root)
-        told = line.value("tsc")
+        told = host.command_line.value("tsc")
         if told in ("reliable", "nowatchdog"):
             return self.answer("ok", "off", f"switched off at boot (tsc={told})")
         if "tsc" not in (clock.current, *clock.available):

@@ -220,9 +220,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 
 
 def _no_states(host: Host) -> Unavailable:
-    from jitter_workshop.host.boot.cmdline import read_command_line
-
-    idle = read_command_line(host.root).value("idle")
+    idle = host.command_line.value("idle")
     if idle in ("poll", "halt", "nomwait"):
         return Unavailable(f"the kernel was booted with idle={idle} and chooses no idle states", info=True)
     if host.guest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
@@ -48,8 +47,7 @@ class Smt(Tunable):
                 return self.answer("unavailable", None, "which CPUs share a core cannot be read")
             return self.answer("ok", "idle", "no other thread runs on the hot CPUs' cores")
         paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
-        isolated = read_isolation(host.root).isolated
-        if not siblings - isolated:
+        if not siblings - host.isolation.isolated:
             reason = f"the siblings, CPU {siblings}, are isolated too: only tasks that are placed there run there"
             return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
         reason = f"work is put on the hot CPUs' siblings, CPU {siblings}"
@@ -139,7 +137,7 @@ class Hotplug(Tunable):
         rest = left_for_the_rest(host)
         if not _removable(host, host.hot):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
-        held = host.hot & (read_isolation(host.root).partitions or CpuSet())
+        held = host.hot & (host.isolation.partitions or CpuSet())
         if held:
             raise Unavailable(f"CPU {held} are in an isolated set, which would break: cycle first, then isolate")
         return rest

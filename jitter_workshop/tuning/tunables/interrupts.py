@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.irq.irq_affinity import (
     DEFAULT_AFFINITY,
     Irq,
@@ -75,7 +74,7 @@ class IrqBalance(Tunable):
         return (Write(self.owns[0], "active", "inactive", "unit"),)
 
     def _banned(self, host: Host) -> CpuSet:
-        isolation = read_isolation(host.root)
+        isolation = host.isolation
         return read_irqbalance_settings(host.root).bans(isolation.isolated | (isolation.nohz_full or CpuSet()))
 
 

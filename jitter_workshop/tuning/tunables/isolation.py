@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cgroup import parse_memberships
@@ -61,7 +60,7 @@ class Isolation(Tunable):
     )
 
     def judge(self, host: Host) -> Assessment:
-        boot = read_isolation(host.root).boot or CpuSet()
+        boot = host.isolation.boot or CpuSet()
         sets = find_cpusets(host.root)
         running = isolated_at_run_time(host.root, sets)
         isolated = boot | running
@@ -90,7 +89,7 @@ class Isolation(Tunable):
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         left_for_the_rest(host)
         sets = find_cpusets(host.root)
-        boot = read_isolation(host.root).boot or CpuSet()
+        boot = host.isolation.boot or CpuSet()
         if not host.hot - boot - isolated_at_run_time(host.root, sets):
             return ()
         found = self._check(host, sets)

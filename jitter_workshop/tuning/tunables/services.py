@@ -16,6 +16,9 @@ _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
 """Services that set their values once and exit. Stopping them undoes their values; no process keeps running."""
 
 
+_ANEW = "On restore it is started again and sets its profile anew."
+
+
 class CompetingTuners(Tunable):
     id = "competing-tuners"
     title = "Services that set the same things"
@@ -51,15 +54,9 @@ class CompetingTuners(Tunable):
                 f"systemd does not run this host: stop them by hand ({stop_command(host, running[0])})", info=True
             )
         return [
-            Write(
-                f"systemd({s.service.unit})",
-                "active",
-                "inactive",
-                "unit",
-                why=f"{s.name} {s.service.does}. On restore it is started again and sets its profile anew.",
-            )
+            Write(path, "active", "inactive", "unit", f"{s.name} {s.service.does}. {_ANEW}")
             for s in running
-            if s.unit_active and f"systemd({s.service.unit})" in self.owns
+            if s.unit_active and (path := f"systemd({s.service.unit})") in self.owns
         ]
 
 
