@@ -39,6 +39,7 @@ from jitter_workshop.model.change import Risk, When
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 
 class Unavailable(Exception):
@@ -228,8 +229,6 @@ class Settings(Tunable):
         raise NotImplementedError
 
     def judge(self, host: Host) -> Assessment:
-        from jitter_workshop.tuning.setting_types.kinds import kind_of
-
         settings = self.settings(host, None)
         if not settings:
             return self.answer("ok", None, self.good)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from jitter_workshop.host.boot import next_boot
+from jitter_workshop.host.boot.bootloader import BootLoader, read_boot_loader
+from jitter_workshop.host.boot.cmdline import CommandLine, read_command_line
+from jitter_workshop.host.boot.grub import NotUnderstood
+from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, policy_folders, read_policy
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
+from jitter_workshop.host.cpu.isolation import Isolation, read_isolation
 from jitter_workshop.host.cpu.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel.release import (
@@ -16,18 +21,10 @@ from jitter_workshop.host.kernel.release import (
     read_kernel_config,
 )
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.services import Services, read_services
+from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Topology
-
-if TYPE_CHECKING:
-    from jitter_workshop.host.boot.bootloader import BootLoader
-    from jitter_workshop.host.boot.cmdline import CommandLine
-    from jitter_workshop.host.boot.next_boot import OneBoot
-    from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy
-    from jitter_workshop.host.cpu.isolation import Isolation
-    from jitter_workshop.host.services import Services
-    from jitter_workshop.host.tasks.listing import Task
-
 
 _WHOEVER_IS_ONLINE = (
     *("identity", "hypervisor", "kernel", "kernel_config", "services", "processes"),
@@ -167,22 +164,16 @@ class Host:
     @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
         """Return the frequency policies that a hot CPU belongs to; () where the host has none."""
-        from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
-
         return tuple(read_policy(self.root, folder) for folder in policy_folders(self.root, self.hot))
 
     @cached_property
     def services(self) -> Services:
         """Return the known services that run: tuners that rewrite settings, and others that take time."""
-        from jitter_workshop.host.services import read_services
-
         return read_services(self.root, self.processes)
 
     @cached_property
     def processes(self) -> tuple[Task, ...]:
         """Return every process and kernel thread; one pass over /proc serves all callers."""
-        from jitter_workshop.host.tasks.listing import each_process
-
         return tuple(each_process(self.root))
 
     @property
@@ -193,23 +184,17 @@ class Host:
     @cached_property
     def isolation(self) -> Isolation:
         """Return the CPUs that the kernel leaves alone now."""
-        from jitter_workshop.host.cpu.isolation import read_isolation
-
         return read_isolation(self.root)
 
     @cached_property
     def command_line(self) -> CommandLine:
         """Return the running kernel's boot parameters."""
-        from jitter_workshop.host.boot.cmdline import read_command_line
-
         return read_command_line(self.root)
 
     @cached_property
-    def one_boot(self) -> OneBoot:
+    def one_boot(self) -> next_boot.OneBoot:
         """Return how far the boot loader takes an entry for one boot."""
-        from jitter_workshop.host.boot.next_boot import one_boot
-
-        return one_boot(self.root)
+        return next_boot.one_boot(self.root)
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
@@ -217,9 +202,6 @@ class Host:
 
         ("", (), False) where there is none.
         """
-        from jitter_workshop.host.boot import next_boot
-        from jitter_workshop.host.boot.grub import NotUnderstood
-
         for folder in next_boot.FOLDERS:
             try:
                 own = next_boot.own_entry(self.root, folder)
@@ -232,6 +214,4 @@ class Host:
     @cached_property
     def boot_loader(self) -> BootLoader:
         """Return the boot loader, which gives the kernel its parameters at the next boot."""
-        from jitter_workshop.host.boot.bootloader import read_boot_loader
-
         return read_boot_loader(self.root)

@@ -37,17 +37,16 @@ None of them makes an entry the permanent default or starts anything else."""
 _ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
 _CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
 
-_TOKEN = re.compile(
-    r"""(?P<blank> [ \t\r]+ | \#[^\n]* )
+_TOKEN = r"""(?xs)
+        (?P<blank> [ \t\r]+ | \#[^\n]* )
       | (?P<end> [\n;] )
       | (?P<brace> [{}] )
       | (?P<word> (?: [^ \t\r\n;{}|&<>'"\\$] | \\[^\n] | '[^']*' | "(?:[^"\\]|\\.)*" | \$\{[^}]*\} | \$(?!\{) )+ )
-      | (?P<other> . )""",
-    re.VERBOSE | re.DOTALL,
-)
-_QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+|\\)""", re.DOTALL)
+      | (?P<other> . )"""
+"""The tokens of a menu. (These expressions are compiled at their first use: ``status`` seldom needs them.)"""
+_QUOTED = r"""(?s)'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+|\\)"""
 """The parts of a word: in single quotes, in double quotes, escaped, plain."""
-_SAVEDEFAULT = re.compile(r"^([ \t\r]*)savedefault(?=[ \t\r]*$)", re.MULTILINE)
+_SAVEDEFAULT = r"(?m)^([ \t\r]*)savedefault(?=[ \t\r]*$)"
 
 ENVIRONMENT_SIZE = 1024
 _SECTOR = 512
@@ -132,8 +131,8 @@ def entry_of(text: str, command: Command) -> MenuEntry:
         raise NotUnderstood("the default entry's kernel line has parameters for init after a --")
     # A user who picks our entry by hand must not make it the default.
     start, stop = command.inside
-    before, cut = _SAVEDEFAULT.subn(r"\1", text[start:end])
-    after, cut_after = _SAVEDEFAULT.subn(r"\1", text[end:stop])
+    before, cut = re.subn(_SAVEDEFAULT, r"\1", text[start:end])
+    after, cut_after = re.subn(_SAVEDEFAULT, r"\1", text[end:stop])
     saving = [c.conditional for c in command.block if c.words[0] == "savedefault"]
     if any(saving) or len(saving) != cut + cut_after:
         raise NotUnderstood(f"{named} makes itself the default in its own way")
@@ -143,7 +142,7 @@ def entry_of(text: str, command: Command) -> MenuEntry:
 def literal(word: str) -> str | None:
     """Return the literal meaning of a word; None where it contains an expansion."""
     found = []
-    for single, double, escaped, plain in _QUOTED.findall(word):
+    for single, double, escaped, plain in re.findall(_QUOTED, word):
         if "$" in plain or "$" in re.sub(r"\\.", "", double, flags=re.DOTALL):
             return None
         found.append(single or re.sub(r'\\([$"\\])', r"\1", double) or escaped or plain)
@@ -226,7 +225,7 @@ def _names(entry: Command) -> tuple[str, ...]:
 
 def parse(text: str) -> tuple[Command, ...]:
     """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood."""
-    return _block(_TOKEN.finditer(text), nested=False, conditional=False)[0]
+    return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
 
 
 def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[Command, ...], int]:

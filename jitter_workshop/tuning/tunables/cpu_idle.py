@@ -17,6 +17,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, NOT_HELD, effective_limit
 from jitter_workshop.tuning.tunables.single import whole_number
 
 SHALLOW_US = 2
@@ -93,8 +94,6 @@ class PmQosFd(Tunable):
     values = "the longest time to wake that is accepted, in µs"
 
     def judge(self, host: Host) -> Assessment:
-        from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, effective_limit
-
         if host.root.recorded:
             return self.answer("info", None, "a limit lasts only while a process holds it, so a recorded host has none")
         teach = "it keeps every CPU's wake-up fast but costs power on each; idle-states limits the hot CPUs alone"
@@ -107,8 +106,6 @@ class PmQosFd(Tunable):
         return self.answer("info", f"{limit} µs", f"a process holds it; {teach}", paths=[DEVICE])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        from jitter_workshop.tuning.setting_types.cpu import NOT_HELD
-
         limit = whole_number(self, value, 0, 1_000_000)
         _check_device(host)
         return [Write(DEVICE, NOT_HELD, limit, "held", lease=True)]

@@ -10,6 +10,8 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.cpu import CYCLED
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.hotplug_side_effects import OWNS as DISPLACED
 from jitter_workshop.tuning.tunables.hotplug_side_effects import displaced
 from jitter_workshop.tuning.tunables.single import one_of
@@ -119,9 +121,6 @@ class Hotplug(Tunable):
         return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:4]])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        from jitter_workshop.tuning.setting_types.cpu import CYCLED
-        from jitter_workshop.tuning.setting_types.kinds import kind_of
-
         stay = self._check(host)
         cycle = kind_of("cpu-cycle")
         return [
