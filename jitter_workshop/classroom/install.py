@@ -216,7 +216,8 @@ def install(into: str = INSTALL_DIR) -> None:
     lib = new / "lib"
     lib.mkdir(parents=True)
     for name, source in files.items():
-        _copy(source, lib / name)
+        (lib / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, lib / name)
     parts = sorted({name.partition("/")[0] for name in files})
     well = [part for part in parts if _compile(lib, part, f"{into}/lib")]
     if "jitter_workshop" not in well:
@@ -294,11 +295,6 @@ def _compile(lib: Path, part: str, called: str) -> bool:
     if (lib / part).is_dir():
         return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))
     return bool(compileall.compile_file(place, quiet=2, stripdir=str(lib), prependdir=called))
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
 
 
 def _tree(folder: Path) -> Iterator[str]:

@@ -40,9 +40,15 @@ def read_pages(
         heading = _HEADING.match(line) if kind == "text" else None
         markup.take(number, "" if heading else line, kind)
         if heading:
-            current = _begin(source, number, heading.group(1), pages, starts, problems)
-            continue
-        if current is not None:
+            step, current = heading.group(1).lower(), []
+            if step not in STEPS:
+                problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], STEPS)}")
+            elif step in pages:
+                message = f"a second page for {step!r}; the first is on line {starts[step]}"
+                problems.add(source.file, number, message)
+            else:
+                pages[step], starts[step] = current, number
+        elif current is not None:
             current.append(line)
         elif line.strip() and not line.startswith("# "):
             problems.add(source.file, number, "text before the first page; a page begins with `## step`")
@@ -52,26 +58,6 @@ def read_pages(
         if len(lines) > MAX_PAGE_LINES:
             problems.add(source.file, starts[step], f"the page {step!r} is longer than {MAX_PAGE_LINES} lines")
     return {step: "\n".join(lines).strip() for step, lines in pages.items()}, starts
-
-
-def _begin(
-    source: SourceText,
-    number: int,
-    title: str,
-    pages: dict[str, list[str]],
-    starts: dict[str, int],
-    problems: Problems,
-) -> list[str]:
-    step = title.strip().lower()
-    if step not in STEPS:
-        problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], STEPS)}")
-        return []
-    if step in pages:
-        problems.add(source.file, number, f"a second page for {step!r}; the first is on line {starts[step]}")
-        return []
-    pages[step] = []
-    starts[step] = number
-    return pages[step]
 
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
