@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.flow.host_ops.findings import Finding, Findings
+from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.plain.views import wrap

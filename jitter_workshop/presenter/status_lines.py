@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from jitter_workshop.flow.host_ops.findings import Finding, Findings
+from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.assessment import State
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import two_ends, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
 from jitter_workshop.flow.chapters.course_summary import drawn as drawn
-from jitter_workshop.flow.host_ops.findings import Finding
+from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.presenter.hunt_words import remembered
 from jitter_workshop.report.text.status import value_in_words

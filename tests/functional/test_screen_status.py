@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.findings import Findings, find, treating
-from jitter_workshop.flow.host_ops.host_status import look
+from jitter_workshop.flow.host_ops.host_status import Findings, find, look, treating
 from jitter_workshop.model.assessment import Drift
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.checks import finished_run, flaws, marks
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.table import Places
-from jitter_workshop.flow.host_ops.findings import treating
+from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, StepName
 from jitter_workshop.model.spec import DUTIES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.host_ops.findings import treating
+from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.tuning.tunables import registry
 

@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.course_summary import (
     sum_up,
     words_of,
 )
-from jitter_workshop.flow.host_ops.findings import Findings
+from jitter_workshop.flow.host_ops.host_status import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.plain.summary import summary_lines

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.findings import Finding
+from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.record import dataclass

@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.hunting import Hunts, caught
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
 from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.host_ops.findings import Findings, find
+from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view, planned

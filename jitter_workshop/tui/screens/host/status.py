@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.geometry import Region
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.findings import Finding, Findings
+from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import status_lines as views
 from jitter_workshop.tui.background import aside
