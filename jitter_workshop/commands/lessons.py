@@ -18,6 +18,7 @@ from pathlib import Path
 from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PathEntry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,18 +38,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.chapters.tour import chapter_lines
+    from jitter_workshop.flow.chapters.tour import take
 
-    lines = chapter_lines(args.session, args.course, args.root)
+    path = take(args.session, args.course, args.root).path
     if args.json:
-        print_json({"chapters": list(lines)})
+        print_json({"chapters": [_as_json(entry) for entry in path]})
         return 0
-    wide = max((len(line.id) for line in lines), default=0)
-    for line in lines:
-        state = "done" if line.done or (line.curve and line.setting is not False) else "open"
-        note = f"   not on this host: {clean(line.reason, 600)}" if line.reason else ""
-        sys.stdout.write(f"{line.id:<{wide}}  {state}  {line.minutes:>3} min  {clean(line.title)}{note}\n")
+    wide = max((len(entry.chapter_id) for entry in path), default=0)
+    for entry in path:
+        state = "done" if entry.done or (entry.curve and entry.setting is not False) else "open"
+        note = f"   not on this host: {clean(entry.reason, 600)}" if entry.reason else ""
+        sys.stdout.write(f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}{note}\n")
     return 0
+
+
+def _as_json(entry: PathEntry) -> dict[str, object]:
+    """Return a chapter of the path. ``here``: yes, or recorded where it cannot be done on this host (with the
+    ``reason``). ``setting`` is null where the chapter sets nothing; ``notes`` then says so."""
+    return {
+        "id": entry.chapter_id,
+        "title": entry.title,
+        "minutes": entry.minutes,
+        "here": "yes" if entry.here else "recorded",
+        "setting": entry.setting,
+        "curve": entry.curve,
+        "summary": entry.summary,
+        "reason": entry.reason,
+        "done": entry.done,
+        "notes": {"setting": "this chapter sets nothing"} if entry.setting is None else {},
+    }
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -22,18 +22,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0 when the learner leaves. An error before the first screen is one line and exit code 2."""
+    from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
     from jitter_workshop.tui.terminal.terminal_restore import served
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-        from jitter_workshop.flow.chapters import tour
+        from jitter_workshop.flow.chapters.tour import take
         from jitter_workshop.plain.tour import tour_text
 
-        taken = tour.take(args.session, args.course, args.root)
-        tour.check_chapter(taken, args.chapter)
+        taken = take(args.session, args.course, args.root)
+        if args.chapter is not None:
+            find_chapter(taken.course, args.chapter)
         sys.stdout.write(tour_text(taken))
         return 0
 
-    from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
     from jitter_workshop.plain.settings import closing_lines
     from jitter_workshop.report.text.terminal import output_style
 

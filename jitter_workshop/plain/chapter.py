@@ -72,14 +72,6 @@ class PlainChapter:
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _sets(self) -> bool:
-        """Return True if Enter at ``apply`` writes to the host."""
-        return self._walk.chapter.changes == "tunables" and not self._walk.host.rehearsed
-
-    def _is_open(self, step: StepName) -> bool:
-        return self._walk.measures(step) and self._walk.run_in(step) is None
-
     def _can_predict(self) -> bool:
         task = self._walk.chapter.prediction
         return task is not None and self._walk.run_in(task.slot) is None
@@ -88,19 +80,19 @@ class PlainChapter:
         walk = self._walk
         proof = proving.menu(self._workshop, walk, step)
         rest = f"{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
-        if self._is_open(step):
+        if walk.unmeasured(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if step == "predict" and self._can_predict():
             task = walk.chapter.prediction
             if task is not None and task.kind == "mark":
                 return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
             return "your answer (a letter; Enter = no guess)"
-        if step == "apply" and self._sets:
+        if step == "apply" and walk.sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
             return f"{enter} · {self._boots()}{'undo · ' if walk.host.applied else ''}{rest}"
-        if step == "apply" and not walk.host.rehearsed and walk.chapter.changes == "placement":
+        if step == "apply" and walk.places:
             return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
         position = following.index(step)
@@ -119,12 +111,12 @@ class PlainChapter:
     def _enter(self, step: StepName) -> bool:
         """Take the next useful step. Return False when the chapter is over."""
         walk, talk = self._walk, self._talk
-        if self._is_open(step):
+        if walk.unmeasured(step):
             self._measure(step)
             return True
         if self._to_agree_anew(step):
             return True
-        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
+        if step == "apply" and walk.sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
             return True
         if walk.next() is not None:
             return True
@@ -234,7 +226,7 @@ class PlainChapter:
             self._show_slot(step)
         elif step in ("plan", "apply"):
             talk.say(*self._plan(step), "")
-            if step == "apply" and self._sets and not walk.awaits_reboot:
+            if step == "apply" and walk.sets and not walk.awaits_reboot:
                 settings.tell_rights(self._workshop, walk, talk)
         elif step == "compare":
             self._show_comparison()

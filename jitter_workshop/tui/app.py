@@ -7,6 +7,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
@@ -239,20 +240,15 @@ class WorkshopApp(Frame):
             for action in of_scope(scope, in_class=in_class) if scope else ():
                 if action.palette:
                     title = f"{action.label[:1].upper()}{action.label[1:]}  ({action.shown})"
-                    yield SystemCommand(title, action.tooltip, _caller(self, screen, action.run, action.scope == "app"))
+                    namespace = self if action.scope == "app" else screen
+                    run_it = partial(self.run_action, action.run, default_namespace=namespace)
+                    yield SystemCommand(title, action.tooltip, run_it)
 
 
 def _page_driver() -> type[Driver]:
     from jitter_workshop.tui.terminal.webdriver import PageDriver
 
     return PageDriver
-
-
-def _caller(app: WorkshopApp, screen: Screen[object], run: str, of_app: bool) -> Callable[[], object]:
-    async def call() -> None:
-        await app.run_action(run, default_namespace=app if of_app else screen)
-
-    return call
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:

@@ -283,13 +283,13 @@ async def guess(pilot: Pilot[None], app: WorkshopApp) -> None:
     if task.kind == "choice":
         await press(pilot, "1", "down")
     else:
-        before = screen.mark_ns
+        before = screen.predict.mark_ns
         await press(pilot, "right", "up")
-        assert 12 * before < screen.mark_ns < 13 * before
+        assert 12 * before < screen.predict.mark_ns < 13 * before
     await on(pilot, app)
     kept = screen.walk.progress.prediction
     assert kept is not None
     if task.kind == "choice":
         assert kept.choice == task.answers[1].id
     else:
-        assert kept.value_ns == screen.mark_ns
+        assert kept.value_ns == screen.predict.mark_ns

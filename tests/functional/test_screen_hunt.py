@@ -16,7 +16,7 @@ from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter.hunt_pages import SuspectsPage
+from jitter_workshop.tui.screens.chapter.hunting import SuspectsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import fakes, madeup

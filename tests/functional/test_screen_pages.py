@@ -238,7 +238,7 @@ async def test_help_lists_every_key_of_every_screen() -> None:
 
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-    from jitter_workshop.tui.screens.chapter.hunt_pages import CuresPage, SuspectsPage
+    from jitter_workshop.tui.screens.chapter.hunting import CuresPage, SuspectsPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
     from jitter_workshop.tui.screens.proof.proving import ProvingScreen

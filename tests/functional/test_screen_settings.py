@@ -503,7 +503,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
             if expected == "apply":
                 assert "The plan has changed" in said(app)
                 assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
-                assert screen.run_under_way is None
+                assert screen._page.run is None
                 assert screen.walk.run_in("again") is None
 
 

@@ -13,7 +13,6 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import BUILTIN_ID, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
-from jitter_workshop.flow.chapters.tour import chapter_lines
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
@@ -65,11 +64,11 @@ def test_a_list_and_a_tour_show_the_courses_own_progress(host_tree: Trees, secon
     workshop = open_workshop(tree, session="one")
     workshop.save_progress("pinning", DONE)
     workshop.close()
-    assert {line.id: (line.done, line.curve) for line in chapter_lines("one", second, tree)} == {
+    assert {one.chapter_id: (one.done, one.curve) for one in tour.take("one", second, tree).path} == {
         "baseline": (False, False),
         "pinning": (False, False),
     }
-    assert {line.id: line.done for line in chapter_lines("one", None, tree)}["pinning"]
+    assert {one.chapter_id: one.done for one in tour.take("one", None, tree).path}["pinning"]
     following = tour.take("one", second, tree).next_entry
     assert following is not None
     assert following.chapter_id == "baseline"

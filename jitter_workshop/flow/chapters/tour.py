@@ -1,18 +1,15 @@
-"""Show the host, the path and the progress without a terminal, and list the chapters. Nothing is measured, made or
-locked."""
+"""Show the host, the path and the progress without a terminal. Nothing is measured, made or locked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
-from jitter_workshop.flow.chapters.workshop import find_chapter
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import missing_here
 from jitter_workshop.flow.measuring.isolated_set import room
@@ -80,46 +77,4 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         session=session,
         path=path,
         next_entry=next_entry(path, course, current, of_class),
-    )
-
-
-def check_chapter(tour: Tour, chapter_id: str | None) -> None:
-    """Refuse an unknown chapter as the workshop itself would."""
-    if chapter_id is not None:
-        find_chapter(tour.course, chapter_id)
-
-
-@dataclass(frozen=True, slots=True)
-class ChapterLine:
-    """Hold one line of ``lessons list``. ``here``: yes, or recorded where it cannot be done on this host
-    (with the ``reason``). ``setting`` is None where the chapter sets nothing; ``notes`` then says so."""
-
-    id: str
-    title: str
-    minutes: int
-    here: Literal["yes", "recorded"]
-    setting: bool | None
-    curve: bool
-    summary: str
-    reason: str
-    done: bool = False
-    notes: dict[str, str] = field(default_factory=dict)
-
-
-def chapter_lines(session_name: str | None, course_dir: Path | None, root: Path) -> tuple[ChapterLine, ...]:
-    """Return the chapters in the order for this host."""
-    return tuple(
-        ChapterLine(
-            id=e.chapter_id,
-            title=e.title,
-            minutes=e.minutes,
-            here="yes" if e.here else "recorded",
-            setting=e.setting,
-            curve=e.curve,
-            summary=e.summary,
-            reason=e.reason,
-            done=e.done,
-            notes={"setting": "this chapter sets nothing"} if e.setting is None else {},
-        )
-        for e in take(session_name, course_dir, root).path
     )

@@ -62,6 +62,16 @@ class ChapterSession:
         return self.chapter.hunt and not self.host.rehearsed
 
     @property
+    def sets(self) -> bool:
+        """Return True if the chapter changes settings of this host."""
+        return self.chapter.changes == "tunables" and not self.host.rehearsed
+
+    @property
+    def places(self) -> bool:
+        """Return True if the chapter binds threads to CPUs of this host."""
+        return self.chapter.changes == "placement" and not self.host.rehearsed
+
+    @property
     def progress(self) -> ChapterProgress:
         """Return what is saved of this chapter."""
         return self._context.progress(self.chapter.id)
@@ -252,6 +262,10 @@ class ChapterSession:
         """Return True if a step has something to measure here."""
         return step in SLOTS and self.chapter.measurement(step) is not None and not self.host.rehearsed
 
+    def unmeasured(self, step: StepName) -> bool:
+        """Return True if a step has something to measure here, and its run is not made yet."""
+        return self.measures(step) and self.run_in(step) is None
+
     def run_in(self, slot: str | None) -> Run | None:
         """Return the run kept in a slot."""
         if slot is None:
@@ -273,7 +287,7 @@ class ChapterSession:
     def _other_workload(self, step: StepName) -> str:
         """Return the reason why another workload than the lesson's is measured, "" where it is the same."""
         asked = self.chapter.measurement(step)
-        if asked is None or not self.measures(step) or self.run_in(step) is not None or self.host.reason:
+        if asked is None or not self.unmeasured(step) or self.host.reason:
             return ""
         taken, room = self._request(step, {}).workload, self._context.room
         if taken == asked.workload:

@@ -24,15 +24,15 @@ _LEAST_CHART_HEIGHT = 6
 
 
 class ChartView(Widget):
-    """Show percentile curves, one of them highlighted, and the learner's mark."""
+    """Show percentile curves, one of them highlighted (by its index), and the learner's mark."""
 
     DEFAULT_CSS = "ChartView { width: 1fr; height: 1fr; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._curves: tuple[RunCurve, ...] = ()
-        self._marks: tuple[Mark, ...] = ()
-        self._highlight: int | None = None
+        self.curves: tuple[RunCurve, ...] = ()
+        self.marks: tuple[Mark, ...] = ()
+        self.highlight: int | None = None
         self._empty = "No curve yet."
         self._with_legend = True
 
@@ -47,32 +47,17 @@ class ChartView(Widget):
     ) -> None:
         """Draw these curves. ``highlight``: an index (negative counts from the end), None = all alike. ``legend``:
         False if a table beside the chart names the curves."""
-        self._curves = tuple(curves)
-        self._marks = tuple(marks)
-        self._highlight = highlight % len(self._curves) if highlight is not None and self._curves else None
+        self.curves = tuple(curves)
+        self.marks = tuple(marks)
+        self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
         self._empty = empty
         self._with_legend = legend
         self.refresh()
 
-    @property
-    def curves(self) -> tuple[RunCurve, ...]:
-        """Return the drawn curves."""
-        return self._curves
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """Return the drawn marks."""
-        return self._marks
-
-    @property
-    def highlight(self) -> int | None:
-        """Return the index of the highlighted curve."""
-        return self._highlight
-
     def render(self) -> Text:
         width, height = self.content_size
         app = cast("Frame", self.app)
-        if not self._curves and not self._marks:
+        if not self.curves and not self.marks:
             return Text(self._empty, style=app.palette.dim)
         if width < 20 or height < 3:
             return Text()
@@ -81,25 +66,23 @@ class ChartView(Widget):
         from jitter_workshop.chart import canvas
 
         theme = app.palette.name
-        drawn = [shown.curve for shown in self._curves]
+        drawn = [shown.curve for shown in self.curves]
         if not self._with_legend:
-            return canvas.render(drawn, width, height, theme, self._highlight, self._marks)
+            return canvas.render(drawn, width, height, theme, self.highlight, self.marks)
         beside = width >= _LEGEND_BESIDE_FROM
         legend_width = _LEGEND_WIDTH if beside else width
-        legend = list(
-            canvas.legend(drawn, theme=theme, highlight=self._highlight, marks=self._marks, width=legend_width)
-        )
+        legend = list(canvas.legend(drawn, theme=theme, highlight=self.highlight, marks=self.marks, width=legend_width))
         origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
         told = " ".join(line.plain for line in legend)
         missing = sorted(origin for origin in origins if origin not in told)
         # A narrow legend cuts off the origin of a curve, but the origin must be visible.
         note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
         if beside:
-            chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self._highlight, self._marks)
+            chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self.highlight, self.marks)
             return _side_by_side(chart, [*legend, *note], width - _LEGEND_WIDTH)
         most = min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
-        chart = canvas.render(drawn, width, height - len(legend), theme, self._highlight, self._marks)
+        chart = canvas.render(drawn, width, height - len(legend), theme, self.highlight, self.marks)
         return Text("\n", no_wrap=True, end="").join([chart, *legend])
 
 

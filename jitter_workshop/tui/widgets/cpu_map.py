@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
-from textual.widget import Widget
 
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.tui.widgets.sheet import Sheet
 
 SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
@@ -74,10 +72,8 @@ def lay_out(topology: Topology, width: int) -> Layout:
     return Layout(tuple(cells), tuple(labels), row + 1)
 
 
-class CpuMap(Widget):
+class CpuMap(Sheet):
     """Show the map with a cursor and the threads on their CPUs."""
-
-    DEFAULT_CSS = "CpuMap { width: 1fr; height: auto; }"
 
     class Clicked(Message):
         """Report that a CPU was clicked."""
@@ -87,7 +83,7 @@ class CpuMap(Widget):
             self.cpu = cpu
 
     def __init__(self, topology: Topology, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(self._map, id=id)
         self._topology = topology
         self._chosen: dict[str, int] = {}
         usable = topology.allowed.cpus
@@ -96,7 +92,7 @@ class CpuMap(Widget):
     def show_chosen(self, chosen: Mapping[str, int]) -> None:
         """Show the chosen CPUs; ``chosen``: role → CPU."""
         self._chosen = dict(chosen)
-        self.refresh()
+        self.renew()
 
     def move(self, across: int, down: int) -> None:
         """Move the cursor to the next CPU in a row, or to the nearest one in the row above or below."""
@@ -110,36 +106,32 @@ class CpuMap(Widget):
             row = [cell for cell in cells if cell.row == cells[at].row + down]
             if row:
                 self.cursor = min(row, key=lambda cell: abs(cell.start - cells[at].start)).cpu
-        self.refresh()
+        self.renew()
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return lay_out(self._topology, width).rows
+    def _map(self, width: int) -> Iterable[Text]:
+        layout = lay_out(self._topology, width)
+        return [self._row(layout, row) for row in range(layout.rows)]
 
-    def render(self) -> Text:
-        palette = PALETTES[self.app.theme.removeprefix("workshop-")]
-        layout = lay_out(self._topology, self.content_size.width)
-        return Text("\n", no_wrap=True, end="").join(self._row(layout, row, palette) for row in range(layout.rows))
-
-    def _row(self, layout: Layout, row: int, palette: Palette) -> Text:
-        pieces: list[tuple[int, str, str]] = [(at, text, palette.dim) for r, at, text in layout.labels if r == row]
-        pieces += [(c.start, *self._cell(c, palette)) for c in layout.cells if c.row == row]
+    def _row(self, layout: Layout, row: int) -> Text:
+        pieces: list[tuple[int, str, str]] = [(at, text, "dim") for r, at, text in layout.labels if r == row]
+        pieces += [(c.start, *self._cell(c)) for c in layout.cells if c.row == row]
         line = Text()
         for start, text, style in sorted(pieces):
             line.append(" " * (start - line.cell_len))
             line.append(text, style)
         return line
 
-    def _cell(self, cell: Cell, palette: Palette) -> tuple[str, str]:
+    def _cell(self, cell: Cell) -> tuple[str, str]:
         cpu = self._topology.cpu(cell.cpu)
         role = next((r for r, c in self._chosen.items() if c == cell.cpu), None)
         sign = SIGNS[role] if role else "·"
-        style = palette.text
+        style = "text"
         if cpu is None or not cpu.online:
-            sign, style = "–", palette.faint
+            sign, style = "–", "faint"
         elif not cpu.allowed:
-            sign, style = "×", palette.dim
+            sign, style = "×", "dim"
         elif role:
-            style = f"bold {palette.accent}"
+            style = "bold accent"
         if cell.cpu == self.cursor:
             style += " reverse"
         return f"{cell.cpu:>{cell.end - cell.start - 2}}{sign} ", style
@@ -152,7 +144,7 @@ class CpuMap(Widget):
             if cell.row == position.y and cell.start <= position.x < cell.end:
                 event.stop()
                 self.cursor = cell.cpu
-                self.refresh()
+                self.renew()
                 self.post_message(self.Clicked(cell.cpu))
 
 

@@ -32,7 +32,7 @@ class LoopLine(Sheet):
     def show_steps(self, steps: Sequence[StepView]) -> None:
         """Show these states."""
         self._steps = tuple(steps)
-        self.show(self._line)
+        self.renew()
 
     def _line(self, width: int) -> list[Text]:
         line = Text()

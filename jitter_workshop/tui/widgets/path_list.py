@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.flow.chapters.path import in_groups
-from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.tui.widgets.sheet import Sheet
 
 _COLUMNS = ("setting", "curve", "guess")
 _COLUMN_WIDTH = 9
@@ -27,11 +27,9 @@ HEADINGS = {
 }
 
 
-class PathList(Widget):
+class PathList(Sheet):
     """Show the chapters to do here, those that can only be seen on a recording, and the rest, each group below its
     heading."""
-
-    DEFAULT_CSS = "PathList { width: 1fr; height: auto; }"
 
     @dataclass
     class Chosen(Message):
@@ -40,7 +38,7 @@ class PathList(Widget):
         entry: PathEntry
 
     def __init__(self, entries: Sequence[PathEntry], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = tuple(entries)
         self._cursor = 0
 
@@ -53,21 +51,21 @@ class PathList(Widget):
         """Show new entries; the cursor stays in range."""
         self._entries = tuple(entries)
         self._cursor = min(self._cursor, max(len(self._entries) - 1, 0))
-        self.refresh(layout=True)
+        self.renew()
 
     def put_cursor(self, chapter_id: str) -> None:
         """Move the cursor to a chapter."""
         for index, entry in enumerate(self._entries):
             if entry.chapter_id == chapter_id:
                 self._cursor = index
-        self.refresh()
+        self.renew()
 
     def move(self, by: int) -> None:
         """Move the cursor and keep it in sight."""
         if not self._entries:
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
-        self.refresh()
+        self.renew()
         row = self._rows().index(self._cursor)
         if self.parent is not None and isinstance(self.parent, Widget):
             self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
@@ -85,49 +83,42 @@ class PathList(Widget):
         group = next(g for g in in_groups(self._entries) if any(index == i for i, _ in g.entries))
         return "" if group.reason else self._entries[index].reason
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows())
+    def _path(self, width: int) -> Iterable[Text]:
+        for row in self._rows():
+            yield self._title(row, width) if isinstance(row, str) else self._chapter(row, width)
 
-    def render(self) -> Text:
-        palette: Palette = PALETTES[self.app.theme.removeprefix("workshop-")]
-        width = self.content_size.width
-        return Text("\n", no_wrap=True, end="").join(
-            self._title(row, width, palette) if isinstance(row, str) else self._chapter(row, width, palette)
-            for row in self._rows()
-        )
-
-    def _title(self, title: str, width: int, palette: Palette) -> Text:
-        line = Text(title, style=palette.dim if title.startswith(" ") else f"bold {palette.dim}")
+    def _title(self, title: str, width: int) -> Text:
+        line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), overflow="ellipsis")
         if title == self._rows()[0]:
             heads = "".join(f"{name:^{_COLUMN_WIDTH}}" for name in _COLUMNS)
             line.append(" " * max(width - line.cell_len - len(heads), 1))
-            line.append(heads, palette.dim)
+            line.append(heads, "dim")
         return line
 
-    def _chapter(self, index: int, width: int, palette: Palette) -> Text:
+    def _chapter(self, index: int, width: int) -> Text:
         entry = self._entries[index]
         under = index == self._cursor
         sign = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
         marks = (entry.setting, True if entry.curve else None, entry.guess)
         room = width - _COLUMN_WIDTH * len(_COLUMNS)
         open_here = entry.here and entry.in_class
-        style = f"bold {palette.text}" if under else palette.text if open_here else palette.dim
+        style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
-        line.append(f"{sign} ", palette.accent if under else palette.good if entry.done else palette.dim)
+        line.append(f"{sign} ", "accent" if under else "good" if entry.done else "dim")
         line.append(clean(entry.title, 40), style)
         aside = clean(self._aside(index), 60)
         if not aside:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
-        line.append("   " + aside, palette.dim)
+        line.append("   " + aside, "dim")
         line.truncate(max(room - 1, 1), overflow="ellipsis")
         line.append(" " * max(room - line.cell_len, 0))
         for name, mark in zip(_COLUMNS, marks, strict=True):
             shown = _sign(name, mark)
-            colour = {"✓": palette.good, "✗": palette.bad}.get(shown, palette.dim)
+            colour = {"✓": "good", "✗": "bad"}.get(shown, "dim")
             line.append(f"{shown:^{_COLUMN_WIDTH}}", colour)
         if under:
-            line.stylize(f"on {palette.panel}")
+            line.stylize("under")
         return line
 
     def on_click(self, event: events.Click) -> None:
@@ -137,7 +128,7 @@ class PathList(Widget):
             event.stop()
             again = row == self._cursor
             self._cursor = row
-            self.refresh()
+            self.renew()
             if again or event.chain > 1:
                 self.post_message(self.Chosen(self._entries[row]))
 

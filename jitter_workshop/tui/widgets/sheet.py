@@ -22,18 +22,13 @@ Build = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
 
 
-def nothing(width: int) -> Iterable[Text]:
-    """Return an empty sheet."""
-    return ()
-
-
 class Sheet(Widget):
     """Show the lines that a function makes for the present width. The sheet is as high as they need."""
 
     DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
 
-    def __init__(self, build: Build = nothing, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, build: Build, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._build = build
         self._made_for: tuple[int, str] | None = None
         self._lines: list[Text] = []

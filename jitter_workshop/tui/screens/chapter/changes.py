@@ -73,7 +73,7 @@ class ChapterChanges:
 
     def undo(self) -> None:
         """Give this chapter's settings back."""
-        if not self._page.sets or not self._page.walk.host.applied:
+        if not self._page.walk.sets or not self._page.walk.host.applied:
             self._screen.tell("Nothing of this chapter's stands on this host.")
             return
         self._screen.tell("Giving back…")

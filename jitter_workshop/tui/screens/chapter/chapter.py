@@ -18,7 +18,6 @@ from jitter_workshop.presenter import chapter_lines, curves, hunt_words, setting
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.settings_words import PLAN_OF_THESE_CPUS
-from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
@@ -32,6 +31,10 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
+
+
+_CHANGES_OR_RUNS = {"again", "noise", "causes", "boots", "undo", "cpus", "prove", "hunt", "name", "cure"}
+_NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -72,15 +75,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def compare(self) -> Compare:
         return cast(Compare, self._steps["compare"])
 
-    @property
-    def mark_ns(self) -> int:
-        """The guess as a mark, in ns."""
-        return self.predict.mark_ns
-
-    @property
-    def run_under_way(self) -> Measuring | None:
-        return self._page.run
-
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
@@ -116,11 +110,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def on_screen_resume(self) -> None:
         if self.step == "compare":
             self.compare.look_for_proof()
-        self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Where nothing can be hidden the key of a mitigation is that of everywhere else: the report.
-        return False if action == "cure" and not self.walk.hunts else super().check_action(action, parameters)
+        if (action == "cure" and not self.walk.hunts) or (self._page.run is not None and action in _NOT_DURING_A_RUN):
+            return False
+        return super().check_action(action, parameters)
 
     # -- what parts of the chapter ask for -------------------------------------------------------------------------
 
@@ -227,7 +222,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return ()
         step = self.now
         shown: list[Shown] = [("chapter.enter", step.enter_label), *self._hunt.keys(), *step.first_keys()]
-        if self._page.sets and self.step in ("apply", *AFTER) and self.walk.host.applied:
+        if self.walk.sets and self.step in ("apply", *AFTER) and self.walk.host.applied:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
@@ -254,8 +249,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- the way through the loop ----------------------------------------------------------------------------------
 
     def action_enter(self) -> None:
-        if self._page.run is not None:
-            return
         if self.now.reading_first:
             self._page.view = "work"
             self.redraw()
@@ -281,7 +274,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.enter_step()
 
     def action_back(self) -> None:
-        if self._page.run is None and self.walk.back() is not None:
+        if self.walk.back() is not None:
             self.enter_step()
 
     @on(LoopLine.Wanted)
@@ -326,8 +319,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self._runs.measure(missing[0])
 
     def action_again(self) -> None:
-        if self._page.run is not None:
-            return
         if self.walk.hunts and self.step == "again" and not self.workshop.hunts.hiding:
             self.tell(hunt_words.not_beside(self.workshop.hunts.hunt))
         elif self.walk.measures(self.step):
@@ -341,7 +332,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._go_and_measure()
 
     def action_noise(self) -> None:
-        if self._page.run is None and not self.walk.host.rehearsed and self.walk.offer_noise():
+        if not self.walk.host.rehearsed and self.walk.offer_noise():
             self.walk.accept_noise()
             self.enter_step()
             self._runs.measure("measure")
@@ -353,18 +344,17 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_boots(self) -> None:
         step = self.now
-        if self._page.run is None and not self.frame.at_work and isinstance(step, Plan) and step.other_boots:
+        if isinstance(step, Plan) and step.other_boots:
             self._changes.turn_boots()
 
     def action_undo(self) -> None:
-        if self._page.run is None:
-            self._changes.undo()
+        self._changes.undo()
 
     def action_cpus(self) -> None:
         """Choose CPUs; at the compare step, where no CPU is chosen any more, the same key proves."""
         if self.step == "compare":
             self.action_prove()
-        elif self._page.run is None and self.walk.chapter.changes == "placement":
+        elif self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.host.cpus import CpuPicker
 
             before = self.walk.progress.chosen_cpus
@@ -378,7 +368,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_prove(self) -> None:
         """Show the newest proof of this chapter, or the cost of a first one."""
-        if self._page.run is not None or self.frame.at_work or self.step != "compare":
+        if self.step != "compare":
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
         from jitter_workshop.tui.screens.proof.proving import ProvingScreen
@@ -392,8 +382,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- the hunt --------------------------------------------------------------------------------------------------
 
     def action_hunt(self) -> None:
-        if self._page.run is None and not self.frame.at_work:
-            self._hunt.ask()
+        self._hunt.ask()
 
     def action_name(self) -> None:
         """Name the hidden noise; where nothing is hidden, the key lays imported curves beside the compared ones."""
@@ -403,15 +392,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._hunt.name()
 
     def action_cure(self) -> None:
-        if self._page.run is None and not self.frame.at_work:
-            self._hunt.mitigate()
+        self._hunt.mitigate()
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
         """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
         page, step = self._page, self.now
-        if page.run is None and (self.wide or step.with_chart or page.table or step.alone):
+        if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
             self.redraw()
 
@@ -428,7 +416,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_imported(self) -> None:
         """Show or hide other tools' curves."""
         page = self._page
-        if page.run is not None or self.step != "compare":
+        if self.step != "compare":
             return
         known = tuple(page.imported())
         page.with_imports = bool(known) and not page.with_imports

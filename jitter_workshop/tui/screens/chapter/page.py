@@ -76,16 +76,6 @@ class ChapterPage:
     # -- what kind of chapter it is --------------------------------------------------------------------------------
 
     @property
-    def sets(self) -> bool:
-        """Tell whether this chapter changes settings of this host."""
-        return self.walk.chapter.changes == "tunables" and not self.walk.host.rehearsed
-
-    @property
-    def places(self) -> bool:
-        """Tell whether this chapter binds threads to CPUs of this host."""
-        return self.walk.chapter.changes == "placement" and not self.walk.host.rehearsed
-
-    @property
     def marking(self) -> bool:
         """Tell whether the guess is a mark on the chart, not one of several answers."""
         task = self.walk.chapter.prediction
@@ -109,7 +99,7 @@ class ChapterPage:
     @property
     def awaits_reboot(self) -> bool:
         """Tell whether everything after the apply step waits for a reboot."""
-        return self.sets and self.walk.awaits_reboot
+        return self.walk.sets and self.walk.awaits_reboot
 
     def to_hide(self, step: StepName) -> bool:
         """Tell whether a noise has to be hidden before this step is measured."""

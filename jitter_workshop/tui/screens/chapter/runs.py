@@ -47,7 +47,7 @@ class ChapterRuns:
     def show_causes(self) -> None:
         """Show the causes of this chapter's newest traced run; without one, trace one more run, which is of no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
-        if page.run is not None or walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
+        if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return
         try:
             run = walk.traced_run()

@@ -279,10 +279,6 @@ class Measure(Step):
             return super().with_chart
         return not self.page.table and (self.page.run is not None or self.walk.run_in(self.name) is not None)
 
-    @property
-    def _open(self) -> bool:
-        return self.walk.measures(self.name) and self.walk.run_in(self.name) is None
-
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
             return settings_lines.nothing_measured(self.page.curves(), width)
@@ -301,12 +297,12 @@ class Measure(Step):
     def enter_label(self) -> str:
         if self.page.to_hide(self.name):
             return "hide a noise"
-        return "measure" if self._open else super().enter_label
+        return "measure" if self.walk.unmeasured(self.name) else super().enter_label
 
     def pressed_enter(self) -> Enter:
         if self.page.to_hide(self.name):
             return "hide"
-        return "measure" if self._open else "go on"
+        return "measure" if self.walk.unmeasured(self.name) else "go on"
 
 
 class Plan(Step):
@@ -327,7 +323,7 @@ class Plan(Step):
     @property
     def other_boots(self) -> bool:
         """Tell whether the plan can be turned between one boot and every boot."""
-        if not self.page.sets or self.page.tried is not None or self.walk.awaits_reboot:
+        if not self.walk.sets or self.page.tried is not None or self.walk.awaits_reboot:
             return False
         way = self.walk.host.boots.way()
         return way is not None and (way.root_first or not way.why_not)
@@ -373,7 +369,7 @@ class Apply(Plan):
 
     def _said_of_plan(self) -> str:
         page = self.page
-        if not page.sets:
+        if not self.walk.sets:
             return "Enter agrees to this plan; p lets you pick other CPUs."
         if page.tried is not None:
             return ""
@@ -396,7 +392,7 @@ class Apply(Plan):
 
     @property
     def enter_label(self) -> str:
-        if self.page.sets:
+        if self.walk.sets:
             if self.page.awaits_reboot or self.page.tried is not None:
                 return "home" if self.page.awaits_reboot else "go on"
             return "who can" if self._no_rights else "apply"
@@ -405,7 +401,7 @@ class Apply(Plan):
     def pressed_enter(self) -> Enter:
         if self.page.awaits_reboot:
             return "leave"
-        if self.page.sets and self.page.tried is None:
+        if self.walk.sets and self.page.tried is None:
             return "apply"
         return "stay" if self.agree_anew() else "go on"
 
@@ -413,7 +409,7 @@ class Apply(Plan):
         """Show the plan of a placement again where it is no longer the one on the screen; the next key agrees to it.
 
         Where no plan can be made there is nothing to agree to."""
-        if not self.page.places:
+        if not self.walk.places:
             return False
         try:
             if same_writes(self.walk.plan(), self.page.planned):
@@ -425,7 +421,7 @@ class Apply(Plan):
         return True
 
     def first_keys(self) -> list[Shown]:
-        cpus: list[Shown] = [("chapter.cpus", "")] if self.page.places else []
+        cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
         return [*cpus, *super().first_keys()]
 
 

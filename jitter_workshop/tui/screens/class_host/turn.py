@@ -4,6 +4,7 @@ and find the way to the instructor."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from rich.text import Text
 from textual.timer import Timer
@@ -85,8 +86,7 @@ class TurnController:
             return
         changed = view.look()
         if view.ended and not view.waits:
-            self._app.begin_work()
-            self._app.run_worker(self._settle_turn, thread=True, group="turn")
+            self._let_go(view.settle)
         elif changed:
             self._show_class()
 
@@ -97,11 +97,15 @@ class TurnController:
             view.look()
             self._show_class()
 
-    def _settle_turn(self) -> None:
-        view = self._workshop.class_view
-        if view is not None:
-            view.settle()
-        self._app.call_from_thread(self._turn_let_go)
+    def _let_go(self, work: Callable[[], object]) -> None:
+        """Give the turn back, or take note that it is over, on a thread."""
+
+        def on_thread() -> None:
+            work()
+            self._app.call_from_thread(self._turn_let_go)
+
+        self._app.begin_work()
+        self._app.run_worker(on_thread, thread=True, group="turn")
 
     def _turn_let_go(self) -> None:
         """The turn is given back, or known to be over: the host may be another one than before."""
@@ -142,7 +146,7 @@ class TurnController:
         elif self._workshop.agent_session.holding:
             self._ask_to_give()
         else:
-            self._give()
+            self._let_go(self._workshop.agent_session.give_turn)
 
     @property
     def queued(self) -> bool:
@@ -200,16 +204,9 @@ class TurnController:
     def _ask_to_give(self) -> None:
         count = len(self._workshop.agent_session.leased)
         words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."
+        give = partial(self._let_go, self._workshop.agent_session.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
-        self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, self._give))
-
-    def _give(self) -> None:
-        self._app.begin_work()
-        self._app.run_worker(self._give_turn, thread=True, group="turn")
-
-    def _give_turn(self) -> None:
-        self._workshop.agent_session.give_turn()
-        self._app.call_from_thread(self._turn_let_go)
+        self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))
 
     # -- the instructor ----------------------------------------------------------------------------------------------
 

@@ -178,6 +178,7 @@ class WorkshopScreen(KeyedScreen):
     def going_on(self) -> None:
         """Show the host again after the process was stopped and goes on."""
         self.show_title()
+        self.redraw()
 
     def redraw(self) -> None:
         if self.is_mounted:
@@ -200,7 +201,9 @@ class WorkshopScreen(KeyedScreen):
         self.refresh_keys()
 
     def on_screen_resume(self) -> None:
+        """Show everything again: another screen may have changed it."""
         self.show_class()
+        self.redraw()
 
     def action_close(self) -> None:
         self.app.pop_screen()
@@ -235,11 +238,7 @@ class HostChangeScreen(WorkshopScreen):
         if not leaving:
             tell()
             self.show_title()
-            self.refresh_keys()
-            self.work_over()
-
-    def work_over(self) -> None:
-        """Show the host as it is now."""
+            self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if self.frame.at_work and action not in _WHILE_HOST_CHANGES:

@@ -88,16 +88,6 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def on_mount(self) -> None:
         self._put_cursor()
 
-    def on_screen_resume(self) -> None:
-        """Renew the screen after a chapter: everything may have changed."""
-        self.redraw()
-
-    def going_on(self) -> None:
-        self.redraw()
-
-    def work_over(self) -> None:
-        self.redraw()
-
     def redraw(self) -> None:
         if not self.is_mounted:
             return

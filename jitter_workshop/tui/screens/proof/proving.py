@@ -66,9 +66,6 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if self._page == "cost":
             self._read_plan()
 
-    def on_screen_resume(self) -> None:
-        self.redraw()
-
     # -- display -------------------------------------------------------------------------------------------------------
 
     def redraw(self) -> None:
@@ -276,8 +273,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         return self._choices[self._chosen]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.under_way is not None and action in ("enter", "close"):
-            return True
+        if self.under_way is not None:
+            return action in ("enter", "close")
         return super().check_action(action, parameters)
 
     def action_enter(self) -> None:
@@ -304,12 +301,12 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
                 self._settle_question()
 
     def action_again(self) -> None:
-        if self.under_way is None and self._page == "verdict":
+        if self._page == "verdict":
             self.said = ""
             self._read_plan()
 
     def action_copy(self) -> None:
-        if self.under_way is None and self._page == "verdict":
+        if self._page == "verdict":
             self.app.copy_to_clipboard(self.sheet("#proof-sheet").plain())
             self.tell("The verdict is in the clipboard, where this terminal allows it.")
 
@@ -318,17 +315,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self._choose(int(event.character) - 1)
 
     def vertical(self, by: int) -> None:
-        if self.under_way is not None:
-            return
         if self._page == "cost":
             self._choose(self._chosen + by)
         else:
             super().vertical(by)
-
-    def action_page_up(self) -> None:
-        if self.under_way is None:
-            super().action_page_up()
-
-    def action_page_down(self) -> None:
-        if self.under_way is None:
-            super().action_page_down()
