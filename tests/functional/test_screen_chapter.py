@@ -58,7 +58,7 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("enter")
-        assert "The chart to come" in text_of(app)
+        assert "The chart will show" in text_of(app)
         await pilot.press("enter")
         screen = chapter_of(app)
         assert screen.query_one(ChartView).marks == ((99.9, FIRST_MARK_NS),)
@@ -252,7 +252,7 @@ async def test_table_lesson_hint_and_highlight() -> None:
         await pilot.press("t")
         assert "p99.999" in text_of(app)
         await pilot.press("t", "tab")
-        assert "Five seconds, in 20 blocks" in text_of(app)
+        assert "in 20 blocks" in text_of(app)
         await pilot.press("tab", "h")
         assert screen.walk.progress.hints == 1
         assert screen.walk.chapter.hints[0][:40] in text_of(app)
