@@ -289,7 +289,8 @@ def null_report(recorded: Recorded) -> list[str]:
 def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> list[str]:
     """The whole of it, as printed. ``found``: its designs, where they are known already."""
     again = second_null(recorded)
-    told = f"same against same from the pool: {sum(bool(a.claims) for a in again)} of {len(again)} claim a change"
+    count = sum(bool(a.claims) for a in again)
+    told = f"the pool's runs against runs of the same kind: {count} of {len(again)} comparisons claim a change"
     return [*provenance(recorded), "", *power_table(recorded, designs(recorded) if found is None else found), "", told]
 
 
@@ -305,7 +306,7 @@ def provenance(recorded: Recorded) -> list[str]:
     sat = len(recorded.sittings)
     made = f"{len(runs):,} of {planned:,} runs in {hours:.1f} h, {sat} sitting{'s' if sat > 1 else ''}"
     return [
-        f"{made}, {recorded.again} made again; another task seen on a hot CPU in {noted:,}",
+        f"{made}, {recorded.again} made again; runs with another task on a hot CPU: {noted:,}",
         *(_sitting(i + 1, counts[i], one) for i, one in enumerate(recorded.sittings)),
         f"{host.get('cpu_model', '?')}, {host.get('hypervisor') or 'no hypervisor'}, Linux {first.get('kernel', '?')}",
     ]
