@@ -31,7 +31,7 @@ from jitter_workshop.report.text.proof import headline
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
-from jitter_workshop.stats.sample_support import standings
+from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import NOISY, make_rounds
 from tests.madeup import make_run

@@ -23,7 +23,7 @@ from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, WorkshopError
-from jitter_workshop.host.power.heat import read_thermal
+from jitter_workshop.host.power import read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called

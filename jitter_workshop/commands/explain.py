@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
-    from jitter_workshop.flow.attribution.causes import explained
+    from jitter_workshop.flow.attribution import explained
     from jitter_workshop.report.text.explained import render
     from jitter_workshop.report.text.progress import LateLine
     from jitter_workshop.report.text.terminal import output_style

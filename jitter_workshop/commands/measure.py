@@ -236,7 +236,7 @@ def _print(run: Run, as_json: bool) -> None:
     if as_json:
         from jitter_workshop.flow.measuring.notes import FEW_SAMPLES
         from jitter_workshop.model.codec import to_plain
-        from jitter_workshop.stats.sample_support import standings
+        from jitter_workshop.stats.sample_size import standings
 
         stand = standings(run)
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}

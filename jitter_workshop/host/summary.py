@@ -14,8 +14,7 @@ from jitter_workshop.host.cpu.stat import CpuStat, read_stat
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel
-from jitter_workshop.host.power.heat import Thermal, read_thermal
-from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.power import Thermal, read_on_battery, read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cgroup import Cgroup, read_cgroup
 from jitter_workshop.host.tasks.limits import Limits, read_limits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from jitter_workshop.flow.attribution.causes import Progress, Stopped
+from jitter_workshop.flow.attribution import Progress, Stopped
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.evidence import EvidenceReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write

@@ -11,7 +11,7 @@ from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table
-from jitter_workshop.stats import sample_support
+from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.scale import nice_ns
 
 UNKNOWN = "–"
@@ -32,7 +32,7 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: the mark follows
     the figure without a blank."""
     between = "" if tight else " "
-    found = [sample_support.of_curve(curve) for curve in curves]
+    found = [sample_size.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
     for percentile in PERCENTILES:
         values = [nice_ns(value_at(curve, percentile)) for curve in curves]
@@ -41,9 +41,9 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     none = [""] * len(curves)
     rows.append(("max", [nice_ns(value_at(curve, "100")) for curve in curves], none))
     rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
-    legend = sample_support.legend(mark for _, _, marks in rows for mark in marks)
+    legend = sample_size.legend(mark for _, _, marks in rows for mark in marks)
     beside = f"{between} " if legend else ""
-    told = [[name, *(sample_support.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
+    told = [[name, *(sample_size.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
     if any(cell == UNKNOWN for _, cells, _ in rows for cell in cells):
         legend.append(f"{UNKNOWN}  too few samples to say")
         if any(curve.curve.known_to is not None for curve in curves):

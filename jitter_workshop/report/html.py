@@ -22,7 +22,7 @@ from jitter_workshop.report.pictures import small
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.store import OpenSession
-from jitter_workshop.stats.sample_support import FEW_SAMPLES
+from jitter_workshop.stats.sample_size import FEW_SAMPLES
 
 MOST_BYTES = 1_000_000
 """The size limit. A page of 20 runs stays below it, with raw data: histograms of blocks and traces go in while there is

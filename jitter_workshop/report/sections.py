@@ -53,7 +53,7 @@ from jitter_workshop.report.text.status import MARKS
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.interval_plot import Axis, axis_of
-from jitter_workshop.stats.sample_support import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.causes import tell_causes

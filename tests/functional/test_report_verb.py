@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop import cli, paths
 from jitter_workshop.commands import report as verb
-from jitter_workshop.flow.attribution import causes
+from jitter_workshop.flow import attribution as causes
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files as reporting_files
 from jitter_workshop.flow.reporting.draft import FORMATS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
-from jitter_workshop.flow.attribution.counter_claims import explain_run, fill_in, residence
+from jitter_workshop.flow.attribution import explain_run, fill_in, residence
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
 from jitter_workshop.flow.measuring.knee import (
     counted_seconds,

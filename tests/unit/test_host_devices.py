@@ -14,7 +14,7 @@ from jitter_workshop.host.boot.bootloader import read_boot_loader
 from jitter_workshop.host.cpu.topology import read_memory_nodes
 from jitter_workshop.host.irq.irq_affinity import read_irqbalance_settings, read_irqs, read_movable
 from jitter_workshop.host.irq.network import read_interfaces
-from jitter_workshop.host.power.heat import Throttling, read_throttling
+from jitter_workshop.host.power import Throttling, read_throttling
 from jitter_workshop.host.recorded_tree import parse_recording
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import read_services

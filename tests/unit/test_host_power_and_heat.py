@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
-from jitter_workshop.host.power.heat import Sensor, Thermal, parse_millicelsius, read_thermal
-from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.power import Sensor, Thermal, parse_millicelsius, read_on_battery, read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.trace.page import records
+from jitter_workshop.host.trace.format import records
 from tests import tracedpages as made
 
 WORDS = st.integers(1, 40).flatmap(lambda words: st.binary(min_size=4 * words, max_size=4 * words))

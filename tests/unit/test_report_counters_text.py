@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.attribution.causes import counted_report
+from jitter_workshop.flow.attribution import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.run import HistogramSummary, Run, Stall
 from jitter_workshop.stats.curve import curve_from_summary
-from jitter_workshop.stats.sample_size import budget, budget_from
-from jitter_workshop.stats.sample_support import standings
+from jitter_workshop.stats.sample_size import budget, budget_from, standings
 from tests.madeup import make_run
 
 PERCENTILES = st.sampled_from(["50", "90", "99", "99.9", "99.99", "99.999", "99.9999"])

@@ -16,8 +16,8 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import views
 from jitter_workshop.presenter.curves import curve_rows, percentile_table
 from jitter_workshop.report.text.run import render
-from jitter_workshop.stats import sample_support
-from jitter_workshop.stats.sample_support import standings
+from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.sample_size import standings
 
 MakeRun = Callable[..., tuple[Any, Any]]
 
@@ -31,7 +31,7 @@ def run(make_run: MakeRun) -> Any:
 
 
 def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
-    assert sample_support.of_run(run) == {
+    assert sample_size.of_run(run) == {
         "50": "", "90": "", "99": "", "99.9": "~", "99.99": "·", "99.999": "·", "99.9999": "·",
     }  # fmt: skip
     assert [s.proof for s in standings(run)] == [False] * 7
@@ -39,12 +39,12 @@ def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
 
 def test_what_is_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
     quiet, _ = make_run([[100] * 20_000])
-    assert sample_support.of_run(quiet)["99.9"] == ""
+    assert sample_size.of_run(quiet)["99.9"] == ""
 
 
 @given(st.integers(0, 10**9))
 def test_more_samples_never_stand_on_less(count: int) -> None:
-    marks = sample_support.of_count(count)
+    marks = sample_size.of_count(count)
     if not count:
         assert set(marks.values()) == {""}
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution.causes import Progress, explained, unheard
+from jitter_workshop.flow.attribution import Progress, explained, unheard
 from jitter_workshop.flow.classes.classview import ClassView, open_view
 from jitter_workshop.flow.classes.posting import Poster
 from jitter_workshop.flow.host_ops.agent_session import AgentSession

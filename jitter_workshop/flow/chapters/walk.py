@@ -12,7 +12,7 @@ from collections.abc import Collection
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.attribution.counter_claims import explain_run, unfilled
+from jitter_workshop.flow.attribution import explain_run, unfilled
 from jitter_workshop.flow.chapters import steps as loop
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution.causes import explained
+from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.chapters.hunting import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession

@@ -20,7 +20,7 @@ from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import add, new_histogram
-from jitter_workshop.stats.sample_support import standings
+from jitter_workshop.stats.sample_size import standings
 
 MOST_HISTOGRAMS = 80
 """Most histograms that the charts of proofs add up, those of the newest proofs: a report takes seconds, not minutes."""

@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from jitter_workshop.host.trace.format import EventFormat, Field, Layout, PageFormat, located, parse_event, wanted
-from jitter_workshop.host.trace.page import records
+from jitter_workshop.host.trace.format import (
+    EventFormat,
+    Field,
+    Layout,
+    PageFormat,
+    located,
+    parse_event,
+    records,
+    wanted,
+)
 from jitter_workshop.host.trace.symbols import UNKNOWN, Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
 

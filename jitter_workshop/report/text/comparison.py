@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats import sample_support
+from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, amount, headline_measures, measure_name
 
 WIDTH = 80
@@ -81,13 +81,13 @@ def marks_of(run: Run, metric: str) -> dict[str, str]:
     summary = run.histograms.get(metric)
     if summary is None:
         return {}
-    marks = sample_support.of_run(run) if metric == run.main_histogram else sample_support.of_count(summary.count)
+    marks = sample_size.of_run(run) if metric == run.main_histogram else sample_size.of_count(summary.count)
     return {f"p{p}": mark for p, mark in marks.items() if summary.percentiles.get(p) is not None}
 
 
 def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> list[str]:
     """Return the meaning of the marks of the shown measures, after a blank line; [] without marks."""
-    found = sample_support.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
+    found = sample_size.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
     return ["", *found] if found else []
 
 

@@ -9,10 +9,10 @@ from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report.text.comparison import ratio_text
-from jitter_workshop.stats import sample_support
+from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import amount, higher_at, measure_name, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
-from jitter_workshop.stats.sample_support import standings
+from jitter_workshop.stats.sample_size import standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _few(gate: Gate, other: Run) -> int | None:
     for rate in other.stalls.rates:
         if stall_measure(rate.threshold_ns) == gate.measure and rate.count < SOLID_BEYOND:
             return rate.count
-    marks = sample_support.of_run(other)
+    marks = sample_size.of_run(other)
     for one in standings(other):
         if f"p{one.percentile}" == gate.measure and marks[one.percentile]:
             return one.stalls_beyond

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats import sample_support
+from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -106,11 +106,11 @@ def _tables(run: Run) -> list[str]:
             groups[-1].append(name)
         else:
             groups.append([name])
-    marks = {name: sample_support.of_count(summary.count) for name, summary in run.histograms.items()}
-    marks |= {run.main_histogram: sample_support.of_run(run)} if run.main_histogram in marks else {}
+    marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
+    marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():
         marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
-    legend = sample_support.legend(mark for some in marks.values() for mark in some.values())
+    legend = sample_size.legend(mark for some in marks.values() for mark in some.values())
     tables = [_table([(n, run.histograms[n], marks[n]) for n in group], bool(legend)) for group in groups]
     return [*tables, "\n".join(f"  {line}" for line in legend)]
 
@@ -122,7 +122,7 @@ def _table(columns: Sequence[tuple[str, HistogramSummary, Mapping[str, str]]], m
     percentiles = [(p, [m.get(p, "") for _, _, m in columns]) for p in PERCENTILES]
 
     def row(label: str, cells: Sequence[str], marks: Sequence[str] = ()) -> str:
-        return _row(label, sample_support.marked(cells, marks or [""] * len(cells)) if marked else cells)
+        return _row(label, sample_size.marked(cells, marks or [""] * len(cells)) if marked else cells)
 
     lines = [row("", [first for first, _, _ in words]), row("", [last for _, _, last in words])]
     lines.append(row("mean", [nice_ns(s.mean) for s in summaries]))

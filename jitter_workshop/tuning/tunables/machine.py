@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.host.cpu.stat import read_stat
-from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet

@@ -14,7 +14,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import ReportDocument

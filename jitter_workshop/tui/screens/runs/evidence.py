@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean

@@ -1,9 +1,9 @@
-"""Read temperatures, and how often and how long heat slowed the processor down.
+"""Read the power source, temperatures, and how often and how long heat slowed the processor down.
 
-Sources: Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst, and for throttling
-(thermal_throttle) ABI/testing/sysfs-devices-system-cpu. Reading some sensors interrupts their CPU, so never read them
-during a block. Sensors of disks are not read at all: each reading is a command to the disk, which may wake it. Only
-Intel processors count throttling; AMD, ARM and guests show nothing.
+Sources: Documentation/ABI/testing/sysfs-class-power, Documentation/driver-api/thermal/sysfs-api.rst,
+hwmon/sysfs-interface.rst, and for throttling (thermal_throttle) ABI/testing/sysfs-devices-system-cpu. Reading some
+sensors interrupts their CPU, so never read them during a block. Sensors of disks are not read at all: each reading is a
+command to the disk, which may wake it. Only Intel processors count throttling; AMD, ARM and guests show nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,38 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+
+_FOLDER = "/sys/class/power_supply"
+
+
+def read_on_battery(root: HostRoot) -> bool | None:
+    """Return True when the machine itself runs on its battery.
+
+    Return None where it shows no power supply (most desktops, servers and guests). Batteries of mice and keyboards
+    (scope ``Device``) do not count.
+    """
+    mains: list[bool] = []
+    discharging: list[bool] = []
+    for name in root.list_dir(_FOLDER):
+        folder = f"{_FOLDER}/{name}"
+        kind = root.text(f"{folder}/type")
+        if root.text(f"{folder}/scope") == "Device":
+            continue
+        if kind is not None and (kind in ("Mains", "Wireless") or kind.startswith("USB")):
+            online = root.integer(f"{folder}/online")
+            if online is not None:
+                mains.append(online > 0)
+        elif kind == "Battery":
+            status = root.text(f"{folder}/status")
+            if status and status != "Unknown":
+                discharging.append(status == "Discharging")
+    # With too weak a charger the battery drains while the charger is online, but the machine keeps its mains profile.
+    if any(mains):
+        return False
+    if discharging:
+        return any(discharging)
+    return None
+
 
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 """Range of valid temperatures: sensors that are not connected report values such as -273 °C or 255 °C."""

@@ -1,1 +1,0 @@
-"""Read power supply, temperatures, throttling, and firmware that stops CPUs."""
