@@ -27,7 +27,7 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
-from jitter_workshop.report.text.proof import headline
+from jitter_workshop.report.proof_words import headline
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve

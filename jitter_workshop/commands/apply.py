@@ -27,9 +27,6 @@ from jitter_workshop.commands.common.shared import agreed, number, say_if_any
 from jitter_workshop.commands.restore import as_json
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
-from jitter_workshop.report.text import change as change_text
-from jitter_workshop.report.text import plan as plan_text
-from jitter_workshop.report.text.terminal import output_style
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -92,14 +89,16 @@ def run(args: argparse.Namespace) -> int:
 def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
     """Show the plan, ask if needed, and apply it."""
     from jitter_workshop.flow.host_ops.apply import apply
+    from jitter_workshop.presenter import plan as plan_view
+    from jitter_workshop.presenter.lines import Output
 
     if drawn.plan.changes:
-        shown = plan_text.render(drawn.plan, output_style(), drawn.hot.why)
         asks = not args.yes
         if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise UsageError("no terminal to ask for confirmation", "use --yes; 'plan' shows what it would do")
         if asks or not args.json:
-            (sys.stderr if args.json or lease else sys.stdout).write(shown)
+            output = Output(sys.stderr if args.json or lease else sys.stdout)
+            output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why))
             sys.stdout.flush()
         if asks:
             count = len(drawn.plan.changes)
@@ -173,14 +172,16 @@ def _tell(
         sys.stdout.flush()
         return
     from jitter_workshop.flow.host_ops.apply import differently
+    from jitter_workshop.presenter import changes
+    from jitter_workshop.presenter.lines import Output, wrap
 
-    if not result.applied and not result.refused:
-        text = "Nothing to do: it is already so.\n"
-    else:
-        other = differently(drawn.plan, result.applied)
-        text = change_text.applied(result, other, output_style(), args.hold or bool(args.command))
     stream = sys.stderr if to_stderr else sys.stdout
-    stream.write(text)
+    output = Output(stream)
+    lines = wrap("Nothing to do: it is already so.", output.width)
+    if result.applied or result.refused:
+        held = args.hold or bool(args.command)
+        lines = changes.applied(result, differently(drawn.plan, result.applied), output.width, held)
+    output.show(lines)
     stream.flush()
 
 

@@ -26,7 +26,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
-    from jitter_workshop.report.text.gate import Gate, Verdict
+    from jitter_workshop.stats.gate import Gate, Verdict
 
 _STALLS = re.compile(r"stalls:([0-9]{1,6})(ns|us|µs|ms|s)")
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -46,8 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0; 1 if ``--gate`` is given and a run is higher there."""
-    from jitter_workshop.report.text import comparison as comparison_text
-    from jitter_workshop.report.text import gate as gate_text
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)
@@ -71,8 +69,14 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        text = comparison_text.render_all(found, a, others, metric, None if gate is None else gate.measure)
-        sys.stdout.write(text + ("" if gate is None else "\n" + gate_text.render(gate, verdicts)))
+        from jitter_workshop.presenter.comparison import compared, gated
+        from jitter_workshop.presenter.lines import Output
+
+        output = Output()
+        output.show(compared(found, a, others, metric, output.width, None if gate is None else gate.measure))
+        if gate is not None:
+            sys.stdout.write("\n")
+            output.show(gated(gate, verdicts, output.width))
     return 1 if any(v.higher for v in verdicts) else 0
 
 
@@ -87,8 +91,8 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
 
 
 def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
-    from jitter_workshop.report.text.gate import Gate
     from jitter_workshop.stats.comparison import STOLEN, stall_measure
+    from jitter_workshop.stats.gate import Gate
 
     if wanted is None:
         if tolerance is not None:
@@ -116,8 +120,8 @@ def _require(one: Run, metric: str) -> None:
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
     """Return the gate's verdict on each run. Raises SessionError if one of them cannot be judged."""
-    from jitter_workshop.report.text.gate import verdict
     from jitter_workshop.stats.comparison import measure_name
+    from jitter_workshop.stats.gate import verdict
 
     verdicts = []
     for comparison, other in zip(found, others, strict=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from jitter_workshop.commands.common.base import add_json, show
+from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import UsageError
 
 _MOST = 1_000
@@ -26,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution import explained
-    from jitter_workshop.report.text.explained import render
-    from jitter_workshop.report.text.progress import LateLine
-    from jitter_workshop.report.text.terminal import output_style
+    from jitter_workshop.presenter import causes
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.progress import LateLine
 
     if not 0 <= args.top <= _MOST:
         raise UsageError(f"--top must be a number from 0 to {_MOST}")
@@ -41,5 +41,9 @@ def run(args: argparse.Namespace) -> int:
             late.close()
         notices = tuple(session.notices)
     say_notices(notices)
-    show(args, report, render(report, output_style(), measured.label))
+    if args.json:
+        print_json(report)
+    else:
+        output = Output()
+        output.show(causes.explained(report, output.width, measured.label))
     return 0

@@ -26,7 +26,7 @@ from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.text.progress import Line
+from jitter_workshop.presenter.progress import Line
 from jitter_workshop.session.store import OpenSession
 
 
@@ -154,11 +154,14 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
-        from jitter_workshop.report.text.run import kept as told
+        from jitter_workshop.presenter.lines import Output
+        from jitter_workshop.presenter.run import kept as told
 
         assert session is not None
         named = args.session is not None
-        print("\n" + told(measured, session.session.name, session.has_trace(measured.id), named), end="")
+        output = Output()
+        print()
+        output.show(told(measured, session.session.name, session.has_trace(measured.id), output.width, named))
     return 0
 
 
@@ -242,9 +245,11 @@ def _print(run: Run, as_json: bool) -> None:
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
-    from jitter_workshop.report.text.run import render
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.run import result
 
-    print(render(run), end="")
+    output = Output()
+    output.show(result(run, output.width))
 
 
 def _priority(text: str) -> int:

@@ -55,8 +55,9 @@ def run(args: argparse.Namespace) -> int:
         for sentence in plan_script.nothing_written(drawn.plan):
             say(sentence)
     else:
-        from jitter_workshop.report.text import plan as plan_text
-        from jitter_workshop.report.text.terminal import output_style
+        from jitter_workshop.presenter import plan as plan_view
+        from jitter_workshop.presenter.lines import Output
 
-        sys.stdout.write(plan_text.render(drawn.plan, output_style(), drawn.hot.why, drawn.host.root.recorded))
+        output = Output()
+        output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why, drawn.host.root.recorded))
     return 0

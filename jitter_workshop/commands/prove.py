@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import Interrupted, add_json, require_live_host, say, show
+from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.common.shared import (
     agreed,
     asked,
@@ -41,9 +41,7 @@ from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Drift, Round
-from jitter_workshop.report.text import proof as proof_text
-from jitter_workshop.report.text.progress import Line
-from jitter_workshop.report.text.terminal import error_style, output_style
+from jitter_workshop.presenter.progress import Line
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
@@ -126,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
         # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
         with contextlib.suppress(*(OSError,) if received else ()):
-            show(args, as_json(proof), proof_text.render(proof, output_style()))
+            _print(proof, args.json)
             for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
                 say(sentence)
     if received:
@@ -153,7 +151,11 @@ def _take_turn(
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     """Show the cost, and ask if needed. Raises UsageError if the answer is no."""
-    sys.stderr.write(proof_text.cost(plan, error_style()))
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.proof import cost
+
+    output = Output(sys.stderr)
+    output.show(cost(plan, output.width))
     if not args.yes and not agreed("\nProve it?"):
         raise UsageError("nothing was measured, nothing was changed")
     sys.stderr.write("\n")
@@ -225,6 +227,8 @@ class ProofLine(Line):
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.proof import listed
 
     if args.words or (args.list and args.show is not None):
         raise UsageError("--list and --show print earlier proofs", "leave the other words out")
@@ -238,10 +242,25 @@ def _old(args: argparse.Namespace) -> int:
         notices = tuple(session.notices)
     say_notices(notices)
     if args.show is not None:
-        show(args, as_json(found[0]), proof_text.render(found[0], output_style()))
+        _print(found[0], args.json)
+    elif args.json:
+        print_json({"proofs": [as_json(proof) for proof in found]})
     else:
-        show(args, {"proofs": [as_json(proof) for proof in found]}, proof_text.listed(found, output_style()))
+        output = Output()
+        output.show(listed(found, output.width))
     return 0
+
+
+def _print(proof: Proof, as_object: bool) -> None:
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.proof import verdict
+
+    if as_object:
+        print_json(as_json(proof))
+    else:
+        output = Output()
+        output.show(verdict(proof, output.width))
+    sys.stdout.flush()
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

@@ -17,11 +17,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, require_live_host, show
+from jitter_workshop.commands.common.base import add_json, print_json, require_live_host
 from jitter_workshop.commands.common.shared import picked, say_if_any
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.report.text import change as change_text
-from jitter_workshop.report.text.terminal import output_style
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.presenter import changes
+    from jitter_workshop.presenter.lines import Output
 
     change_log = apply.change_log_of(args.session)
     agent_session = AgentSession(change_log=change_log)
@@ -51,7 +51,11 @@ def run(args: argparse.Namespace) -> int:
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         say_if_any(sentence)
-    show(args, as_json(result), change_text.restored(result, output_style()))
+    if args.json:
+        print_json(as_json(result))
+    else:
+        output = Output()
+        output.show(changes.given_back(result, output.width))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 
@@ -68,6 +72,8 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.presenter import changes
+    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.tuning.journal import read_journals
     from jitter_workshop.tuning.tunables.registry import find
 
@@ -76,11 +82,14 @@ def _list(args: argparse.Namespace) -> int:
     entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
-    active = [
-        {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
-        for e in entries
-    ]
-    nothing = as_json(RestoreResult((), (), False))
-    payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
-    show(args, payload, change_text.standing(entries, problems, traces, output_style()))
+    if args.json:
+        active = [
+            {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
+            for e in entries
+        ]
+        nothing = as_json(RestoreResult((), (), False))
+        print_json({"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing})
+    else:
+        output = Output()
+        output.show(changes.standing(entries, problems, traces, output.width))
     return 0

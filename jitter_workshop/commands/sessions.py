@@ -99,7 +99,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
             }
         )
         return 0
-    from jitter_workshop.report.text.run import import_line
+    from jitter_workshop.stats.comparison import import_line
 
     lines = [
         f"{clean(session.name)} · {session.id}",
@@ -127,8 +127,8 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 def _import(args: argparse.Namespace) -> int:
     """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
     from jitter_workshop.commands.common import import_report
-    from jitter_workshop.report.text.run import import_line
     from jitter_workshop.session import foreign, reportfile
+    from jitter_workshop.stats.comparison import import_line
 
     if not args.id:
         raise UsageError("'sessions import' takes files", "see 'jitter-workshop sessions --help'")
@@ -249,7 +249,7 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
 
 
 def _proof_line(proof: Proof) -> str:
-    from jitter_workshop.report.text.proof import headline
+    from jitter_workshop.report.proof_words import headline
 
     return f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}"
 

@@ -54,24 +54,29 @@ def run(args: argparse.Namespace) -> int:
         checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
     finally:
         gc.enable()
-    sys.stdout.write(_text(args, checkup)) if not args.json else print_json(_plain(args, checkup))
+    if args.json:
+        print_json(_plain(args, checkup))
+    else:
+        _show(args, checkup)
     return 1 if checkup.summary["improve"] else 0
 
 
-def _text(args: argparse.Namespace, checkup: HostStatus) -> str:
+def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
     if args.prometheus:
         from jitter_workshop.report.formats import prometheus
 
-        return prometheus.render(checkup.checks, checkup.hot.cpus.cpus)
-    from jitter_workshop.report.text.terminal import output_style
+        sys.stdout.write(prometheus.render(checkup.checks, checkup.hot.cpus.cpus))
+        return
+    from jitter_workshop.presenter import status
+    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.report.check_words import explained
 
-    style = output_style()
+    output = Output()
     if args.explain is not None:
-        from jitter_workshop.report.text import check as explain_text
-
-        return explain_text.render(checkup.tunables[0], checkup.checks[0], checkup.host, style)
-    from jitter_workshop.report.text import status
-
+        check = checkup.checks[0]
+        page_of_one = explained(checkup.tunables[0], check, checkup.host)
+        output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
+        return
     page = status.Page(
         host=checkup.line,
         recorded=checkup.host.root.recorded,
@@ -82,7 +87,7 @@ def _text(args: argparse.Namespace, checkup: HostStatus) -> str:
         note=checkup.hot.note,
         siblings=str(checkup.host.clear_siblings),
     )
-    return status.render(page, checkup.groups(), style, brief=not args.ids)
+    output.show(status.table(page, checkup.groups(), output.width, brief=not args.ids))
 
 
 def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:

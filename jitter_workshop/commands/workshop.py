@@ -27,16 +27,17 @@ def run(args: argparse.Namespace) -> int:
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         from jitter_workshop.flow.chapters.tour import take
-        from jitter_workshop.plain.tour import tour_text
+        from jitter_workshop.plain.tour import tour_lines
+        from jitter_workshop.presenter.lines import written
 
         taken = take(args.session, args.course, args.root)
         if args.chapter is not None:
             find_chapter(taken.course, args.chapter)
-        sys.stdout.write(tour_text(taken))
+        sys.stdout.write(written(tour_lines(taken)))
         return 0
 
     from jitter_workshop.plain.settings import closing_lines
-    from jitter_workshop.report.text.terminal import output_style
+    from jitter_workshop.presenter.lines import Output, written
 
     no_screen = "" if served() else _no_screen()
     plain = not served() and (args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen))
@@ -55,18 +56,18 @@ def run(args: argparse.Namespace) -> int:
         return run_screen(workshop, args.chapter)
     finally:
         # Say here what was restored while leaving: the screen has gone by then, or a signal ended it.
-        lines = closing_lines(workshop, output_style().width)
+        said = written(closing_lines(workshop, Output().width))
         # A signal comes at a prompt, whose line has no newline yet.
-        _tell(["", *lines] if lines and plain else lines, sys.stderr if served() else sys.stdout)
+        _tell(f"\n{said}" if said and plain else said, sys.stderr if served() else sys.stdout)
 
 
-def _tell(lines: list[str], where: TextIO) -> None:
-    """Write lines to a stream that may be gone with its terminal.
+def _tell(text: str, where: TextIO) -> None:
+    """Write text to a stream that may be gone with its terminal.
 
     A workshop that is served writes to standard error, because its standard output carries the screen.
     """
     with contextlib.suppress(OSError, ValueError):
-        where.write("".join(f"{line}\n" for line in lines))
+        where.write(text)
         where.flush()
 
 

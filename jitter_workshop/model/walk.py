@@ -86,12 +86,14 @@ class PredictionOutcome:
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """Hold what the step would change: every write is listed here. ``host_files``: number of host files that would be
-    written (none for a placement). ``words``: what was asked for, as a command line says it."""
+    written (none for a placement). ``words``: what was asked for, as a command line says it. ``left_out``: what the
+    plan leaves as it is, each with its reason."""
 
     changes: tuple[Change, ...]
     host_files: int
     text: str
     words: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,8 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.focus_words import offered
-from jitter_workshop.report.text.explained import render
-from jitter_workshop.report.text.progress import LateLine
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter.causes import explained, offered
+from jitter_workshop.presenter.progress import LateLine
 
 _WORST = 5
 """Worst stalls that are listed, so that the causes above them stay on the screen."""
@@ -61,7 +59,7 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
     else:
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
-    talk.say("", *render(report, Style(talk.width), run.label).splitlines(), "")
+    talk.say("", *explained(report, talk.width, run.label), "")
 
 
 @contextmanager

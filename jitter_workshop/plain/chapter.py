@@ -14,11 +14,14 @@ from jitter_workshop.plain import causes, proving, rehearsal, settings, views
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain.help import chapter_help, tell_help
-from jitter_workshop.plain.input import parse_cpus, parse_time_ns
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import chapter_lines, curves
-from jitter_workshop.presenter.settings_words import PLAN_IS_ANOTHER
+from jitter_workshop.presenter import chapter as chapter_view
+from jitter_workshop.presenter import curves
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
+from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.stats.scale import nice_ns
 
 _LETTERS = "abcdefghi"
@@ -167,7 +170,8 @@ class PlainChapter:
         elif answer in ("every", "once") and step in ("plan", "apply"):
             return settings.choose_boots(walk, talk, answer)
         elif word == "cpus":
-            walk.choose_cpus(*parse_cpus(rest))
+            chosen = parse_cpus(rest)
+            walk.choose_cpus(*map(chosen.get, ROLES))
             talk.say("", *self._plan(step), "")
         elif step == "predict" and self._can_predict() and self._a_guess(answer):
             self._predict(answer)
@@ -219,7 +223,7 @@ class PlainChapter:
         talk.page(walk.page(step))
         if step == "look":
             title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
-            talk.say(*views.unstyled(chapter_lines.facts(walk.host.look(), width, title), width), "")
+            talk.say(*chapter_view.facts(walk.host.look(), width, title), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:
@@ -241,16 +245,14 @@ class PlainChapter:
         self._talk.tell(PLAN_IS_ANOTHER)
         return True
 
-    def _plan(self, step: StepName) -> list[str]:
+    def _plan(self, step: StepName) -> Lines:
         """Return the lines of the plan. At ``apply`` a plan that was shown just now and has not changed is not
         repeated."""
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
-        if self._walk.chapter.changes != "tunables":
-            return views.unstyled(chapter_lines.plan(plan, width), width)
-        if step == "apply" and plan.changes and plan == before:
-            return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
-        return settings.plan_lines(plan, width)
+        if step == "apply" and plan.host_files and plan == before:
+            return wrap(f"The plan is the one above: {plan_view.total(plan)}. b shows it again.", width)
+        return plan_view.line_by_line(plan, width)
 
     def _show_prediction(self) -> None:
         walk, talk = self._walk, self._talk
@@ -297,8 +299,8 @@ class PlainChapter:
         if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
             return
         talk.chart(walk.curves())
-        talk.say(*views.wrap(view.headline, talk.width), "")
-        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width), talk.width), "")
+        talk.say(*wrap(view.headline, talk.width), "")
+        talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
@@ -308,10 +310,10 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         explanation = walk.explain()
         if explanation is None:
-            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width), talk.width), "")
+            talk.say(*chapter_view.closing(walk.by_hand(), (), talk.width), "")
             return
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
-        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width), talk.width), "")
+        talk.say(*chapter_view.explanation(explanation, runs, (), talk.width), "")
         causes.tell_offer(self._workshop, walk, talk)
 
     def _predict(self, answer: str) -> None:

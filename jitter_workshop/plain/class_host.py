@@ -11,7 +11,7 @@ from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.run import queued, stopped_by_signals
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.class_words import title_of
+from jitter_workshop.presenter.class_host import title_of
 
 HELP = (
     ("turn", "whose turn it is, and who waits"),

@@ -12,11 +12,11 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.plain.causes import tell_causes
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly
-from jitter_workshop.plain.status import status_lines
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.plain.views import unstyled, wrap
-from jitter_workshop.presenter import chapter_lines
-from jitter_workshop.presenter import hunt_words as words
+from jitter_workshop.presenter import chapter as chapter_view
+from jitter_workshop.presenter import hunt as words
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.status import line_by_line
 
 HELP = (
     ("start", "hide a noise, for you to name"),
@@ -62,10 +62,16 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "status":
         # The path also shows the status, but going there leaves this chapter and ends the noise.
-        talk.say("", *status_lines(workshop.findings(), workshop.path(), talk.width), "")
+        tell_status(workshop, talk)
     else:
         return False
     return True
+
+
+def tell_status(workshop: Workshop, talk: Talk) -> None:
+    """Tell what this host's settings do to latency, with the numbers of the chapters that treat them."""
+    numbers = {entry.chapter_id: entry.number for entry in workshop.path()}
+    talk.say("", *line_by_line(workshop.findings(), numbers, talk.width), "")
 
 
 def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
@@ -73,8 +79,7 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
-        table = unstyled(chapter_lines.cured(view, talk.width), talk.width)
-        talk.say(*wrap(view.text, talk.width), "", *table, "")
+        talk.say(*wrap(view.text, talk.width), "", *chapter_view.cured(view, talk.width), "")
     return view is not None
 
 

@@ -21,9 +21,7 @@ from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.plain.run import Write, queued, stopped_by_signals
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import proof_words as words
-from jitter_workshop.report.text import proof as proof_text
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter import proof as words
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.verdicts import SoFar, so_far
 
@@ -66,7 +64,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
             return
     rounds = words.asked_for(before) or words.choices(before)[0]
     prover, plan = _drawn(workshop, walk, rounds)
-    talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
+    talk.say("", *words.cost(plan, talk.width), "")
     while (answer := talk.ask(_question(plan, before))) != "":
         if answer.lower() in ("no", "n"):
             talk.tell("Nothing is measured.")
@@ -80,7 +78,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         prover, plan = _drawn(workshop, walk, int(answer))
         if plan.changes != shown:
             talk.tell("The plan has changed:")
-            talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
+            talk.say("", *words.cost(plan, talk.width), "")
         else:
             talk.tell(words.work(plan, plan.rounds))
     _make(workshop, walk, talk, prover, plan)
@@ -120,7 +118,7 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
 
 
 def _tell(proof: Proof, talk: Talk) -> None:
-    talk.say("", *proof_text.render(proof, Style(talk.width)).splitlines(), "")
+    talk.say("", *words.verdict(proof, talk.width), "")
 
 
 class _Lines:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.course import PredictionTask
-from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
-from jitter_workshop.plain.settings import compared_lines
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.chapter import answers_explained, settings_compared
 
 
 def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
@@ -33,7 +31,7 @@ def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
     changes = walk.host.compared()
     if changes:
         talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
-        talk.say("", *compared_lines(changes, talk.width), "")
+        talk.say("", *settings_compared(changes, talk.width), "")
     curves, source = walk.recorded_curves("compare")
     if curves:
         talk.chart(curves)
@@ -44,20 +42,5 @@ def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
         talk.tell("Nothing was measured, so there are no curves to compare.")
     talk.say("")
     task = chapter.prediction
-    if task is None or task.slot is None:
-        return
-    talk.tell("What the answers stand for:")
-    for answer in task.answers:
-        yours = " (your guess)" if _is_guess(task, walk.progress.prediction, answer.id) else ""
-        talk.tell(f"{answer.text}{yours}: {answer.explanation}", "  - ", "    ")
-    talk.say("")
-
-
-def _is_guess(task: PredictionTask, kept: Prediction | None, ident: str) -> bool:
-    """Return True for the answer that was given, or for the answer whose range holds the mark."""
-    if kept is None:
-        return False
-    value = kept.value_ns
-    if value is None:
-        return kept.choice == ident
-    return next((a.id for a in task.answers if a.up_to_ns is None or value <= a.up_to_ns), "") == ident
+    if task is not None and task.slot is not None:
+        talk.say(*answers_explained(task, walk.progress.prediction, talk.width), "")

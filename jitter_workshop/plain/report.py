@@ -13,10 +13,9 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain.causes import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.plain.views import unstyled
 from jitter_workshop.presenter import report_preview as preview
+from jitter_workshop.presenter.progress import LateLine
 from jitter_workshop.report.formats.common import Files
-from jitter_workshop.report.text.progress import LateLine
 
 _MOST_CURVES = 6
 
@@ -70,13 +69,13 @@ def _built(workshop: Workshop) -> Draft:
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
     """Print a preview in the report's order. Its last section says what others will see in the report."""
     document = draft.shown(private)
-    talk.say("", "THE REPORT:", *unstyled(preview.opening(document, talk.width), talk.width))
+    talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
     for overlay in document.overlays[:1]:
-        talk.say(*unstyled(preview.chart_title(document.overlays, 0, talk.width), talk.width))
+        talk.say(*preview.chart_title(document.overlays, 0, talk.width))
         talk.chart([RunCurve(str(n), c.label, c, None) for n, c in enumerate(overlay.curves[:_MOST_CURVES])])
         talk.say("")
-    talk.say(*unstyled(preview.rest(document, talk.width), talk.width))
-    talk.say(*unstyled(preview.for_others(document, chosen.name == RAW, talk.width), talk.width))
+    talk.say(*preview.rest(document, talk.width))
+    talk.say(*preview.for_others(document, chosen.name == RAW, talk.width))
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:

@@ -13,9 +13,9 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.plain.views import wrap
-from jitter_workshop.presenter.class_words import disturbed
-from jitter_workshop.report.text.run import remark
+from jitter_workshop.presenter.class_host import disturbed
+from jitter_workshop.presenter.lines import wrap, written
+from jitter_workshop.presenter.run import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
@@ -56,7 +56,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
         with stopped_by_signals(token, pending):
             run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
             if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
-                write("".join(f"{line}\n" for line in wrap(said, width, "  ")))
+                write(written(wrap(said, width, "  ")))
             return run
     finally:
         for signum in pending:
@@ -65,8 +65,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
 
 def queued(write: Write, width: int) -> Callable[[str], None]:
     def say(sentence: str) -> None:
-        for line in wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  "):
-            write(line + "\n")
+        write(written(wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  ")))
 
     return say
 

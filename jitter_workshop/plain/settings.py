@@ -2,94 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean, fell_away, many, tally
-from jitter_workshop.model.walk import PlanView, SettingChange
-from jitter_workshop.plain import views
+from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.plan_overview import overview
-from jitter_workshop.presenter.settings_words import (
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.changes import (
     GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
-    NO_RIGHTS,
-    apply_command,
+    NOTHING_APPLIED,
+    applied_said,
     as_root,
-    counted,
-    for_one_boot,
+    given_back_lines,
+    with_values,
 )
-from jitter_workshop.report.text import plan as plan_text
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.plan import NO_RIGHTS, by_others
 
 _RESTORE = "'jitter-workshop restore' gives it back"
-_REBOOT = "A part of it takes effect with the next boot."
-
-
-# -- as lines ---------------------------------------------------------------------------------------------------------
-
-
-def plan_lines(plan: PlanView, width: int) -> list[str]:
-    """Return the lines of a plan: every change below its reason, as ``plan`` shows them. The totals come last, next to
-    the question that follows."""
-    lines: list[str] = []
-    for line in plan_text.changes(plan.changes, Style(width)):
-        indent = " " * min(len(line) - len(line.lstrip()), 8)
-        lines += [line] if len(line) <= width else views.wrap(line, width, indent, indent + "  ")
-    for command in dict.fromkeys(change.then for change in plan.changes if change.then):
-        lines += ["", *views.wrap(f"Then, once: {clean(command, 200)}", width)]
-    if lines:
-        lines += ["", *views.wrap(f"{writes(plan)}.", width)]
-        for _, group in groupby(plan.changes, key=lambda change: change.tunable):
-            if said := overview(list(group)):
-                lines += views.wrap(f"{said}.", width, "  ", "    ")
-        lines.append("")
-    return lines + views.wrap(plan.text, width)
-
-
-def writes(plan: PlanView) -> str:
-    """Return ``4 writes to 4 files of the host``."""
-    return f"{many(len(plan.changes), 'write')} to {many(plan.host_files, 'file')} of the host"
-
-
-def given_back_lines(result: RestoreResult, width: int) -> list[str]:
-    """Return one line for the settings that were given back, and one per setting that was left alone; [] if there are
-    none."""
-    lines: list[str] = []
-    if result.restored:
-        lines += views.wrap(f"Given back: {counted([one.tunable for one in result.restored])}.", width, "", "  ")
-    for left in result.left_alone:
-        found = f" (it says {clean(left.found, 60) or 'nothing'})" if left.found is not None else ""
-        lines += views.wrap(
-            f"! Left alone: {clean(left.path, 200)}: {clean(left.reason, 400)}{found}.", width, "", "  "
-        )
-    if result.needs_reboot:
-        lines += views.wrap(_REBOOT, width)
-    return lines
-
-
-def compared_lines(changes: Sequence[SettingChange], width: int) -> list[str]:
-    """Return one line per tunable: its value before and after, and a mark that says if it is then as it should be."""
-    lines: list[str] = []
-    for one in changes:
-        before, after = clean(one.before, 80), clean(one.after, 80)
-        lines += views.wrap(
-            f"{views.mark(one.settled)} {clean(one.title, 60)}: {before} → {after}", width, "  ", "      "
-        )
-    return lines
-
-
-def named(standing: Iterable[Mapping[str, str]]) -> str:
-    """Return tunables as text, such as ``governor=performance, thp``."""
-    words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
-    return ", ".join(clean(word, 80) for word in words)
-
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
@@ -103,7 +38,7 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Tell at ``apply`` what Enter will do."""
     if barred(workshop, walk):
         talk.tell(NO_RIGHTS)
-        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+        talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
     elif walk.plan().changes:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
@@ -148,7 +83,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
         view = walk.apply(shown)
     except WorkshopError as error:
         talk.refused(error)
-        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+        talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
         return True
     talk.notices([workshop.agent_session.notice])
     talk.tell(view.text)
@@ -184,17 +119,7 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
     if not walk.chapter.tunables:
         talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
         return
-    lines = given_back_lines(walk.undo(), talk.width)
-    talk.say(*lines or views.wrap("No change of this chapter is applied.", talk.width))
-
-
-def _hand_over(words: Sequence[str], talk: Talk) -> None:
-    if for_one_boot(words):
-        talk.tell("A user with the rights can do the same with:")
-        talk.say(f"    {apply_command(clean(word, 80) for word in words)}")
-        return
-    talk.tell("The plan as a script, for a user with the rights:")
-    talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
+    talk.say(*given_back_lines(walk.undo(), talk.width) or wrap("No change of this chapter is applied.", talk.width))
 
 
 # -- on the path ------------------------------------------------------------------------------------------------------
@@ -209,7 +134,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
         commands.append("undo")
         held = " It is given back when you leave, unless you keep it." if workshop.agent_session.holding else ""
         count = tally(workshop.written())
-        talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
+        talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to give all of it back.", "", "  ")
     if lost and not standing and workshop.agent_session.holding:
         talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
@@ -220,8 +145,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
 
 
 def undo_everything(workshop: Workshop, talk: Talk) -> None:
-    lines = given_back_lines(workshop.undo_all(), talk.width)
-    talk.say(*lines or views.wrap("No setting of this host is changed by this tool.", talk.width))
+    talk.say(*given_back_lines(workshop.undo_all(), talk.width) or wrap(NOTHING_APPLIED, talk.width))
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
@@ -231,7 +155,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         talk.tell("This session has nothing to apply again on this host.")
         return
     plan = workshop.resume_plan()
-    talk.say("", *plan_lines(plan, talk.width), "")
+    talk.say("", *plan_view.line_by_line(plan, talk.width), "")
     if not plan.changes:
         return
     if talk.ask("Enter apply · n leave it as it is") != "":
@@ -241,15 +165,12 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         result = workshop.resume(plan)
     except WorkshopError as error:
         talk.refused(error)
-        _hand_over(words, talk)
+        talk.say(*by_others(words, talk.width))
         return
     talk.notices([workshop.agent_session.notice])
-    made = counted([one.tunable for one in result.applied])
-    fewer = f" {fell_away(result.ended)}" if result.ended else ""
-    talk.tell(f"Applied and read back: {made}.{fewer} They are given back when you leave.")
-    for one in result.refused:
-        where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
-        talk.tell(f"! Refused: {where}: {reason}", "", "  ")
+    for said in applied_said(result):
+        talk.tell(said, "", "  ")
+    talk.tell("It is given back when you leave.")
 
 
 # -- on leaving -------------------------------------------------------------------------------------------------------
@@ -272,11 +193,11 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
             talk.refused(error)
     talk.say(*_after(agent_session.close(), agent_session.trouble, talk.width))
     if standing := workshop.standing():
-        talk.tell(f"Still applied: {tally(workshop.written())} ({named(standing)}). {_RESTORE}.", "", "  ")
+        talk.tell(f"Still applied: {tally(workshop.written())} ({with_values(standing)}). {_RESTORE}.", "", "  ")
     return held
 
 
-def closing_lines(workshop: Workshop, width: int) -> list[str]:
+def closing_lines(workshop: Workshop, width: int) -> Lines:
     """Close the workshop, and return lines about what that gave back; [] if there was nothing, or it was told
     before."""
     told = workshop.agent_session.trouble
@@ -285,10 +206,10 @@ def closing_lines(workshop: Workshop, width: int) -> list[str]:
     return _after(result, "" if trouble == told else trouble, width)
 
 
-def _after(result: RestoreResult, trouble: str, width: int) -> list[str]:
+def _after(result: RestoreResult, trouble: str, width: int) -> Lines:
     lines = given_back_lines(result, width)
     if trouble:
-        lines += views.wrap(f"! Not all is given back: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
+        lines += wrap(f"! Not all is given back: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
     return lines
 
 

@@ -9,11 +9,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
+from rich.text import Text
+
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.plain import views
+from jitter_workshop.presenter.curves import percentile_table
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.prose import prose
 
 _CHART_ROWS = 14
+_WIDEST = 100
 _PAGE = 78
 """The widest line of prose, in columns: longer ones are tiring to read."""
 
@@ -68,7 +73,7 @@ class Talk:
     @property
     def width(self) -> int:
         columns = self._fixed_width or shutil.get_terminal_size().columns
-        return max(20, min(columns - 1, views.WIDEST))
+        return max(20, min(columns - 1, _WIDEST))
 
     def ask(self, question: str) -> str:
         """Return the answer, without blanks around it. Raises Leave for ``q``, and EOFError at the end of the input."""
@@ -79,19 +84,20 @@ class Talk:
 
     def ask_anything(self, question: str) -> str:
         """Return the answer like :meth:`ask`, but ``q`` is an answer like any other."""
-        *above, last = views.wrap(question, self.width - len(" > ")) or [""]
+        *above, last = wrap(question, max(self.width - len(" > "), 20))
         self.say(*above)
-        return self._read(f"{last} > ").strip()
+        return self._read(f"{last.plain} > ").strip()
 
     def tell(self, text: str, indent: str = "", hanging: str | None = None) -> None:
-        self.say(*views.wrap(text, self.width, indent, hanging))
+        self.say(*wrap(text, self.width, indent, hanging))
 
-    def say(self, *lines: str) -> None:
+    def say(self, *lines: str | Text) -> None:
+        """Write text as it is, and lines without their styles, cut at the width."""
         for line in lines:
-            self.write(line + "\n")
+            self.write(f"{line if isinstance(line, str) else line.plain[: self.width].rstrip()}\n")
 
     def page(self, markdown: str) -> None:
-        self.say(*views.prose(markdown, min(self.width, _PAGE)), "")
+        self.say(*prose(markdown, min(self.width, _PAGE)), "")
 
     def refused(self, error: WorkshopError) -> None:
         """Tell what was not done, and what to do instead."""
@@ -108,9 +114,9 @@ class Talk:
         if not curves:
             self.tell("There is no curve yet.")
             return
-        from jitter_workshop.plain.chart import chart_lines
+        from jitter_workshop.chart.printed import in_plain
 
-        self.say(*chart_lines(curves, self.width, _CHART_ROWS))
+        self.say(*in_plain([shown.curve for shown in curves], self.width, _CHART_ROWS))
 
     def table(self, curves: Sequence[RunCurve]) -> None:
-        self.say(*(line[: self.width] for line in views.curve_table(curves)) if curves else ("No numbers yet.",))
+        self.say(*percentile_table(curves, self.width))

@@ -18,9 +18,9 @@ from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import settings, views
 from jitter_workshop.plain.chapter import PlainChapter
 from jitter_workshop.plain.help import path_help, tell_help
+from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
-from jitter_workshop.plain.status import status_lines
-from jitter_workshop.plain.summary import summary_lines
+from jitter_workshop.plain.summary import tell_summary
 from jitter_workshop.plain.talk import Leave, Talk
 
 _MOST_CURVES = 6
@@ -128,7 +128,7 @@ class PlainWalk:
 
     def _sum_up(self) -> None:
         """Tell the course from first to last. It is told once by itself, when no chapter is left."""
-        self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
+        tell_summary(sum_up(self._workshop), self._talk)
 
     def _command(self, answer: str, chapters: int) -> None:
         if of_class.heard(self._workshop, self._talk, answer):
@@ -139,8 +139,7 @@ class PlainWalk:
             curves = self._workshop.curves(apart_from_proofs(self._workshop.runs())[-_MOST_CURVES:])
             self._talk.chart((*published_curves()[:1], *curves))
         elif answer == "status":
-            lines = status_lines(self._workshop.findings(), self._workshop.path(), self._talk.width)
-            self._talk.say("", *lines)
+            tell_status(self._workshop, self._talk)
         elif answer in ("r", "report"):
             tell_report(self._workshop, self._talk)
         elif answer == "summary":

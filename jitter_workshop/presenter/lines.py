@@ -11,9 +11,9 @@ import functools
 import itertools
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -21,7 +21,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 from rich.text import Span, Text
 
-from jitter_workshop.model.palette import MONO, Palette
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 
 Lines = list[Text]
@@ -30,8 +30,19 @@ NARROWEST, WIDEST = 60, 160
 PIPE_WIDTH = 100
 """The width of a pipe or a file, which have none."""
 
-_TERMINAL = replace(MONO, dim="dim", faint="dim", accent="yellow", good="green", bad="red", cool="cyan")
+_ON_A_TERMINAL = {
+    "dim": "dim",
+    "faint": "dim",
+    "accent": "yellow",
+    "good": "green",
+    "bad": "red",
+    "cool": "cyan",
+    "text": "",
+    "code": "",
+    "under": "",
+}
 """The roles in the sixteen colours that every terminal has."""
+_BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 _LONGEST = 4_000
 """Characters of a paragraph that are shown."""
 
@@ -39,17 +50,16 @@ _LONGEST = 4_000
 # -- at the edge -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Output:
-    """Hold how to write to a stream. ``width``: columns that may be used. ``colour``: escapes may be written."""
+    """Write lines to a stream: as wide as it is, and in colours where it is a terminal that has them.
 
-    width: int = PIPE_WIDTH
-    colour: bool = False
+    NO_COLOR (any text in it) and a dumb TERM mean no colour. COLUMNS wins over the terminal's own width, which a pipe
+    does not have. ``width``: columns that may be used. ``colour``: escapes may be written.
+    """
 
-    @classmethod
-    def of(cls, stream: TextIO | None) -> Output:
-        """Return how to write to a stream. NO_COLOR (any text in it) and a dumb TERM mean no colour. COLUMNS wins over
-        the terminal's own width, which a pipe does not have."""
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Take a stream; None is standard output."""
+        self._stream = stream = stream or sys.stdout
         try:
             terminal = stream is not None and stream.isatty()
         except ValueError:
@@ -62,8 +72,12 @@ class Output:
             except OSError:
                 width = 80
         dumb = os.environ.get("TERM", "") in ("", "dumb")
-        colour = terminal and not dumb and not os.environ.get("NO_COLOR")
-        return cls(max(NARROWEST, min(width or PIPE_WIDTH, WIDEST)), colour)
+        self.width = max(NARROWEST, min(width or PIPE_WIDTH, WIDEST))
+        self.colour = terminal and not dumb and not os.environ.get("NO_COLOR")
+
+    def show(self, lines: Iterable[Text]) -> None:
+        """Write lines, each with a line break at its end."""
+        self._stream.write(written(lines, self.colour))
 
 
 def written(lines: Iterable[Text], colour: bool = False) -> str:
@@ -71,14 +85,8 @@ def written(lines: Iterable[Text], colour: bool = False) -> str:
     return "".join(f"{_escaped(line) if colour else line.plain.rstrip()}\n" for line in lines)
 
 
-def printed(lines: Iterable[Text], stream: TextIO | None = None) -> None:
-    """Write lines to a stream (standard output), in colours where it is a terminal that has them."""
-    stream = stream or sys.stdout
-    stream.write(written(lines, Output.of(stream).colour))
-
-
-def in_colours(line: Text, palette: Palette) -> Text:
-    """Return a line with the palette's colours in place of its roles."""
+def in_colours(line: Text, palette: Palette | None) -> Text:
+    """Return a line with the palette's colours in place of its roles; None: a terminal's own colours."""
     shown = line.copy()
     shown.style = _style(line.style, palette)
     shown.spans = [Span(span.start, span.end, _style(span.style, palette)) for span in line.spans]
@@ -86,15 +94,17 @@ def in_colours(line: Text, palette: Palette) -> Text:
 
 
 @functools.cache
-def _style(words: str | Style, palette: Palette) -> Style:
+def _style(words: str | Style, palette: Palette | None) -> Style:
     if isinstance(words, Style):
         return words
+    if palette is None:
+        return Style.parse(" ".join(_ON_A_TERMINAL.get(word, word) for word in words.split()))
     under = f"on {palette.panel}" if palette.panel else ""
     return Style.parse(" ".join(under if word == "under" else getattr(palette, word, word) for word in words.split()))
 
 
 def _escaped(line: Text) -> str:
-    line = in_colours(line, _TERMINAL)
+    line = in_colours(line, None)
     line.rstrip()
     ends = sorted({0, len(line), *(at for span in line.spans for at in (span.start, span.end) if at < len(line))})
     made = ""
@@ -111,6 +121,12 @@ def _escaped(line: Text) -> str:
 def heading(text: str) -> Text:
     """Return a small title."""
     return Text(text, "bold dim")
+
+
+def sentence(text: str) -> str:
+    """Return a reason as a sentence: with a capital at its beginning and one mark at its end."""
+    said = clean(text, _LONGEST)
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
 
 
 def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:
@@ -138,7 +154,9 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
 
 
 def _words(text: Text) -> Iterator[Text]:
-    for word in text.split(" "):
+    """Yield the words; a number stays with its unit."""
+    blanks = [match.start() for match in _BLANK.finditer(text.plain)]
+    for word in text.divide([at for blank in blanks for at in (blank, blank + 1)])[::2]:
         if word.plain:
             yield word
 
@@ -151,6 +169,11 @@ def _break(word: Text, room: int) -> int:
     cut = max(len(head.plain), 1)
     places = [word.plain.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
     return next(filter(None, places), cut)
+
+
+def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines:
+    """Return texts as a list, each behind a mark."""
+    return [line for text in texts for line in wrap(text, width, mark)]
 
 
 def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
@@ -205,6 +228,11 @@ def in_cells(text: str, width: int, right: bool = False) -> str:
         text = set_cell_size(text, max(width - 1, 0)).rstrip() + "…" * (width > 0)
     blanks = " " * (width - cell_len(text))
     return blanks + text if right else text + blanks
+
+
+def figure(number: int | None) -> str:
+    """Return a count with its thousands apart; ``–`` where it is not known."""
+    return "–" if number is None else f"{number:,}"
 
 
 def bar(value: float, largest: float, width: int) -> str:

@@ -33,12 +33,12 @@ def styled(text: str, base: str = "") -> Text:
         at = match.end()
         if match["code"] is not None:
             made.append(match["code"], "code")
-        elif match["strong"] is not None:
-            made.append(match["strong"], "bold")
-        elif match["em"] is not None:
-            made.append(match["em"], "italic")
         else:
-            made.append(match["link"], "underline")
+            within = match["strong"] or match["em"] or match["link"]
+            style = "bold" if match["strong"] else "italic" if match["em"] else "underline"
+            inner = styled(within, base)
+            inner.stylize(style)
+            made.append_text(inner)
     made.append(source[at:])
     return made
 

@@ -21,7 +21,7 @@ from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files, beside
 from jitter_workshop.report.pictures.svg import render_svg
-from jitter_workshop.report.text.proof import pictures
+from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
 
 LONG = 2_000

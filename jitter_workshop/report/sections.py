@@ -21,6 +21,7 @@ from jitter_workshop.model.report import Culprits, Fate, ReportDocument, Reporte
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Standing, Verdict, VerdictWord
+from jitter_workshop.report import cause_words
 from jitter_workshop.report.blocks import (
     UNKNOWN,
     Bar,
@@ -47,9 +48,8 @@ from jitter_workshop.report.blocks import (
     name,
     time,
 )
-from jitter_workshop.report.text import evidence as evidence_text
-from jitter_workshop.report.text.proof import WORDS, company
-from jitter_workshop.report.text.status import MARKS
+from jitter_workshop.report.check_words import MARKS
+from jitter_workshop.report.proof_words import WORDS, company, given_back
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.interval_plot import Axis, axis_of
@@ -348,13 +348,7 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
 
 def _given_back(proof: Proof) -> Iterator[Block]:
     """Yield if a proof's changes were given back, and what was left alone."""
-    told = "All of it was given back at the end"
-    if not proof.restored:
-        told = "Not all of it was given back"
-    elif proof.subject == PLACEMENT or not proof.changes:
-        told = "No setting of the host was changed"
-    elif proof.left_alone:
-        told = "All of it was given back, and the host has other values since"
+    told = given_back(proof)
     if proof.left_alone:
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(
@@ -391,8 +385,8 @@ class _Links:
 
 def _culprits(one: Culprits, links: _Links) -> Part:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
-    lead = [clean(text, 600) for text in one.text if not text.startswith(evidence_text.ITEM)]
-    items = [text.removeprefix(evidence_text.ITEM) for text in one.text if text.startswith(evidence_text.ITEM)]
+    lead = [clean(text, 600) for text in one.text if not text.startswith(cause_words.ITEM)]
+    items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]
     blocks: list[Block] = [Paragraph(text) for text in lead[:1]]
     blocks += [_causes(one.report)] if one.report is not None else []
     blocks += [Paragraph(text) for text in lead[1:]]
@@ -418,21 +412,21 @@ def _causes(report: EvidenceReport) -> Block:
     most = max(cause.total_ns for cause in report.causes) or 1
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "What took their time, largest first"
-    if told := evidence_text.in_time(report):
+    if told := cause_words.in_time(report):
         caption += f". {told} The last column: without that cause and what is around it."
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 
 def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cells:
     cells: list[Inline] = [
-        name(evidence_text.named(cause, 80)),
+        name(cause_words.named(cause, 80)),
         nice_ns(cause.total_ns),
         Bar(cause.total_ns / most),
         f"{cause.count:,}",
         nice_ns(cause.worst_ns),
         nice_ns(cause.ns_per_second),
     ]
-    return (*cells, evidence_text.without(cause, report)) if shares else tuple(cells)
+    return (*cells, cause_words.without(cause, report)) if shares else tuple(cells)
 
 
 def _stall(stall: ExplainedStall) -> Stall:
@@ -443,7 +437,7 @@ def _stall(stall: ExplainedStall) -> Stall:
     rest = sum(part.ns for part in stall.parts[STALL_CAUSES:])
     return Stall(
         head=f"{head}, {late}" if late else head,
-        causes=tuple(f"{evidence_text.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
+        causes=tuple(f"{cause_words.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
         rest=f"others {nice_ns(rest)}" if rest else "",
         notes=tuple(clean(note, 300) for note in stall.notes),
         drawn=stall,

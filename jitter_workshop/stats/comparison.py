@@ -9,9 +9,11 @@ import textwrap
 from collections.abc import Sequence
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
+from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 NO_PROOF = "Two single runs cannot prove anything: the same thing measured twice also differs."
@@ -221,3 +223,32 @@ def _per_second(rate: float) -> str:
 
 def _seconds(duration_s: float) -> str:
     return f"{duration_s:.0f} s" if duration_s >= 1 else f"{duration_s * 1000:.0f} ms"
+
+
+def rate_in_words(run: Run) -> str:
+    """Tell how often an interval over the threshold occurs, and what a run of this length can know about it; "" for
+    runs of older versions."""
+    stalls = run.stalls
+    low, high = stalls.per_second_low, stalls.per_second_high
+    if low is None or high is None:
+        return ""
+    over = nice_ns(stalls.threshold_ns)
+    if stalls.count == 0:
+        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: fewer than {_often(high)}, at 95 %"
+    else:
+        between = f"between {_often(low)} and {_often(high)}"
+        text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"
+    return text + ", if they come independently"
+
+
+def _often(per_second: float) -> str:
+    """Return a rate for people, per second or per hour."""
+    return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
+
+
+def import_line(run: ImportedRun) -> str:
+    """Return an imported run of another tool in a line."""
+    curve = imported_curve(run)
+    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
+    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
+    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"

@@ -16,7 +16,7 @@ from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.model.palette import THEMES
-from jitter_workshop.presenter.settings_words import farewell
+from jitter_workshop.presenter.changes import farewell
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController

@@ -315,8 +315,8 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"
 def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: Path) -> None:
     from jitter_workshop.flow.classes.classboard import ClassTable, Judged, board_json, csv_table, machines
     from jitter_workshop.flow.turns.classhost import in_words
-    from jitter_workshop.report.text.board import board_text
-    from jitter_workshop.report.text.terminal import Style
+    from jitter_workshop.presenter.board import boards
+    from jitter_workshop.presenter.lines import written
 
     evil = run(ESCAPES, chapter=ESCAPES)
     told = Hostile(host).asks(
@@ -327,7 +327,7 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
     with BoardStore(host.board_folder) as store:
         board = store.board("here", 0.0)
     gathered, course = [ClassTable("here", board, None)], Judged()
-    on_screen = board_text(machines(gathered), course.columns, course.near, Style())
+    on_screen = written(boards(machines(gathered), course.columns, course.near, 100))
     assert all(line.isprintable() for line in on_screen.splitlines())
     assert all(line.isprintable() for line in csv_table(gathered, course).splitlines())
     assert "\x1b" not in json.dumps(board_json(gathered))

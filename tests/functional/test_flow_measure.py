@@ -25,7 +25,8 @@ from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.report.text.run import render
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.run import result
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = pytest.mark.host
@@ -220,7 +221,7 @@ def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[
         threads=(dataclasses.replace(run.threads[0], messages_by_cpu=many, minor_faults=None),),
         notes={**run.notes, "complete": "\x1b[2J" + "word " * 60},
     )
-    text = render(wide)
+    text = written(result(wide, 80))
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
     assert "10,000,000,000" in text

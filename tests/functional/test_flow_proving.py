@@ -34,8 +34,8 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.report.text.proof import render
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.proof import verdict
 from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -518,9 +518,8 @@ def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
     assert proof.restored
     (left,) = proof.left_alone
     assert (left.tunable, left.expected, left.found) == ("stat-interval", "1", "7")
-    text = render(proof, Style(80))
-    assert "nothing of it stands any more" not in text
-    assert "Given back, but not all is as it was before:" in text
+    text = written(verdict(proof, 100))
+    assert "the host has other values since:" in text
 
 
 # -- rounds that do not count ------------------------------------------------------------------------------------------

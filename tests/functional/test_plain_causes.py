@@ -54,4 +54,4 @@ def test_the_causes_of_a_run_that_was_traced() -> None:
     text = talk(workshop, "v|q", "baseline")
     assert "task evil[red] [2J x" in text
     assert "\x1b" not in text
-    assert "the same by hand" in text
+    assert "THE SAME BY HAND" in text

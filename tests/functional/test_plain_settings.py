@@ -159,7 +159,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeW
     said: list[str] = []
     assert PlainWalk(live, read, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
-    assert re.search(rf"! Left alone: /{INTERVAL}: .* \(it says 7\)", flat)
+    assert re.search(rf"Left alone: /{INTERVAL}: .* \(it says 7\)", flat)
     assert "Given back: " in flat
     assert "Still applied: 1 tunable, 1 write (stat-interval=10)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"
@@ -177,7 +177,7 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "APPLIED BEFORE, and not any more: thp=madvise, stat-interval=10. Type again to see it as one plan." in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
-    assert said.count("(stat-interval, thp). They are given back when you leave.") == 1
+    assert said.count("(stat-interval, thp). It is given back when you leave.") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in said
     assert "This session has nothing to apply again" in said
     assert "Given back: " in said
@@ -194,7 +194,7 @@ def test_applied_again_without_the_tasks_that_ended(
     agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
-    assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. They are given back when you leave." in said
+    assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. It is given back when you leave." in said
 
 
 def test_a_death_of_the_agent_is_a_sentence(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
     assert flat.count("! changing this host needs root's rights; sudo is not installed; run it as root.") == 1
-    assert "\n    jitter-workshop plan --sh thp stat-interval\n" in said
+    assert "\n  $ jitter-workshop plan --sh thp stat-interval > plan.sh\n" in said
     assert "'Pages' is done (setting not verified, curve not measured)." in flat
     assert "still stands" not in said
     assert tuned_tree.contents(tree) == before
@@ -229,7 +229,7 @@ def test_applying_again_without_rights_has_the_same_way_out(
     live.close()
     later = livehost.open_live(tree, course, monkeypatch)
     later.agent_session = FakeHands()
-    assert "    jitter-workshop plan --sh thp=madvise stat-interval=10\n" in talk(later, "again||q")
+    assert "  $ jitter-workshop plan --sh thp=madvise stat-interval=10 > plan.sh\n" in talk(later, "again||q")
 
 
 def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     workshop = quad()
     said = talk(workshop, "|||||cpus 3,2||q", "pinning")
     after = said.partition("cpus auto")[2]
-    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in after
+    assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in after
     assert "The plan has changed" not in said
     walk = workshop.walk("pinning")
     assert walk.current == "again"
@@ -367,7 +367,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
     assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
     assert "The plan has changed" in in_a_line("".join(said))
-    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in "".join(said)
+    assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in "".join(said)
     assert workshop.walk("pinning").current == "apply"
 
 

@@ -24,11 +24,11 @@ def test_it_is_told_once_when_nothing_is_left_to_do() -> None:
 def test_before_anything_is_measured_it_says_what_is_open() -> None:
     said = talk(open_workshop(), "summary|q")
     assert "Nothing is measured yet" in said
-    assert "- Not begun: Why so slow?, " in said
+    assert "• Not begun: Why so slow?, " in said
 
 
 @pytest.mark.parametrize("width", [30, 60, 80, 200])
 def test_no_line_of_it_is_wider_than_the_terminal(width: int) -> None:
     said = talk(open_workshop(), "|" * 60, width=width)
-    part = said[said.index("THE COURSE") : said.index("Your predictions")]
+    part = said[said.index("THE COURSE") : said.index("YOUR PREDICTIONS")]
     assert max(map(len, part.split("\n"))) < width

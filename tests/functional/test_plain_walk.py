@@ -75,7 +75,7 @@ def test_commands_of_a_chapter() -> None:
     said = talk("?|h|t|c|m|9|nonsense\x1b[2J|2|b|p|q", chapter="baseline")
     assert "one step back" in said
     assert "The y axis is logarithmic" in said
-    assert "No numbers yet." in said
+    assert "No curve is shown yet." in said
     assert "There is no curve yet." in said
     assert "something to measure in the steps" in said
     assert "The steps are 1 to 6." in said
@@ -91,10 +91,10 @@ def test_steps_that_have_to_wait_say_for_what() -> None:
 def test_cpus_are_picked_and_refused_in_words() -> None:
     workshop = quad()
     said = talk("|||||cpus 3,1|cpus 2 2|cpus 77|cpus x|q", workshop, "pinning")
-    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in said
-    assert "two threads cannot have the same CPU" in said
+    assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in said
+    assert "CPU 2 cannot run two measured threads" in said
     assert "no CPU 77" in said
-    assert "'x' is not a CPU number" in said
+    assert "a CPU is a whole number" in said
     assert workshop.walk("pinning").progress.chosen_cpus == {"producer": 3, "accumulator": 1}
 
 

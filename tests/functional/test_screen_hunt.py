@@ -82,7 +82,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter", "enter")
         assert RUNS in text_of(app).splitlines()[0]
         assert "for you to name" in flat(app)
-        assert "thief a hidden one" in flat(app)
+        assert "noise a hidden one" in flat(app)
         await press(pilot, "enter")
         assert workshop.measured == 2
         assert workshop.runs()[-1].notes[HUNTED]

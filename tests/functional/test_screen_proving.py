@@ -79,7 +79,7 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         await pilot.press("p")
         await settled(pilot)
         assert "10 rounds are 20 runs of ring, 5 s each: about 2 min 50 s." in said(app)
-        assert "sched_setaffinity(producer) any (0-3) → 1" in said(app)
+        assert "sched_setaffinity(producer) any (0-3) → CPU 1" in said(app)
         assert "No file of this host is written" in said(app)
         request = fakeprover.asked(made)
         assert request.chapter == "pinning"
@@ -87,9 +87,9 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         assert request.like.workload == "ring"
         await pilot.press("enter")
         await settled(pilot)
-        assert "PROVEN: stalls over 100 µs" in said(app)
+        assert "Proven: stalls over 100 µs" in said(app)
         assert "rarer" in said(app)
-        assert "Nothing of this host was written." in said(app)
+        assert "No setting of the host was changed." in said(app)
         assert not app.measuring
         assert not app.at_work
         assert [proof.complete for proof in workshop.handle.proofs()] == [True]
@@ -101,7 +101,7 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         assert "Press p" not in said(app)
         await pilot.press("p")
         await settled(pilot)
-        assert "PROVEN: stalls over 100 µs" in said(app)
+        assert "Proven: stalls over 100 µs" in said(app)
 
 
 @SIZES
@@ -129,7 +129,7 @@ async def test_the_rounds_while_they_are_made(monkeypatch: pytest.MonkeyPatch, s
         assert isinstance(app.screen, ProvingScreen)
         gate.set()
         await settled(pilot)
-        assert "PROVEN" in said(app)
+        assert "Proven" in said(app)
 
 
 async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         assert "Stop now" in said(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert "NOT PROVEN" in said(app)
+        assert "Not proven" in said(app)
         assert "It ended after 2 of 10 rounds: stopped by hand." in said(app)
         assert "A verdict needs 10 rounds: these 2 give figures alone." in said(app)
         (proof,) = workshop.handle.proofs()
@@ -254,7 +254,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("1", "9", "enter")
         await settled(pilot)
         assert fakeprover.asked(made).rounds == 10
-        assert "NOT PROVEN" in said(app)
+        assert "Not proven" in said(app)
         asked = "at this spread about"
         assert asked in said(app)
         # What the proof named is offered, and chosen.
@@ -341,7 +341,7 @@ async def test_the_keys_of_each_page_are_whole(monkeypatch: pytest.MonkeyPatch, 
         shown = dict(app.screen.query_one(KeyBar).shown)
         assert {"proving.again", "proving.copy", "proving.close"} <= set(shown)
         await pilot.press("y")
-        assert app.clipboard.startswith("PROVEN: stalls over 100 µs")
+        assert app.clipboard.startswith("Proven: stalls over 100 µs")
         await pilot.press("pagedown", "pageup", "down", "up")
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpPage)
@@ -375,4 +375,4 @@ async def test_a_terminal_that_changes_its_size_meanwhile(monkeypatch: pytest.Mo
         assert "not judged yet" in said(app)
         gate.set()
         await settled(pilot)
-        assert "PROVEN" in said(app)
+        assert "Proven" in said(app)

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.settings_words import GONE_ALREADY, farewell
+from jitter_workshop.presenter.changes import GONE_ALREADY, farewell
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -87,7 +87,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
         assert "Enter applies" in text_of(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert "Applied and read back: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
+        assert "Applied: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
         assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
         assert later.resumable() == ()
     later.close()
@@ -183,7 +183,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         await settled(pilot)
         await pilot.press("a", "enter")
         await settled(pilot)
-        assert "Applied and read back" in text_of(app)
+        assert "Applied: " in text_of(app)
         assert later.agent_session._agent is not None
         assert later.agent_session._agent.restore().restored  # as the agent does by itself
         app.going_on()

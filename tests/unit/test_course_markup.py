@@ -10,7 +10,6 @@ from jitter_workshop.course.files import Problems, SourceText, columns, heaped_m
 from jitter_workshop.course.pages import check_text, read_pages
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.plain.views import prose as plain_prose
 from jitter_workshop.presenter.prose import prose
 
 
@@ -84,11 +83,9 @@ PAGES = ["```\na *b*\n```\nc", "``` `x`\na\n```\nb", "````\n```\na\n````\nb", "~
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_both_workshops_show_the_code_that_the_check_takes_for_code(page: str) -> None:
+def test_the_workshop_shows_the_code_that_the_check_takes_for_code(page: str) -> None:
     code = [line for line, kind in split_code(page.split("\n")) if kind == "code"]
-    wide = [line.plain.strip() for line in prose(page, 60) if str(line.style) == "code"]
-    plain = [line.strip() for line in plain_prose(page, 60) if line.startswith("    ")]
-    assert wide == plain == code
+    assert [line.plain.strip() for line in prose(page, 60) if str(line.style) == "code"] == code
 
 
 @given(st.lists(st.sampled_from(["```", "````", "~~~", "``` x", "``` `a`", " ```", "text", "", "``"]), max_size=12))

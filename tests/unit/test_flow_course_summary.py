@@ -23,13 +23,20 @@ from jitter_workshop.flow.chapters.course_summary import (
 from jitter_workshop.flow.host_ops.host_status import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.plain.summary import summary_lines
-from jitter_workshop.presenter import summary_words as words
+from jitter_workshop.plain.summary import tell_summary
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import summary as words
 from jitter_workshop.stats.scale import times
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 
 BASE = (100, 110, 120, 5_000)
+
+
+def summary_lines(summary: CourseSummary, width: int) -> list[str]:
+    told: list[str] = []
+    tell_summary(summary, Talk(write=told.append, width=width + 1))
+    return "".join(told).splitlines()
 
 
 def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int], **changed: Any) -> Run:
@@ -223,8 +230,8 @@ def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> 
     assert "\x1b" not in "".join(lines)
     text = " ".join(" ".join(lines).split())
     for said in (
-        "What stands on this host now: - Applied now: 2 tunables, 3 writes. - thp=never - ksm",
-        "1 of 3 chapters done",
+        "APPLIED ON THIS HOST NOW • Applied now: 2 tunables, 3 writes. • thp=never • ksm",
+        "CHAPTERS: 1 OF 3 DONE",
         "Single runs are described",
     ):
         assert said in text
@@ -233,7 +240,7 @@ def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> 
         for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning"):
             assert title in text
         for finding in summary.improvable:
-            assert f"- {finding.check.id}" in text
+            assert f"• {finding.check.id}" in text
 
 
 def steps_alike(flags: Sequence[bool], made: Bought) -> list[Bought]:

@@ -23,8 +23,8 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.report.text import change as change_text
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter import changes as changes_view
+from jitter_workshop.presenter.lines import written
 from jitter_workshop.tuning.journal import stack
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree
@@ -165,7 +165,7 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
         shown = dataclasses.replace(drawn.plan, changes=(*drawn.plan.changes, gone(drawn.plan.changes)))
         result = apply(used, dataclasses.replace(drawn, plan=shown), lease=True)
         assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
-        assert "\n1 write fell away: the task had ended.\n" in change_text.applied(result, (), Style(80))
+        assert "\n1 write fell away: the task had ended.\n" in written(changes_view.applied(result, (), 80))
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:

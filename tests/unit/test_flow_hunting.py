@@ -20,8 +20,9 @@ from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.presenter import summary_words
-from jitter_workshop.report.text.run import remark, render
+from jitter_workshop.presenter import summary as summary_view
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.run import remark, result
 from tests import fakenoise, fakes
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -77,11 +78,11 @@ def test_what_another_terminal_gave_back_is_seen_before_a_noise_is_hidden(worksh
 def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> None:
     before = measured(workshop, "measure")
     assert HUNTED not in before.notes
-    assert "hidden noise" not in remark(before) + render(before)
+    assert "hidden noise" not in remark(before) + written(result(before, 80))
     workshop.hunts.begin(workshop.walk("hunt"))
     beside, again = measured(workshop, "again"), measured(workshop, "again")
     assert remark(beside) == "Made beside a hidden noise."
-    assert "made beside a hidden noise" in render(beside)
+    assert "made beside a hidden noise" in written(result(beside, 80))
     assert not same_state(before, beside)
     assert not same_state(beside, again)
     compared = workshop.walk("hunt").compare()
@@ -206,7 +207,7 @@ def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) 
         "The hunt: 1 of 3 hidden noises caught: Page faults (stopped, and not named); Network softirqs (stopped, and "
         "named at the first try); A greedy thread (not named)."
     )
-    assert told in summary_words.predictions(summary)
+    assert told in summary_view.predictions(summary)
 
 
 def test_progress_remembers_the_newest_hunts() -> None:

@@ -22,7 +22,8 @@ from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.report.text.run import render
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.run import result
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import encode, stack
 from tests.fakes import FakeWorkshop
@@ -178,4 +179,4 @@ def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dic
     assert stack_notes(pinning, first, unsteady) == (f"During the second run {said}.",)
     assert same_state(first, first)
     assert not same_state(unsteady, unsteady)
-    assert said in " ".join(render(unsteady).split())
+    assert said in " ".join(written(result(unsteady, 80)).split())

@@ -17,7 +17,7 @@ from jitter_workshop.model.evidence import Proof as Clean
 from jitter_workshop.model.history import CheckState, HostEvent
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
 from jitter_workshop.model.run import ForeignLoad
-from jitter_workshop.report.text.evidence import cause_words
+from jitter_workshop.report.cause_words import cause_words
 from tests.madereports import HOST, bare, made_evidence, made_snapshot, rich
 from tests.madeup import make_run
 

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.plain import views as plain_views
-from jitter_workshop.presenter import chapter_lines
+from jitter_workshop.presenter.run import about_to_measure
 from tests import madeup
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -145,7 +145,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     said = "5 s, about 500,000 messages: solid to p99.99."
     assert run_length.reach(request, ()) == said
     assert plain_views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
-    lines = [line.plain for line in chapter_lines.about_to_measure(request, False, 60, said)]
+    lines = [line.plain for line in about_to_measure(request, False, 60, said)]
     assert f"reach    {said}" in lines
     # What is wrong with a request is told by its run.
     assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""

@@ -66,7 +66,7 @@ def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
     line = LoopLine()
     line._steps = steps
     assert [part.plain for part in line._line(100)] == [wanted]
-    assert loop_line(PINNING, steps, 100) == [f"{PINNING.title}: {' '.join(wanted.split())}"]
+    assert [line.plain for line in loop_line(PINNING, steps, 100)] == [f"{PINNING.title}: {' '.join(wanted.split())}"]
 
 
 def test_what_a_step_waits_for() -> None:

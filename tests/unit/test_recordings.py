@@ -16,10 +16,11 @@ from jitter_workshop.cli import main
 from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, look
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter import status
+from jitter_workshop.presenter.lines import written
 from jitter_workshop.report import plan_script
-from jitter_workshop.report.text import check as explain_text
-from jitter_workshop.report.text import plan as plan_text
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.report.check_words import explained
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables import registry
 
@@ -104,7 +105,7 @@ def test_every_check_of_each_can_be_explained(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert [one.id for one in checkup.checks] == [one.id for one in registry.tunables()]
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
-        text = explain_text.render(tunable, check, checkup.host, Style(80))
+        text = written(status.page(check, explained(tunable, check, checkup.host), True, 80))
         assert tunable.id in text, tunable.id
         assert all(line.isprintable() for line in text.split("\n")), tunable.id
 
@@ -121,7 +122,7 @@ def test_a_plan_of_each_is_drawn_and_told(looked: Look, name: str) -> None:
         assert change.before != change.after or kind_of(change.kind).always, change
         task = re.fullmatch(r"\w+\((\d+)@(\d+)\)", change.path)
         assert (f" {task[1]} {task[2]} " if task else change.path) in script, change
-    assert plan_text.render(drawn.plan, Style(80), drawn.hot.why, True)
+    assert plan_view.of_host(drawn.plan, 80, drawn.hot.why, True)
 
 
 @pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["status", "--explain", "governor"], ["plan"]])

@@ -14,9 +14,10 @@ from jitter_workshop.flow.attribution import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run
-from jitter_workshop.presenter.counter_lines import stalls
-from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter.causes import explained
+from jitter_workshop.presenter.counters import by_hand, level, stalls, to_ask_for
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.report.cause_words import verdict
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 
@@ -31,7 +32,7 @@ def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
 
 
 def test_when_a_stall_was_is_told_with_what_that_counts_from() -> None:
-    assert AT in " ".join(render(report(), Style(80)).split())
+    assert AT in " ".join(written(explained(report(), 80)).split())
     assert AT in [line.plain for line in stalls(report(), 0, 80)]
 
 
@@ -85,7 +86,7 @@ def test_what_was_something_else_is_never_more_than_the_stalls(waited_ns: int, s
 
 @given(st.integers(60, 160), st.none() | st.integers(-1, 4), st.none() | st.integers(0, 10**12))
 def test_any_report_fits_its_width_and_has_no_escapes(width: int, paranoid: int | None, waited: int | None) -> None:
-    text = render(report(paranoid, waited_ns=waited), Style(width), HOSTILE)
+    text = written(explained(report(paranoid, waited_ns=waited), width, HOSTILE))
     assert text.endswith("\n")
     assert "\x1b" not in text
     assert all(len(line) <= min(width, 100) for line in text.splitlines())

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
+from jitter_workshop.flow.classes.classboard import Column, Machine
 from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
-from jitter_workshop.report.text.board import Column, Machine, board_text
-from jitter_workshop.report.text.fleet import fleet, fleet_text
-from jitter_workshop.report.text.terminal import Style, columns_of, in_columns
+from jitter_workshop.presenter.board import Near, Row, boards, checks, fleet
+from jitter_workshop.presenter.lines import in_cells, written
 from tests.madeboard import run, work
 
-PLAIN = Style(100)
 WIDTHS = st.integers(60, 160)
 COLUMNS = tuple(Column(n, f"c{n}", f"Chapter {n}", n != 1) for n in range(1, 18))
 PINNING = (Column(4, "pinning", "Pinning", True),)
+
+
+def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Near, width: int = 100) -> str:
+    return written(boards(machines, columns, near, width))
+
+
+def fleet_text(rows: Sequence[Row], width: int = 100) -> str:
+    return written(checks(rows, width))
 
 
 def status(**states: str) -> dict[str, object]:
@@ -36,11 +45,9 @@ def row(
     return BoardRow(1001, user, posted, best, "2026-01-01T10:00:00Z", idle_s, group)
 
 
-def board(
-    *rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | None = None, style: Style = PLAIN
-) -> str:
+def board(*rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | None = None, width: int = 100) -> str:
     here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", rows))
-    return board_text([here], columns, lambda *_: near, style)
+    return board_text([here], columns, lambda *_: near, width)
 
 
 def line_of(text: str, word: str) -> str:
@@ -59,7 +66,7 @@ def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
         ]
     )
     assert [one.well for one in rows] == [False, False, False]
-    text = fleet_text(rows, PLAIN)
+    text = fleet_text(rows)
     assert text.startswith("3 machines, none with nothing to improve\nlab03: silent (status.json is missing)\n")
     assert line_of(text, "governor").split() == ["governor", "✓", "▲", "?"]
     assert line_of(text, "thp").split() == ["thp", "▲", "▲", "?"]
@@ -81,17 +88,17 @@ def test_a_machine_with_nothing_to_improve_is_well() -> None:
 @given(WIDTHS, st.integers(1, 40))
 def test_any_number_of_machines_fits_its_terminal(width: int, count: int) -> None:
     machines = [(f"machine-{n}-of-the-lab", status(governor="improve" if n % 3 else "ok"), "") for n in range(count)]
-    text = fleet_text(fleet(machines), Style(width))
-    assert all(columns_of(line) <= width for line in text.splitlines())
+    text = fleet_text(fleet(machines), width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
     told = " ".join(line for line in text.splitlines() if line.startswith("governor"))
     assert (told.count("▲"), told.count("✓")) == (count - (count + 2) // 3, (count + 2) // 3 if count > 1 else 0)
 
 
 def test_machines_of_one_domain_are_called_without_it() -> None:
     made = [(f"lab0{n}.example.org", status(thp="improve"), "") for n in range(3)]
-    assert line_of(fleet_text(fleet(made), PLAIN), "lab00").split() == ["lab00", "lab01", "lab02"]
+    assert line_of(fleet_text(fleet(made)), "lab00").split() == ["lab00", "lab01", "lab02"]
     twice = [("a.one", status(thp="improve"), ""), ("a.two", status(thp="improve"), "")]
-    assert line_of(fleet_text(fleet(twice), PLAIN), "a.one").split() == ["a.one", "a.two"]
+    assert line_of(fleet_text(fleet(twice)), "a.one").split() == ["a.one", "a.two"]
 
 
 # The board -----------------------------------------------------------------------------------------------------------
@@ -150,18 +157,18 @@ def test_a_curve_that_does_not_reach_so_far_has_no_value() -> None:
 
 def test_a_silent_machine_is_told_first() -> None:
     here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
-    text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None, PLAIN)
+    text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None)
     assert text.startswith(
         "lab02: silent (board.json is missing)\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n"
     )
-    empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None, PLAIN)
+    empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None)
     assert empty == "lab01  2026-01-01 10:00 UTC  nothing has been posted yet\n"
 
 
 def test_what_has_no_room_is_said() -> None:
     chapters = tuple(PostedChapter(c.id, "look", False, False, False) for c in COLUMNS)
     posted = Posted("s", (), "c17", "look", (*chapters, PostedChapter("mine/own", "look", False, False, False)))
-    text = board(row("grace", posted=posted), columns=COLUMNS, style=Style(80))
+    text = board(row("grace", posted=posted), columns=COLUMNS, width=80)
     assert "17 look" in line_of(text, "grace")
     assert "earlier chapters left out" in text
     assert "1 chapter of other courses not shown" in text
@@ -180,19 +187,19 @@ def test_every_line_fits_whatever_the_names(
     chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])
     posted = Posted("s", tuple(names), chapters[-1].id if chapters else None, "measure", chapters, (run(chapter="c1"),))
     rows = [row(name, idle_s, group, posted=posted) for name, group in zip(names, groups, strict=False)]
-    text = board(*rows, columns=COLUMNS, style=Style(width))
-    everybody = board(*(row("x", idle_s, group) for group in get_args(Group) for _ in range(12)), style=Style(width))
-    assert all(columns_of(line) <= width for line in everybody.splitlines())
+    text = board(*rows, columns=COLUMNS, width=width)
+    everybody = board(*(row("x", idle_s, group) for group in get_args(Group) for _ in range(12)), width=width)
+    assert all(cell_len(line) <= width for line in everybody.splitlines())
     told = text.partition("\nStuck: ")[0]  # a sentence, which breaks at blanks
-    assert all(columns_of(line) <= width and line.isprintable() for line in told.splitlines())
+    assert all(cell_len(line) <= width and line.isprintable() for line in told.splitlines())
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) -> None:
     made = Board(host, "2026-01-01T10:00:00Z", (row(user),), notes={user: check})
     for text in (
-        board_text([Machine(host, made), Machine(user, None, check)], PINNING, lambda *_: None, PLAIN),
-        fleet_text(fleet([(host, status(**{check: "improve"}), user), (host, None, check)]), PLAIN),
+        board_text([Machine(host, made), Machine(user, None, check)], PINNING, lambda *_: None),
+        fleet_text(fleet([(host, status(**{check: "improve"}), user), (host, None, check)])),
     ):
         assert all(line.isprintable() for line in text.splitlines())
 
@@ -203,12 +210,12 @@ def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) ->
     )
 )
 def test_any_json_is_a_row(found: object) -> None:
-    for checks in (found, [found], [{"id": "governor", "state": found}], [{"id": found, "state": "ok"}]):
-        fleet_text(fleet([("lab01", {"checks": checks}, "")]), PLAIN)
+    for said in (found, [found], [{"id": "governor", "state": found}], [{"id": found, "state": "ok"}]):
+        fleet_text(fleet([("lab01", {"checks": said}, "")]))
 
 
 def test_columns_of_a_terminal() -> None:
-    assert columns_of("田中e\u0301") == 5
-    assert in_columns("田中花子", 5) == "田中…"
-    assert in_columns("田中花子", 4) == "田… "
-    assert in_columns("ab", 4) == "ab  "
+    assert cell_len("田中e\u0301") == 5
+    assert in_cells("田中花子", 5) == "田中…"
+    assert in_cells("田中花子", 4) == "田… "
+    assert in_cells("ab", 4) == "ab  "

@@ -21,10 +21,10 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.plan import of_host
 from jitter_workshop.report import plan_script
 from jitter_workshop.report.plan_script import FUNCTIONS, NOT_BY_A_SCRIPT, step
-from jitter_workshop.report.text import plan as plan_text
-from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.tuning import setting_types
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan as draw
@@ -439,7 +439,7 @@ def test_every_write_is_shown_whole(width: int) -> None:
     long = ",".join(str(n) for n in range(0, 400, 2))
     path = "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/net/eth0/queues/rx-0/rps_cpus"
     made = plan_of(change(1, path, long, "0"), skipped=(Skipped("epp", "not here: a guest has none"),))
-    text = plan_text.render(made, Style(width), "asked")
+    text = written(of_host(made, width, "asked"))
     assert max(len(line) for line in text.split("\n")) <= width
     together = "".join(text.split())
     assert path + long + "→0" in together
@@ -448,9 +448,9 @@ def test_every_write_is_shown_whole(width: int) -> None:
 
 
 def test_an_empty_plan_and_what_follows_are_said() -> None:
-    assert plan_text.render(plan_of(), Style(80)).startswith("Nothing would be written.")
+    assert written(of_host(plan_of(), 80)).startswith("Nothing would be written.")
     boot = change(1, "/etc/x", "", "a", when="boot", then="update-grub")
-    text = plan_text.render(plan_of(boot), Style(80))
+    text = written(of_host(plan_of(boot), 80))
     assert "update-grub" in text
     assert "next boot" in text
     assert "(empty) → a" in text
@@ -458,8 +458,8 @@ def test_an_empty_plan_and_what_follows_are_said() -> None:
 
 def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
     boot = change(1, "/etc/x", "", "a", when="boot")
-    assert "\nAll of it takes effect with the next boot only.\n" in plan_text.render(plan_of(boot), Style(80))
-    both = plan_text.render(plan_of(boot, change(2, "/sys/number", "1", "2")), Style(80))
+    assert "\nAll of it takes effect with the next boot only.\n" in written(of_host(plan_of(boot), 80))
+    both = written(of_host(plan_of(boot, change(2, "/sys/number", "1", "2")), 80))
     assert "\nA part of it takes effect with the next boot only.\n" in both
 
 
@@ -475,7 +475,7 @@ def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:
 
 
 def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
-    text = plan_text.render(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), Style(80))
+    text = written(of_host(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), 80))
     assert all(c == "\n" or c.isprintable() for c in text)
 
 

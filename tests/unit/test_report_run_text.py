@@ -7,7 +7,9 @@ import dataclasses
 import pytest
 
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
-from jitter_workshop.report.text.run import kept, remark, render
+from jitter_workshop.presenter import run as run_view
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.run import remark
 from jitter_workshop.stats.stalls import buckets, of_run
 from tests import madecounted, madeup
 
@@ -23,8 +25,12 @@ RARE = of_run(500_000, [StallTotal(500_000, 2, 10**6), StallTotal(10**6, 0, 0)],
 NONE = of_run(500_000, [StallTotal(500_000, 0, 0)], [], 0.5)
 
 
+def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
+    return written(run_view.kept(run, session, traced, 80, named))
+
+
 def flat(run: Run) -> str:
-    return " ".join(render(run).split())
+    return " ".join(written(run_view.result(run, 80)).split())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +78,7 @@ def test_a_report_does_not_say_what_was_not_asked_for() -> None:
 
 def test_a_kept_run_says_what_shows_its_evidence() -> None:
     plain, traced = kept(made(), "monday", traced=False), kept(made(), "monday", traced=True)
-    assert plain == "  kept          as 20260101-000000-aaaa in session monday\n"
+    assert plain == "kept          as 20260101-000000-aaaa in session monday\n"
     assert traced.startswith(plain)
     said = " ".join(traced.removeprefix(plain).split())
     assert said == ("evidence the kernel's trace is kept with it: 'explain @1' says what took the time of its stalls")

@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.assessment import Assessment, Drift
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import Output, wrap, written
+from jitter_workshop.presenter.status import Page, table
 from jitter_workshop.report.formats import prometheus
-from jitter_workshop.report.text.status import Page, render
-from jitter_workshop.report.text.terminal import Style, output_style, wrap
 
 PAGE = Page("lab03 · Linux 6.12", False, True, "1", "0", "asked with --cpus")
-ESCAPE = re.compile(r"\x1b\[\d+m")
+ESCAPE = re.compile(r"\x1b\[[\d;]+m")
+
+
+def render(page: Page, groups: Any, width: int, colour: bool = False, *, brief: bool = True) -> str:
+    return written(table(page, groups, width, brief=brief), colour)
 
 
 def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessment:
@@ -45,7 +50,7 @@ def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessme
 )
 def test_the_three_sorts_of_cpus_stand_above_the_checks(hot: str, siblings: str, housekeeping: str, said: str) -> None:
     page = Page("lab03", False, False, hot, housekeeping, "asked", siblings=siblings)
-    assert said in render(page, [], Style(100))
+    assert said in render(page, [], 100)
 
 
 texts = st.text(max_size=60)
@@ -64,7 +69,7 @@ checks = st.builds(
 
 @given(st.lists(checks, max_size=5), st.integers(60, 160), st.booleans(), st.booleans())
 def test_no_line_is_wider_than_the_terminal(found: list[Assessment], width: int, colour: bool, brief: bool) -> None:
-    text = render(PAGE, [("CPU frequency", found)], Style(width, colour), brief=brief)
+    text = render(PAGE, [("CPU frequency", found)], width, colour, brief=brief)
     plain = ESCAPE.sub("", text)
     assert max(len(line) for line in plain.split("\n")) <= width
     assert text.endswith("\n")
@@ -75,12 +80,12 @@ def test_no_line_is_wider_than_the_terminal(found: list[Assessment], width: int,
 @given(st.text(), st.integers(8, 80))
 def test_wrapping_loses_nothing(text: str, width: int) -> None:
     lines = wrap(text, width)
-    assert "".join("".join(lines).split()) == "".join(text.split())
-    assert all(len(line) <= width for line in lines)
+    assert "".join("".join(line.plain for line in lines).split()) == "".join(clean(text, len(text)).split())
+    assert all(line.cell_len <= width for line in lines)
 
 
 def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
-    text = render(PAGE, [("CPU frequency", [check()])], Style(80))
+    text = render(PAGE, [("CPU frequency", [check()])], 80)
     for said in ("CPU FREQUENCY", "▲ improve", "powersave → performance", "follows the load", "apply governor"):
         assert said in text
     assert "0 ok · 1 to improve" in text
@@ -89,14 +94,14 @@ def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
 
 def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
     found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
-    assert "Only the hypervisor's owner can answer or change: governor." in render(PAGE, [("A", found)], Style(80))
+    assert "Only the hypervisor's owner can answer or change: governor." in render(PAGE, [("A", found)], 80)
     bare = Page("lab03", False, False, "1", "0", "")
-    assert "hypervisor's owner" not in render(bare, [("A", found)], Style(80))
+    assert "hypervisor's owner" not in render(bare, [("A", found)], 80)
 
 
 def test_recorded_hosts_and_odd_choices_are_marked() -> None:
     page = Page("lab03", True, False, "0-1", "", "asked", note="every online CPU is hot")
-    text = render(page, [("A", [check()])], Style(80))
+    text = render(page, [("A", [check()])], 80)
     assert "A recorded host" in text
     assert "no housekeeping CPU" in text
     assert "▲ every online CPU is hot" in text
@@ -104,20 +109,20 @@ def test_recorded_hosts_and_odd_choices_are_marked() -> None:
 
 def test_drift_stands_in_the_sum() -> None:
     drifted = check(reason="drifted: set to a, found b", drifted=Drift("/p", "a", "b", None))
-    assert "Drifted" in render(PAGE, [("A", [drifted])], Style(80))
+    assert "Drifted" in render(PAGE, [("A", [drifted])], 80)
 
 
 def test_the_same_reason_is_not_said_twice_in_a_row() -> None:
     found = [check(i, "unavailable", value=None, reason="no cpufreq here") for i in ("a", "b")]
-    assert render(PAGE, [("A", found)], Style(80)).count("no cpufreq here") == 1
-    assert render(PAGE, [("A", found)], Style(80), brief=False).count("no cpufreq here") == 2
+    assert render(PAGE, [("A", found)], 80).count("no cpufreq here") == 1
+    assert render(PAGE, [("A", found)], 80, brief=False).count("no cpufreq here") == 2
 
 
 def test_only_what_asks_for_nothing_is_cut() -> None:
     long = " ".join(f"word{n}" for n in range(60))
     for state, whole in (("info", False), ("unavailable", False), ("improve", True)):
-        assert ("word59" in render(PAGE, [("A", [check(state=state, reason=long)])], Style(80))) is whole
-    assert "word59" in render(PAGE, [("A", [check(state="info", reason=long)])], Style(80), brief=False)
+        assert ("word59" in render(PAGE, [("A", [check(state=state, reason=long)])], 80)) is whole
+    assert "word59" in render(PAGE, [("A", [check(state="info", reason=long)])], 80, brief=False)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,7 @@ def test_colour_only_where_a_person_looks(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdout", Out())
-    style = output_style()
+    style = Output()
     assert style.colour is expected
     assert style.width == (80 if terminal else 100)
 
@@ -157,7 +162,7 @@ def test_the_width_that_is_given_is_kept_within_reason(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert output_style().width == width
+    assert Output().width == width
 
 
 # -- metrics --------------------------------------------------------------------------------------------------------

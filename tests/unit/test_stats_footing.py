@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.plain import views
 from jitter_workshop.presenter.curves import curve_rows, percentile_table
-from jitter_workshop.report.text.run import render
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.run import result
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.sample_size import standings
 
@@ -59,7 +59,7 @@ def test_every_table_says_the_same(run: Any) -> None:
     published = PercentileCurve("laptop", (CurvePoint(0.0, 168, True), CurvePoint(100.0, 900, False)), 0, "2015")
     shown = [RunCurve("x", "mine", curve, run), RunCurve("y", "laptop", published, None)]
     screen = [line.plain for line in percentile_table(shown, 80)]
-    for lines in (render(run).splitlines(), views.curve_table(shown), screen):
+    for lines in (written(result(run, 80)).splitlines(), screen):
         (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
         assert "50 µs ~" in marked
         assert any("fewer than ten distinct stalls beyond it" in line for line in lines)
@@ -69,7 +69,7 @@ def test_every_table_says_the_same(run: Any) -> None:
 
 
 def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
-    text = render(dataclasses.replace(make_run([[100] * 5])[0], histograms={}))
+    text = written(result(dataclasses.replace(make_run([[100] * 5])[0], histograms={}), 80))
     assert "·  fewer" not in text
     nothing = RunCurve("y", "laptop", PercentileCurve("laptop", (), 0, "2015"), None)
     assert curve_rows([nothing]).beside == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.presenter import hunt_words as words
+from jitter_workshop.presenter import hunt as words
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,29 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.walk import PlanView, SettingChange
-from jitter_workshop.plain import settings
-from jitter_workshop.presenter.settings_lines import plan as screen_plan
+from jitter_workshop.presenter.changes import given_back_lines, with_values
+from jitter_workshop.presenter.chapter import settings_compared
+from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.plan import line_by_line, of_step
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)
+
+
+def plain(lines: Lines) -> list[str]:
+    return [line.plain.rstrip() for line in lines]
+
+
+def plan_lines(plan: PlanView, width: int) -> list[str]:
+    return plain(line_by_line(plan, width))
+
+
+def given_back(result: RestoreResult, width: int) -> list[str]:
+    return plain(given_back_lines(result, width))
 
 
 def change(n: int = 1, **fields: str) -> Change:
@@ -22,8 +37,8 @@ def change(n: int = 1, **fields: str) -> Change:
 
 @given(WORDS, WORDS, WORDS, WIDTHS)
 def test_no_plan_is_wider_than_the_terminal_or_steers_it(path: str, before: str, after: str, width: int) -> None:
-    plan = PlanView((change(path=path, before=before, after=after),), 1, f"Left out: {path}.")
-    for line in settings.plan_lines(plan, width):
+    plan = PlanView((change(path=path, before=before, after=after),), 1, "All.", left_out=(f"{path}.",))
+    for line in plan_lines(plan, width):
         assert len(line) <= width
         assert line.isprintable()
 
@@ -31,7 +46,7 @@ def test_no_plan_is_wider_than_the_terminal_or_steers_it(path: str, before: str,
 @pytest.mark.parametrize("width", [24, 40, 80, 100])
 def test_every_write_is_in_the_plan_with_both_values(width: int) -> None:
     changes = tuple(change(n, path=f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor") for n in range(1, 13))
-    text = "".join("".join(settings.plan_lines(PlanView(changes, 12, "That is all."), width)).split())
+    text = "".join("".join(plan_lines(PlanView(changes, 12, "That is all."), width)).split())
     for one in changes:
         assert f"{one.n}{one.path}{one.before}→{one.after}" in text
     assert "12writesto12filesofthehost." in text
@@ -50,14 +65,14 @@ def isolation(tasks: int) -> tuple[Change, ...]:
 
 
 def test_many_tasks_are_one_line_nearest_to_the_question() -> None:
-    lines = settings.plan_lines(PlanView(isolation(31), 3, "That is all."), 120)
+    lines = plan_lines(PlanView(isolation(31), 3, "That is all."), 120)
     assert lines[-4:] == [
         "34 writes to 3 files of the host.",
         "  isolation: 34 writes; 31 tasks leave the hot CPUs; 1 task keeps its own limit.",
         "",
         "That is all.",
     ]
-    few = settings.plan_lines(PlanView(isolation(3), 3, "That is all."), 120)
+    few = plan_lines(PlanView(isolation(3), 3, "That is all."), 120)
     assert few[-3:] == ["6 writes to 3 files of the host.", "", "That is all."]
 
 
@@ -76,7 +91,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
             for n in range(50, 60)
         ),
     )
-    lines = [line.plain for line in screen_plan(PlanView(changes, 3, "All."), (), True, width)]
+    lines = [line.plain for line in of_step(PlanView(changes, 3, "All."), (), True, width)]
     assert max(map(len, lines)) <= width
     first = " ".join(" ".join(lines[:21]).split())
     assert "53 writes in 3 files. All of them are listed below." in first
@@ -88,49 +103,45 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     for one in changes:
         assert any(one.path in line for line in lines[below:]), one
         assert one.why in " ".join(" ".join(lines[below:]).split())
-    short = [line.plain for line in screen_plan(PlanView(isolation(3), 3, "All."), (), True, width)]
+    short = [line.plain for line in of_step(PlanView(isolation(3), 3, "All."), (), True, width)]
     assert "EVERY WRITE, IN ITS ORDER" not in short
     assert any("in this order." in line for line in short)
 
 
 def test_what_follows_the_writes_is_said_once() -> None:
     changes = tuple(change(n, then="update-grub") for n in (1, 2))
-    lines = settings.plan_lines(PlanView(changes, 1, ""), 80)
+    lines = plan_lines(PlanView(changes, 1, ""), 80)
     assert lines.count("Then, once: update-grub") == 1
     assert "2 writes to 1 file of the host." in lines
 
 
 def test_an_empty_plan_is_its_sentence() -> None:
-    assert settings.plan_lines(PlanView((), 0, "Nothing is to be written here."), 80) == [
-        "Nothing is to be written here."
-    ]
+    assert plan_lines(PlanView((), 0, "Nothing is to be written here."), 80) == ["Nothing is to be written here."]
 
 
 def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
     restored = tuple(Restored(ident, f"/sys/{n}", "1", "0") for n, ident in enumerate(("thp", "ksm", "thp")))
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
-    lines = settings.given_back_lines(RestoreResult(restored, left, True), 100)
+    lines = given_back(RestoreResult(restored, left, True), 100)
     assert lines == [
         "Given back: 2 tunables, 3 writes (thp, ksm).",
-        "! Left alone: /sys/b: somebody else changed it (it says 7).",
-        "! Left alone: /c: gone.",
+        "Left alone: /sys/b: somebody else changed it (it says 7).",
+        "Left alone: /c: gone.",
         "A part of it takes effect with the next boot.",
     ]
-    assert settings.given_back_lines(RestoreResult(restored[:1], (), False), 100) == [
-        "Given back: 1 tunable, 1 write (thp)."
-    ]
-    assert settings.given_back_lines(RestoreResult((), (), False), 100) == []
+    assert given_back(RestoreResult(restored[:1], (), False), 100) == ["Given back: 1 tunable, 1 write (thp)."]
+    assert given_back(RestoreResult((), (), False), 100) == []
 
 
 @given(WORDS, WORDS, WIDTHS)
 def test_what_others_wrote_is_made_fit_for_the_terminal(path: str, found: str, width: int) -> None:
     result = RestoreResult((), (LeftAlone("ksm", path, "1", found, path),), False)
     compared = [SettingChange(path, found, path, False)]
-    for line in [*settings.given_back_lines(result, width), *settings.compared_lines(compared, width)]:
-        assert len(line) <= width
+    for line in [*given_back(result, width), *[line[:width] for line in plain(settings_compared(compared, width))]]:
+        assert cell_len(line) <= width
         assert line.isprintable()
 
 
 def test_what_stands_is_named_with_its_values() -> None:
     standing = ({"id": "governor", "value": "performance"}, {"id": "thp", "value": ""}, {"id": "x", "value": "\x1b[2J"})
-    assert settings.named(standing) == "governor=performance, thp, x= [2J"
+    assert with_values(standing) == "governor=performance, thp, x= [2J"

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.chart.printed import in_plain
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
 from jitter_workshop.flow.measuring.curves import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
-from jitter_workshop.plain.chart import chart_lines
-from jitter_workshop.plain.input import LONGEST_NS, parse_cpus, parse_time_ns
-from jitter_workshop.presenter import chapter_lines
+from jitter_workshop.presenter.chapter import facts as facts_view
+from jitter_workshop.presenter.curves import percentile_table
+from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
+
+
+def plain(lines: Lines) -> list[str]:
+    return [line.plain.rstrip() for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +66,7 @@ def test_any_time_is_in_range_or_refused(text: str) -> None:
     ],
 )
 def test_cpus(text: str, cpus: tuple[int | None, int | None, int | None]) -> None:
-    assert parse_cpus(text) == cpus
+    assert tuple(map(parse_cpus(text).get, ROLES)) == cpus
 
 
 @pytest.mark.parametrize("text", ["x", "1 2 3 4", "2 producer=3", "=3", "foo=1", "-1", "1-3", "9999999", "²"])
@@ -69,7 +77,7 @@ def test_what_are_no_cpus(text: str) -> None:
 
 @given(st.text(max_size=300), st.integers(20, 120))
 def test_prose_keeps_within_its_width_and_holds_no_controls(text: str, width: int) -> None:
-    for line in views.prose(text, width):
+    for line in plain(prose(text, width)):
         assert len(line) <= width + 4
         assert line.isprintable()
 
@@ -79,36 +87,37 @@ def test_prose_keeps_within_its_width_and_holds_no_controls(text: str, width: in
     [
         ("See [the site](https://kernel.org/x) and [a file](notes.txt).", "See the site and a file."),
         ("Type `[a](b)`, then see **[the site](https://kernel.org)**.", "Type [a](b), then see the site."),
-        ("- [one\n  word](https://kernel.org)", "  - one word"),
-        ("1. one\n2. two\n   goes on\n3) three", ["  1. one", "  2. two goes on", "  3) three"]),
-        ("First:\n- one\n* two\n- `3`", ["First:", "  - one", "  - two", "  - 3"]),
+        ("- [one\n  word](https://kernel.org)", " • one word"),
+        ("1. one\n2. two\n   goes on\n3) three", [" 1. one", " 2. two goes on", " 3) three"]),
+        ("First:\n- one\n* two\n- `3`", ["First:", " • one", " • two", " • 3"]),
         ("It was made in\n2013. No list.", ["It was made in 2013. No list."]),
-        ("10. " + "word " * 20, ["  10. " + "word " * 13 + "word", "      word word word word word word"]),
+        ("10. " + "word " * 20, [" 10. " + "word " * 13 + "word", "     word word word word word word"]),
         ("An array[0](x) is no link? It is one. This [is] none.", "An array0 is no link? It is one. This [is] none."),
     ],
 )
 def test_a_page_as_plain_text(markdown: str, shown: str | list[str]) -> None:
-    assert views.prose(markdown, 76) == ([shown] if isinstance(shown, str) else shown)
+    assert plain(prose(markdown, 76)) == ([shown] if isinstance(shown, str) else shown)
 
 
 def test_where_a_curve_is_from_stands_below_its_label() -> None:
     curves, _ = recorded_runs(next(c for c in load_course().chapters if c.id == "baseline"))
-    label, origin, *_ = views.curve_table(curves)
+    label, origin, *_ = plain(percentile_table(curves, 79))
     assert label.split() == ["baseline", "baseline", "again"]
     assert origin.split() == ["recorded", "recorded"]
-    chart = chart_lines(curves, 79, 14)
+    drawn = [curve.curve for curve in curves]
+    chart = in_plain(drawn, 79, 14)
     assert any("□ baseline again  recorded  " in line for line in chart), chart
-    assert [line for line in chart_lines(curves, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
+    assert [line for line in in_plain(drawn, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
 
 
 def test_the_lessons_lose_their_marks_and_no_words() -> None:
     for chapter in load_course().chapters:
         for page in chapter.pages.values():
-            lines = views.prose(page, 60)
+            lines = plain(prose(page, 60))
             assert max(map(len, lines)) <= 60
             assert "**" not in "\n".join(lines)
-            words = " ".join(page.replace("**", "").replace("`", "").replace("*", "").split())
-            assert " ".join(" ".join(lines).split()) == words
+            words = re.sub(r"(?m)^- ", "• ", page).replace("**", "").replace("`", "").replace("*", "").split()
+            assert " ".join(lines).replace("*", "").split() == words
 
 
 def entry(**changed: object) -> PathEntry:
@@ -137,7 +146,7 @@ def test_the_path_marks_what_is_next_done_and_not_here() -> None:
             entry(chapter_id="c", title="C", here=False, reason="needs 2 CPUs"),
         )
     )
-    lines = views.path_lines(path, "b", 80)
+    lines = plain(views.path_lines(path, "b", 80))
     assert "setting  curve  guess" in lines[0]
     assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗"]
     assert lines[2].split() == ["2", "▸", "B", "–", "·", "·"]
@@ -155,12 +164,12 @@ def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> 
         )
     )
     assert [e.chapter_id for e in path] == ["d", "c", "a", "b"]
-    said = [" ".join(line.split()) for line in views.path_lines(path, None, 80)]
+    said = [" ".join(line.split()) for line in plain(views.path_lines(path, None, 80))]
     assert said[2:4] == ["NOT ON THIS HOST, BUT ON A RECORDING", "3 ○ C no cpufreq"]
     assert said[4:] == ["NOT ON THIS HOST AS IT IS", "needs 2 CPUs:", "1 ○ A chapter", "2 ○ B"]
 
 
 def test_hostile_names_do_not_reach_the_terminal() -> None:
     facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
-    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40), 40))
-    assert all(line.isprintable() for line in views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40))
+    assert all(line.isprintable() for line in plain(facts_view(facts, 40)))
+    assert all(line.isprintable() for line in plain(views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40)))

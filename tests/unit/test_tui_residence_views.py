@@ -16,10 +16,7 @@ from jitter_workshop.model.evidence import (
     Residence,
     ThreadOnCpu,
 )
-from jitter_workshop.presenter.cause_lines import coloured
-from jitter_workshop.presenter.focus_words import focused, offered
-from jitter_workshop.presenter.occupancy_lines import others
-from jitter_workshop.report.text.evidence import SHADES
+from jitter_workshop.presenter.causes import SHADES, coloured, focused, offered, ran_there
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
@@ -35,7 +32,7 @@ VISITORS = (
 def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[InterferingTask, ...] = VISITORS) -> list[str]:
     present = Residence(THREADS, visitors, (FrequencySeen(1, 2, 800_000, 3_000_000),), (), (), PROOF)
     report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), 1, residence=present)
-    return [line.plain for line in others(report, focus, width)]
+    return [line.plain for line in ran_there(report, focus, width)]
 
 
 @pytest.mark.parametrize(

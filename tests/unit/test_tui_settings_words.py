@@ -9,9 +9,9 @@ import pytest
 
 from jitter_workshop.flow.host_ops.agent_session import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.presenter.settings_words import apply_command, came_back, farewell, named, script_command, stands
-from jitter_workshop.report.text import change as change_text
-from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.presenter.changes import came_back, farewell, given_back, named, stands
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.plan import apply_command, script_command
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
@@ -23,14 +23,14 @@ BACK = RestoreResult(
 def test_what_came_back_and_what_was_left_alone() -> None:
     said = came_back(BACK)
     assert said.startswith("Given back: 1 tunable, 2 writes (governor). Left alone: /c")
-    assert "somebody else has changed it." in said
+    assert "somebody else has changed it (it says always)." in said
     assert said.endswith("A part of it takes effect with the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to give back."
     waiting = RestoreResult((), (), True)
     assert came_back(waiting).endswith("given back already. A part of it takes effect with the next boot.")
-    told = change_text.restored(waiting, Style(80))
-    assert told == "Everything had been given back already.\n\nA part of it takes effect with the next boot.\n"
+    told = written(given_back(waiting, 80))
+    assert told == "What was applied had been given back already.\nA part of it takes effect with the next boot.\n"
 
 
 def test_many_ids_are_not_all_named() -> None:

@@ -14,14 +14,16 @@ from rich.text import Text
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.run import Block
-from jitter_workshop.presenter.chapter_lines import host_column, progress
-from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
+from jitter_workshop.presenter.chapter import host_column
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
 from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.run import progress
+from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.stats.scale import times
 
 
@@ -74,21 +76,21 @@ def test_ratios_are_said_as_people_do(ratio: float | None, said: str) -> None:
     assert times(ratio) == said
 
 
-@given(st.lists(st.integers(0, 999_999), max_size=3, unique=True), st.sampled_from([",", " ", ", ", " ; "]))
+@given(st.lists(st.integers(0, MAX_CPU), max_size=3, unique=True), st.sampled_from([",", " ", ", ", " ; "]))
 def test_typed_cpus_in_order(cpus: list[int], between: str) -> None:
-    assert parse_choice(between.join(map(str, cpus))) == dict(zip(ROLES, cpus, strict=False))
+    assert parse_cpus(between.join(map(str, cpus))) == dict(zip(ROLES, cpus, strict=False))
 
 
 @given(st.permutations(ROLES), st.lists(st.integers(0, 99), min_size=3, max_size=3, unique=True), st.integers(1, 8))
 def test_typed_cpus_by_name_or_its_beginning(roles: list[str], cpus: list[int], letters: int) -> None:
     words = [f"{role[:letters]}={cpu}" for role, cpu in zip(roles, cpus, strict=True)]
-    assert parse_choice(" ".join(words)) == dict(zip(roles, cpus, strict=True))
+    assert parse_cpus(" ".join(words)) == dict(zip(roles, cpus, strict=True))
 
 
 @given(st.text(max_size=40))
 def test_typed_nonsense_is_refused_in_a_sentence(text: str) -> None:
     try:
-        chosen = parse_choice(text)
+        chosen = parse_cpus(text)
     except UsageError:
         return
     assert set(chosen) <= set(ROLES)
@@ -98,7 +100,7 @@ def test_typed_nonsense_is_refused_in_a_sentence(text: str) -> None:
 @pytest.mark.parametrize("text", ["1,1", "1 2 3 4", "producer=1 2", "x=1", "=1", "producer=1 prod=2", "-1", "٣"])
 def test_typed_mistakes(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_choice(text)
+        parse_cpus(text)
 
 
 @given(st.builds(Settings, *(st.sampled_from(choices) for choices in CHOICES.values())))

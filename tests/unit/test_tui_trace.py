@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Block
-from jitter_workshop.presenter.trace import now_told, sparkline, trace_lines
+from jitter_workshop.presenter.run import now_told, sparkline, trace_lines
 
 
 def block(index: int, hz: int | None, celsius: float | None, events: int | None) -> Block:

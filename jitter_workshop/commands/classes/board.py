@@ -25,9 +25,9 @@ from jitter_workshop.flow.classes.presenting import class_curves, curves_by, out
 from jitter_workshop.flow.turns.classhost import class_chapters
 from jitter_workshop.model.board import MAX_SAID, Banner, Board
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.report.text.board import board_text
-from jitter_workshop.report.text.fleet import fleet, fleet_text
-from jitter_workshop.report.text.terminal import output_style, wrap
+from jitter_workshop.presenter.board import boards as boards_shown
+from jitter_workshop.presenter.board import checks, fleet
+from jitter_workshop.presenter.lines import Output, wrap
 
 
 def run(args: argparse.Namespace) -> int:
@@ -98,7 +98,8 @@ def _collect(args: argparse.Namespace) -> int:
     elif args.json:
         print_json({**board_json(found), "fleet": [row.plain() for row in rows]})
     else:
-        sys.stdout.write(fleet_text(rows, output_style()))
+        output = Output()
+        output.show(checks(rows, output.width))
         if answered:
             # The table above lists the silent machines, and why.
             sys.stdout.write("\n")
@@ -116,8 +117,8 @@ def _one_form(args: argparse.Namespace) -> None:
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
     """Print the boards as a table that fits the terminal."""
-    course = Judged()
-    sys.stdout.write(board_text(machines(boards), course.columns, course.near, output_style()))
+    course, output = Judged(), Output()
+    output.show(boards_shown(machines(boards), course.columns, course.near, output.width))
 
 
 def _show_curves(board: Board, chapter: str, step: str) -> None:
@@ -127,7 +128,8 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
     if shown:
         sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))
     words = f"{many(len(shown), 'member')}: {told}" if shown else told
-    sys.stdout.write("".join(f"{line}\n" for line in wrap(words, output_style().width)))
+    output = Output()
+    output.show(wrap(words, output.width))
 
 
 def _known_place(ident: str | None, step: str | None) -> None:

@@ -11,7 +11,6 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
 from jitter_workshop.flow.classes.classadmin import Step
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.text import terminal
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,8 +44,10 @@ def _init(args: argparse.Namespace) -> int:
 
 def _item(mark: str, words: str) -> None:
     """Print one item of a list, wrapped to the terminal's width."""
-    for number, line in enumerate(terminal.wrap(words, terminal.error_style().width - len(mark))):
-        say((mark if number == 0 else " " * len(mark)) + line)
+    from jitter_workshop.presenter.lines import Output, wrap
+
+    output = Output(sys.stderr)
+    output.show(wrap(words, output.width, mark))
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:

@@ -21,7 +21,6 @@ from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
-from jitter_workshop.report.text.board import Column, Machine, best_like, last_and_best
 
 MAX_FILE = 64 << 20
 OLD_S = 900.0
@@ -37,6 +36,25 @@ class ClassTable:
     host: str
     board: Board | None
     status: dict[str, Any] | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Hold a chapter of the course. ``sets``: it sets something, so it has a mark for its setting."""
+
+    number: int
+    id: str
+    title: str
+    sets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Hold a machine's board. ``board`` is None for a silent machine, with the reason in ``error``."""
+
+    host: str
+    board: Board | None
     error: str = ""
 
 
@@ -301,3 +319,19 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
     else:
         return found
     return None
+
+
+def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
+    """Return the newest run (of a chapter, if one is named), and the best run like it."""
+    mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
+    last = max(mine, key=lambda run: run.at, default=None)
+    return last, best_like(row, last) if last is not None else None
+
+
+def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
+    """Return the run with the lowest value (``compared_at``) among the runs of the same chapter and workload; other
+    runs do not compare. None if no run has that value."""
+    by = compared_at(row.posted, run)
+    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (run.chapter, run.workload)]
+    known = [(ns, one) for one in alike if (ns := one.value_at(by)) is not None]
+    return min(known, key=lambda one: one[0])[1] if known else None

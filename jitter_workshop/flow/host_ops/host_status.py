@@ -22,7 +22,7 @@ from jitter_workshop.tuning.tunables import registry
 
 if TYPE_CHECKING:
     from jitter_workshop.model.course import Course
-    from jitter_workshop.report.text.check import Explained
+    from jitter_workshop.report.check_words import Explained
     from jitter_workshop.tuning.journal import Entry
 
 
@@ -178,7 +178,7 @@ def treating(course: Course) -> dict[str, tuple[str, str]]:
 
 
 def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
-    from jitter_workshop.report.text.check import Explained, explained
+    from jitter_workshop.report.check_words import Explained, explained
 
     try:
         return explained(tunable, check, host)

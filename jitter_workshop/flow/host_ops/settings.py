@@ -119,7 +119,7 @@ def plan_view(
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
-    said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
+    left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         by_hand = (
             " Nothing could be, either: why, and what is left to do by hand, stands here." if drawn.skipped else ""
@@ -132,8 +132,8 @@ def plan_view(
     if way is not None and way.root_first:
         said.append(f"For one boot alone it is planned with root's rights: {way.why_not}.")
     elif way is not None and way.why_not:
-        said.append(f"Left out: one boot alone: {way.why_not}.")
-    return PlanView(drawn.changes, files, " ".join(said), tuple(words))
+        left_out.append(f"one boot alone: {way.why_not}.")
+    return PlanView(drawn.changes, files, " ".join(said), tuple(words), tuple(left_out))
 
 
 def _stands(seen: Seen, word: str) -> bool | None:

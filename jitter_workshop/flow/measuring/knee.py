@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run, Stalls
 from jitter_workshop.model.spec import KINDS, TWO_THREADS
-from jitter_workshop.report.text.run import rate_in_words
+from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10

@@ -39,7 +39,7 @@ from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, 
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
-from jitter_workshop.report.text import evidence as evidence_text
+from jitter_workshop.report.cause_words import sentences
 
 PRIVATE_NOTE = (
     "names of hosts, users and tasks, labels, paths and all other names that people chose are replaced; the raw data, "
@@ -258,9 +258,7 @@ class _Anonymizer:
                 own[field.name] = self.hidden(one, field.name)
         made = dataclasses.replace(value, **own)
         if isinstance(made, Culprits) and made.report is not None:
-            report = made.report
-            said = (evidence_text.headline(report), *evidence_text.limits(report), *evidence_text.explanations(report))
-            return dataclasses.replace(made, text=said)
+            return dataclasses.replace(made, text=sentences(made.report))
         if isinstance(made, Culprits):
             return dataclasses.replace(made, text=tuple(map(self._or_left_out, made.text)))
         return made

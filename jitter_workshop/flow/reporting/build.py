@@ -30,13 +30,12 @@ from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocumen
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.report.text import counters as counters_text
-from jitter_workshop.report.text import evidence as evidence_text
-from jitter_workshop.report.text.proof import headline
-from jitter_workshop.report.text.run import import_line
+from jitter_workshop.report.cause_words import sentences
+from jitter_workshop.report.proof_words import headline
 from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.stats.comparison import import_line
 from jitter_workshop.stats.scale import nice_ns
 
 TOP_STALLS = 5
@@ -273,7 +272,5 @@ def _culprits_of(subject: Subject, run: Run, number: int, total: int) -> Culprit
     except SessionError as error:
         return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
     if isinstance(report, CounterReport):
-        sentences = (counters_text.headline(report), *counters_text.verdict(report), *counters_text.others(report))
-        return Culprits(run.id, "counters", None, sentences)
-    said = (evidence_text.headline(report), *evidence_text.limits(report), *evidence_text.explanations(report))
-    return Culprits(run.id, "trace", report, said)
+        return Culprits(run.id, "counters", None, sentences(report))
+    return Culprits(run.id, "trace", report, sentences(report))

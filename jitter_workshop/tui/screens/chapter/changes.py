@@ -8,7 +8,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.text import tally
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.presenter.settings_words import came_back
+from jitter_workshop.presenter.changes import came_back
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
 
 

@@ -14,10 +14,12 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import chapter_lines, curves, hunt_words, settings_lines
+from jitter_workshop.presenter import chapter as chapter_view
+from jitter_workshop.presenter import curves, hunt
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.prose import prose, styled
-from jitter_workshop.presenter.settings_words import PLAN_OF_THESE_CPUS
+from jitter_workshop.presenter.run import progress
 from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
@@ -159,20 +161,20 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:
             return ()
-        return settings_lines.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
+        return chapter_view.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
         page = self.walk.page(self.step) or "This step has no page of its own."
         yield from prose(page, width)
 
     def _host(self, width: int) -> Iterable[Text]:
-        return chapter_lines.host_column(self.workshop.host, width)
+        return chapter_view.host_column(self.workshop.host, width)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run
         if running is None:
             return ()
-        return chapter_lines.progress(running.progress, running.waiting, running.stopping, width)
+        return progress(running.progress, running.waiting, running.stopping, width)
 
     def figures(self, width: int) -> list[Text]:
         """Return the figures of the step on the screen."""
@@ -320,7 +322,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_again(self) -> None:
         if self.walk.hunts and self.step == "again" and not self.workshop.hunts.hiding:
-            self.tell(hunt_words.not_beside(self.workshop.hunts.hunt))
+            self.tell(hunt.not_beside(self.workshop.hunts.hunt))
         elif self.walk.measures(self.step):
             self._runs.measure(self.step)
         elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.run_in("again") is not None:

@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Finding, Hunt, HuntState
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import hunt_words as words
+from jitter_workshop.presenter import hunt as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
@@ -112,7 +112,7 @@ class ChapterHunt:
             return
 
         def about(width: int) -> Iterable[Text]:
-            yield from wrap(Text(words.asked(suspects), "text"), width)
+            yield from wrap(words.asked(suspects), width)
             named = " · ".join(clean(suspect.title, 60) for suspect in suspects)
             yield from wrap(Text(named, "bold text"), width, "  ", "  ")
             yield Text()

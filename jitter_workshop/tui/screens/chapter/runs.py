@@ -11,8 +11,8 @@ from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import class_words
-from jitter_workshop.report.text.run import remark
+from jitter_workshop.presenter import class_host
+from jitter_workshop.presenter.run import remark
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -115,7 +115,7 @@ class ChapterRuns:
                 frame.show_error(error)
         # The step says whether a mitigation helped.
         said = remark(run) if slot != TREATED else ""
-        if disturbed := class_words.disturbed(page.workshop.class_view, run):
+        if disturbed := class_host.disturbed(page.workshop.class_view, run):
             said = f"{said} {disturbed}".strip()
         if not run.complete:
             said = f"Stopped after {len(run.blocks)} blocks; they are kept among the curves."

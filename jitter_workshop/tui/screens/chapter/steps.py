@@ -14,10 +14,14 @@ from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
-from jitter_workshop.presenter import chapter_lines, focus_words, proof_words, settings_lines
+from jitter_workshop.presenter import causes, changes, proof
+from jitter_workshop.presenter import chapter as chapter_view
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.changes import as_root
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.settings_words import NO_RIGHTS, PLAN_IS_ANOTHER, as_root
+from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
+from jitter_workshop.presenter.run import about_to_measure
 from jitter_workshop.tui.screens.chapter.page import SLOTS, ChapterPage
 from jitter_workshop.tui.widgets.chart import Mark
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -153,7 +157,7 @@ class Look(Step):
 
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
-        return chapter_lines.facts(self.walk.host.look(), width, title)
+        return chapter_view.facts(self.walk.host.look(), width, title)
 
 
 class Predict(Step):
@@ -201,15 +205,15 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         if task is None:
             return []
-        return chapter_lines.mark_question(task, self.mark_ns, self.page.locked, width)
+        return chapter_view.mark_question(task, self.mark_ns, self.page.locked, width)
 
     def _lines(self, width: int) -> Lines:
         task = self.walk.chapter.prediction
         if task is None or self.page.marking:
             return []
-        lines = chapter_lines.choices(task, self.choice, self.page.lock_reason, width)
+        lines = chapter_view.choices(task, self.choice, self.page.lock_reason, width)
         outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
-        return lines if outcome is None else lines + settings_lines.answered(task, outcome, width)
+        return lines if outcome is None else lines + chapter_view.answered(task, outcome, width)
 
     @property
     def enter_label(self) -> str:
@@ -281,10 +285,10 @@ class Measure(Step):
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
-            return settings_lines.nothing_measured(self.page.curves(), width)
+            return chapter_view.nothing_measured(self.page.curves(), width)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
-        return chapter_lines.about_to_measure(request, battery, width, known)
+        return about_to_measure(request, battery, width, known)
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -332,15 +336,15 @@ class Plan(Step):
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
-            return settings_lines.not_applied(tried.error, words, width)
+            return changes.not_applied(tried.error, words, width)
         if tried is not None and tried.view is not None:
-            return settings_lines.applied(tried.view, tried.checks, width)
+            return changes.of_step(tried.view, tried.checks, width)
         if page.planned is None:
             page.planned = walk.plan()
         if walk.chapter.changes != "tunables":
-            return chapter_lines.plan(page.planned, width)
+            return plan_view.of_step(page.planned, (), walk.host.rehearsed, width)
         words = page.planned.words or walk.chapter.tunables
-        return settings_lines.plan(page.planned, words, walk.host.rehearsed, width)
+        return plan_view.of_step(page.planned, words, walk.host.rehearsed, width)
 
     @property
     def enter_label(self) -> str:
@@ -463,15 +467,15 @@ class Compare(Step):
     def _lines(self, width: int) -> Lines:
         walk = self.walk
         if walk.host.rehearsed:
-            lines = settings_lines.settings_compared(walk.host.compared(), width)
+            lines = chapter_view.settings_compared(walk.host.compared(), width)
             task = walk.chapter.prediction
             if task is None or task.slot is None:
                 return lines
-            return lines + settings_lines.answers_explained(task, walk.progress.prediction, width)
+            return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
         if (mitigated := self._mitigated()) is not None:
-            return chapter_lines.cured(mitigated, width)
+            return chapter_view.cured(mitigated, width)
         compared = walk.compare()
-        return chapter_lines.comparison(compared, width) if compared else []
+        return chapter_view.comparison(compared, width) if compared else []
 
     def table(self, width: int) -> Lines:
         numbers, compared = super().table(width), self.figures(width)
@@ -485,13 +489,13 @@ class Compare(Step):
             told.append(mitigated.text)
         elif compared is not None:
             told.append(self._headline(compared))
-        told += [proof_words.remembered(self.proof)] if self.proof is not None else []
+        told += [proof.remembered(self.proof)] if self.proof is not None else []
         return told + (self._judged() if self.screen.tall else self._outcome())
 
     def _headline(self, view: CompareView) -> str:
         """Say how two runs differ. Name the key that starts a proof, if a change was made and can be proven here."""
         offered = not view.same_state and self.offers_proof
-        return f"{view.headline} {proof_words.OFFER}" if offered else view.headline
+        return f"{view.headline} {proof.OFFER}" if offered else view.headline
 
     def first_keys(self) -> list[Shown]:
         keys: list[Shown] = []
@@ -509,15 +513,15 @@ class Explain(Step):
         walk = self.walk
         explained = walk.explain()
         if explained is None:
-            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, COPIES)
+            return chapter_view.closing(walk.by_hand(), walk.chapter.learnt, width, COPIES)
         runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
-        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, COPIES)
+        return chapter_view.explanation(explained, runs, walk.chapter.learnt, width, COPIES)
 
     def said(self) -> list[str]:
         told = self._outcome()
         if self.walk.explain() is not None and not self.walk.hunts:
             found = self.walk.traced_run() is not None
-            told.append(focus_words.offered(self.walk.chapter.evidence, found))
+            told.append(causes.offered(self.walk.chapter.evidence, found))
         return told
 
     def last_keys(self) -> list[Shown]:

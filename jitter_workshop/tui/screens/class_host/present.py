@@ -151,7 +151,7 @@ class PresentApp(App[None]):
         return large if len(large) > 1 else big(title, width, 2 * LEAST_ROWS)
 
     def _foot(self, width: int) -> Iterable[Text]:
-        yield from wrap(Text(self._shown.turn, "text"), width)
+        yield from wrap(self._shown.turn, width)
         count = many(len(self._shown.curves), "member")
         told = self._error or (f"{count}: {self._shown.told}" if self._shown.curves else "")
         if told:

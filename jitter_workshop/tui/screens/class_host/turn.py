@@ -13,7 +13,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter import class_words
+from jitter_workshop.presenter import class_host
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
@@ -43,7 +43,7 @@ class TurnPage(Page, scope="queue"):
         view = self.workshop.class_view
         yield Text()
         if view is not None:
-            yield from class_words.waiting_lines(view, width)
+            yield from class_host.waiting_lines(view, width)
 
     def key_words(self) -> str:
         return "Esc reads on and keeps the place · x leaves the queue"

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter import class_words
+from jitter_workshop.presenter import class_host
 from jitter_workshop.presenter.lines import two_ends, wrap
 from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.core.actions import bindings
@@ -154,7 +154,7 @@ class WorkshopScreen(KeyedScreen):
     def class_lines(self, width: int) -> Iterable[Text]:
         """Return the turn and the instructor's place on a class host; () on other hosts."""
         view = self.workshop.class_view
-        return class_words.lines(view, self.workshop.course, width) if view is not None else ()
+        return class_host.lines(view, self.workshop.course, width) if view is not None else ()
 
     def say_lines(self, width: int) -> Iterable[Text]:
         """Return the sentence above the keys."""
@@ -195,7 +195,7 @@ class WorkshopScreen(KeyedScreen):
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
-        return (keys[0], *class_words.keys(view), *keys[1:])
+        return (keys[0], *class_host.keys(view), *keys[1:])
 
     def on_mount(self) -> None:
         self.refresh_keys()

@@ -9,8 +9,8 @@ from textual import events
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.changes import stands
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.settings_words import stands
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Build
 

@@ -15,21 +15,22 @@ from jitter_workshop.flow.chapters.course_summary import all_done_here
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean, fell_away
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
-from jitter_workshop.presenter import settings_lines
-from jitter_workshop.presenter.chapter_lines import host_column
-from jitter_workshop.presenter.curves import label_of, value_at
-from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
-from jitter_workshop.presenter.settings_words import (
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.changes import (
     GIVEN_BACK_MEANWHILE,
-    NO_RIGHTS,
+    NOTHING_APPLIED,
+    applied_said,
     as_root,
     came_back,
-    counted,
     named,
     stands,
 )
+from jitter_workshop.presenter.chapter import host_column
+from jitter_workshop.presenter.curves import label_of, value_at
+from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
+from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
@@ -283,7 +284,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def action_undo(self) -> None:
         standing = self.workshop.standing()
         if not standing:
-            self._tell_change("No setting of this host is changed by this tool.")
+            self._tell_change(NOTHING_APPLIED)
             return
 
         def about(width: int) -> Iterable[Text]:
@@ -317,7 +318,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return
 
         def about(width: int) -> Iterable[Text]:
-            return settings_lines.plan(view, words, self.workshop.recorded, width)
+            return plan_view.of_step(view, words, self.workshop.recorded, width)
 
         barred = self.workshop.agent_session.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
@@ -333,11 +334,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.redraw()
 
     def _resumed(self, result: ApplyResult) -> None:
-        said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
-        said += [fell_away(result.ended)] if result.ended else []
-        said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
-        said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
-        self._remember(" ".join(said))
+        self._remember(" ".join(applied_said(result)))
 
     def _failed(self, error: WorkshopError) -> None:
         self._told = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -15,15 +14,13 @@ from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import summary_words as words
-from jitter_workshop.presenter.lines import table, wrap
+from jitter_workshop.presenter import summary as words
+from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-_NAME = 34
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
@@ -92,32 +89,25 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def _steps(self, width: int) -> Iterable[Text]:
         """Yield each step's values and ratios, with its mark in the chart."""
-        steps = self._summary.steps if self._summary is not None else ()
-        if not steps:
+        if self._summary is None or not self._summary.steps:
             return
+        steps = self._summary.steps
         shown = words.drawn(steps, self._under)
         every = looks([steps[n].shown.curve for n in shown], theme_named(self.frame.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
-        rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *words.HEAD[1:])]
-        owner: list[int] = [-1]
-        for number, step in enumerate(steps):
-            for row in words.rows_of(step, number + 1):
-                rows.append((clean_to(row[0], max(min(_NAME, width - 42), 16)), *row[1:]))
-                owner.append(number)
-        lines = table(rows, right=range(1, len(words.HEAD)), width=width - 4)
-        for at, (line, number) in enumerate(zip(lines, owner, strict=True)):
-            first = at == 0 or owner[at - 1] != number
-            look = glyphs.get(number) if first else None
-            lead = Text("▸ " if first and number == self._under else "  ", "accent")
-            lead.append(f"{look.glyph} " if look is not None else "  ", look.point if look is not None else "")
-            if not first:
-                line.stylize("dim")
-            if first and number == self._under:
-                line.stylize("bold")
-            whole = Text.assemble(lead, line)
-            if number == self._under:
+        last = 0
+        for number, line in words.steps(self._summary, width - 4):
+            first, here = number != last, number == self._under + 1
+            look = glyphs.get(number - 1) if first else None
+            whole = Text("▸ " if first and here else "  ", "accent")
+            whole.append(f"{look.glyph} " if look is not None else "  ", look.point if look is not None else "")
+            if number:
+                line.style = "dim" if not first else "bold" if here else "text"
+            whole.append_text(line)
+            if here:
                 whole.append(" " * max(width - whole.cell_len, 0))
                 whole.stylize("under")
+            last = number
             yield whole
         if len(shown) < len(steps):
             yield from wrap(Text("The chart draws the steps with a mark.", "dim"), width)
@@ -139,21 +129,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         if not self._beside:
             yield from self._steps(width)
             yield Text()
-        if summary.steps:
-            for line in (*words.not_finished(summary), words.NOTE):
-                yield from wrap(Text(line, "dim"), width)
-            yield Text()
-        where = ", ON A RECORDING" if summary.recorded else ""
-        for title, told in (
-            ("WHAT STANDS ON THIS HOST NOW", words.standing(summary)),
-            (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", words.open_chapters(summary)),
-            ("WHAT COULD STILL BE BETTER", words.open_checks(summary)),
-            ("YOUR PREDICTIONS", words.predictions(summary)),
-        ):
-            yield Text(title, "bold dim")
-            for line in told:
-                yield from wrap(Text(line, "text"), width, " • ")
-            yield Text()
+        yield from words.rest(summary, width)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -166,9 +142,11 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         self.call_after_refresh(self._keep_in_sight)
 
     def _keep_in_sight(self) -> None:
-        steps = self._summary.steps if self._summary is not None else ()
-        rows = [len(words.rows_of(step, n)) for n, step in enumerate(steps)]
-        region = Region(0, 1 + sum(rows[: self._under]), 1, rows[self._under])
+        if self._summary is None or not self._summary.steps:
+            return
+        numbers = [number for number, _ in words.steps(self._summary, self.size.width)]
+        here = self._under + 1
+        region = Region(0, numbers.index(here), 1, numbers.count(here))
         pane = "#summary-steps-pane" if self._beside else "#summary-rest-pane"
         self.query_one(pane, Pane).scroll_to_region(region, animate=False)
 
@@ -184,11 +162,3 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def pane(self) -> Pane:
         return self.query_one("#summary-rest-pane", Pane)
-
-
-def clean_to(text: str, width: int) -> str:
-    """Return a text cut to a width in cells, with … where something was left out."""
-    made = Text(text)
-    if cell_len(text) > width:
-        made.truncate(width, overflow="ellipsis")
-    return made.plain

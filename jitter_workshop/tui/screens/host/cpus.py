@@ -14,8 +14,8 @@ from textual.widgets import Input
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -129,7 +129,7 @@ class CpuPicker(Page, scope="cpus"):
     def _typed(self, message: Input.Submitted) -> None:
         message.stop()
         try:
-            self.chosen = parse_choice(message.value)
+            self.chosen = parse_cpus(message.value)
         except WorkshopError as error:
             self._said = error.sentence()
         else:

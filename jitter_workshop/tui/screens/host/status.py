@@ -13,7 +13,7 @@ from textual.geometry import Region
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import status_lines as views
+from jitter_workshop.presenter import status as views
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -130,7 +130,9 @@ class StatusScreen(WorkshopScreen, scope="status"):
         finding = self.finding
         if finding is None or self._found is None:
             return ()
-        return views.page(finding, self._found.recorded, width)
+        return views.page(
+            finding.check, finding.explained, self._found.recorded, width, views.treated(finding, "Enter")
+        )
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

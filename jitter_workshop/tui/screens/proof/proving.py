@@ -19,8 +19,8 @@ from jitter_workshop.flow.proving.proof_run import Prover
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import proof_lines as views
-from jitter_workshop.presenter import proof_words as words
+from jitter_workshop.presenter import proof as views
+from jitter_workshop.presenter import proof as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import styled
 from jitter_workshop.tui.background import Proving
@@ -82,7 +82,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if self._plan is None:
             told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading the plan…"
             return wrap(Text(told, "text"), width)
-        return views.cost(self._plan, self._choices, self._chosen, self.proof, width)
+        return views.cost(self._plan, width, self._choices, self._chosen, self.proof)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self.under_way

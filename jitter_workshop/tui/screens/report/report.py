@@ -246,7 +246,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             for line in self._lines(written):
                 yield from wrap(Text(line, "code"), width, "  ")
         if self._said:
-            yield from wrap(Text(clean(self._said, 400), "text"), width, "▸ ")
+            yield from wrap(clean(self._said, 400), width, "▸ ")
 
     def _lines(self, written: Written) -> tuple[str, str]:
         here, there = opened_with(written.path, self.workshop.host.name)

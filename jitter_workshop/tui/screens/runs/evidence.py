@@ -17,12 +17,11 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import cause_lines as views
-from jitter_workshop.presenter import counter_lines
-from jitter_workshop.presenter.focus_words import focused
+from jitter_workshop.presenter import causes as views
+from jitter_workshop.presenter import counters
+from jitter_workshop.presenter.causes import by_hand, focused
+from jitter_workshop.presenter.causes import ran_there as others
 from jitter_workshop.presenter.lines import bar
-from jitter_workshop.presenter.occupancy_lines import others
-from jitter_workshop.report.text.evidence import by_hand
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -111,7 +110,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         if self._report is None:
             return [Text("Nothing is known.", "dim")] if self.said else self._waiting(width)
         if isinstance(self._report, CounterReport):
-            return counter_lines.head(self._report, width)
+            return counters.head(self._report, width)
         return views.head(self._report, width)
 
     def _waiting(self, width: int) -> Iterable[Text]:
@@ -128,14 +127,14 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def _causes(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counter_lines.counters(self._report, width)
+            return counters.counters(self._report, width)
         return views.causes(self._report, width) if self._report is not None else ()
 
     def _stalls(self, width: int) -> Iterable[Text]:
         if self._report is None:
             return
         if isinstance(self._report, CounterReport):
-            yield from counter_lines.stalls(self._report, self._cursor, width)
+            yield from counters.stalls(self._report, self._cursor, width)
             return
         yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", "bold dim")
         for index, stall in enumerate(self._report.worst):
@@ -149,7 +148,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def _others(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counter_lines.by_hand(self._report, width)
+            return counters.by_hand_lines(self._report, width)
         return others(self._report, self._focus, width) if self._report is not None else ()
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -179,6 +178,6 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def _commands(self) -> tuple[str, ...]:
         if isinstance(self._report, CounterReport):
-            return counter_lines.commands(self._report)
+            return tuple(one.command for one in counters.by_hand(self._report))
         present = self._report.residence if self._report is not None else None
         return by_hand(present.proof.cpus) if present is not None else ()

@@ -24,7 +24,7 @@ NEARLY_OVER_S = 60.0
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
     """Yield why the learner's turn is over, if that is new, then the turn, then the instructor's place."""
     if view.lost:
-        yield from wrap(Text(clean(view.lost, 300), "text"), width, "○ ", "  ")[:MOST_LINES]
+        yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
     yield _cut(turn_line(view), width)
     if where := view.banner_words(title_of(view, course)):
         yield _cut(Text.assemble(("◆ ", "accent"), (where, "text")), width)
@@ -65,7 +65,7 @@ def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
     """Yield the page for waiting: the holder of the turn, then the queue in order."""
     yield Text("Waiting for the turn", "bold text")
     yield Text()
-    yield from wrap(Text(clean(view.holder, 400), "text"), width)
+    yield from wrap(clean(view.holder, 400), width)
     yield Text()
     room = max(width - 24, 10)
     for row in view.queue():

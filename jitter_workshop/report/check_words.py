@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.text.status import MARKS
-from jitter_workshop.report.text.terminal import Style, wrap
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 
-_LABEL = 14
+MARKS: dict[State, tuple[str, str, str]] = {
+    "ok": ("✓", "ok", "good"),
+    "improve": ("▲", "improve", "attention"),
+    "unavailable": ("–", "not here", "dim"),
+    "info": ("·", "info", "known"),
+}
+"""State → mark, word, colour. The word stands beside the mark, so that either is enough alone."""
+
+SENTENCES = 1_000
+"""Characters of a reason or an advice that are shown."""
 _FILES = 24
 """Files that are listed; the pattern stands for the rest."""
 
@@ -63,27 +70,6 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     )
 
 
-def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str:
-    """Return the page, ending with a line break. ``check``: the assessment of ``host`` by ``tunable``."""
-    mark, word, colour = MARKS[check.state]
-    lines = [
-        style.paint(f"{tunable.title} ({tunable.id})", "strong"),
-        style.paint(f"{mark} {word}", colour) + (" · a recorded host" if host.root.recorded else ""),
-        "",
-    ]
-    page = explained(tunable, check, host)
-    for name, text in page.facts:
-        lines += _fact(name, text, style)
-    if page.files:
-        lines += ["", style.paint("files", "dim")]
-        wide = min(max(len(path) for path, _ in page.files), style.width // 2)
-        lines += [f"  {path.ljust(wide)}  {now}"[: style.width] if now else f"  {path}" for path, now in page.files]
-        lines += [f"  … {page.more_files} more"] if page.more_files else []
-    if page.by_hand:
-        lines += ["", style.paint("by hand", "dim"), *(f"  {command}" for command in page.by_hand)]
-    return "\n".join(lines) + "\n"
-
-
 def _of_another_loader(pattern: str, host: Host) -> bool:
     """Return True for a file of a boot loader that this host does not have."""
     return pattern.startswith("/boot/") and not host.root.is_dir(pattern.rpartition("/")[0])
@@ -97,12 +83,6 @@ def _undo(tunable: Tunable) -> str:
     if tunable.when == "boot":
         return f"jitter-workshop restore {tunable.id} takes out what was added; the boot after that is as before"
     return f"jitter-workshop restore {tunable.id} writes back the value before, unless somebody changed it since"
-
-
-def _fact(name: str, text: str, style: Style) -> list[str]:
-    body = wrap(text, style.width - _LABEL)
-    first = style.paint(name.ljust(_LABEL), "dim") + body[0]
-    return [first, *(" " * _LABEL + line for line in body[1:])]
 
 
 def _says(setting: Setting) -> str:
@@ -126,3 +106,17 @@ def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:
         return tunable.settings(host, None)
     except Unavailable:
         return ()
+
+
+def value_in_words(check: Assessment, before: str = "") -> str:
+    """Return the value and a better value. Return the reason where no value is known; a check that only informs has it
+    behind its value. ``before``: the reason that was just told and is not repeated."""
+    reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
+    if check.value is None:
+        return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
+    value = clean(check.value, 160)
+    if check.state == "improve" and check.wanted is not None and check.wanted != check.value:
+        return f"{value or 'not known'} → {clean(check.wanted, 160)}"
+    if check.state == "info" and reason:
+        return f"{value}; {reason}" if value else reason
+    return value or reason

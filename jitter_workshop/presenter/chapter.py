@@ -1,33 +1,34 @@
-"""Return the lines of each step of a chapter. All are pure functions of the chapter session's plain data."""
+"""Show each step of a chapter, on this host or on a recording."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.run import Block
-from jitter_workshop.model.spec import KINDS, PRESETS
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
-from jitter_workshop.presenter.lines import bar, table, wrap
+from jitter_workshop.model.walk import (
+    CompareView,
+    CureView,
+    Explanation,
+    Fact,
+    PredictionOutcome,
+    RunCurve,
+    SettingChange,
+    ThreadEvidence,
+)
+from jitter_workshop.presenter.lines import Lines, bar, figure, heading, items, labelled, sentence, table, wrap
 from jitter_workshop.presenter.prose import clean_code, styled
-from jitter_workshop.presenter.trace import now_told, trace_lines
+from jitter_workshop.presenter.run import trace_lines
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
-
-Lines = list[Text]
-
-
-def heading(text: str) -> Text:
-    """Return a small title."""
-    return Text(text, "bold dim")
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
@@ -35,25 +36,20 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lin
     lines: Lines = [heading(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
-    name_width = min(max((len(clean(f.title)) for f in found), default=8), max(width // 3, 10))
+    column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2
     for fact in found:
-        value = wrap(Text(clean(fact.value, 200), "bold text"), max(width - name_width - 2, 10))
-        for number, part in enumerate(value):
-            name = clean(fact.title, name_width) if number == 0 else ""
-            lines.append(Text.assemble((f"{name:<{name_width}}  ", "cool"), part))
+        value = Text(clean(fact.value, 200), "bold text")
+        lines += labelled(clean(fact.title, column - 2), value, width, column, "cool")
         if fact.meaning:
-            indent = " " * (name_width + 2) if width >= 60 else "  "
-            meaning = Text(clean(fact.meaning, 400), "dim")
-            lines += wrap(meaning, width, indent)
+            lines += wrap(clean(fact.meaning, 400), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            lines.append(Text(" " * (name_width + 2) + clean(fact.source, 100), "faint"))
+            lines.append(Text(" " * column + clean(fact.source, 100), "faint"))
     return lines
 
 
 def host_column(host: HostSummary, width: int) -> Lines:
     """Return the host in a narrow column, for wide terminals."""
-    lines: Lines = [heading("THIS HOST")]
-    pairs = [
+    facts = (
         ("host", clean(host.name, 40)),
         ("kernel", clean(host.kernel, 60)),
         ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
@@ -66,11 +62,8 @@ def host_column(host: HostSummary, width: int) -> Lines:
         ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
         ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
         ("root", "yes" if host.is_root else "no"),
-    ]
-    for name, value in pairs:
-        for number, part in enumerate(wrap(Text(value, "text"), max(width - 13, 8))):
-            lines.append(Text.assemble((f"{name if number == 0 else '':<12} ", "dim"), part))
-    return lines
+    )
+    return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
@@ -98,100 +91,6 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int)
     return [*lines, line]
 
 
-def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reach: str = "") -> Lines:
-    """Describe a run before it is started. ``reach``: the percentiles it will know (``flow.measuring.run_length``)."""
-    preset = PRESETS.get(request.preset)
-    length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
-    cpus = (
-        ("producer", request.producer_cpu),
-        ("accumulator", request.accumulator_cpu),
-        ("journaller", request.journaller_cpu),
-        ("sampler", request.cpu),
-    )
-    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
-    if not where:
-        where = (
-            "wherever the scheduler puts the threads" if request.placement == "none" else "CPUs that the workshop picks"
-        )
-    thief = "a hidden one" if request.hunted else f"{clean(request.noise, 20)} awake" if request.noise else "none woken"
-    rows = [
-        ("run", f"{clean(request.label, 40)} ({request.workload})"),
-        ("length", f"{length} ({clean(request.preset, 20)})"),
-        ("threads", where),
-        ("thief", thief),
-        *((("reach", reach),) if reach else ()),
-    ]
-    lines: Lines = [heading("THIS RUN")]
-    for name, value in rows:
-        lines += [
-            Text.assemble((f"{name if n == 0 else '':<9}", "dim"), part)
-            for n, part in enumerate(wrap(Text(value, "text"), max(width - 9, 8)))
-        ]
-    if on_battery:
-        lines.append(Text())
-        warning = "On battery: the clock rate may be held down, and the curve with it. Plug in for a fair one."
-        lines += wrap(Text(warning, "bold accent"), width, "! ")
-    return lines
-
-
-def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
-    """Return a bar, the time left, and the block just measured. While the run waits for its turn, return the reason."""
-    if stopping:
-        return [Text("Stopping…", "accent")]
-    if waiting:
-        return wrap(Text(f"{clean(waiting, 300)} Esc stops waiting.", "text"), width)
-    if now is None:
-        return [Text("Calibrating the clock on the chosen CPUs…", "dim")]
-    count = f"  block {now.done} of {now.total}"
-    left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
-    room = max(width - max(len(count) + len(left), 32), 10)
-    drawn = bar(now.done, max(now.total, 1), room)
-    line = Text(drawn, "accent")
-    line.append("─" * max(room - len(drawn), 0), "faint")
-    line.append(count, "text")
-    line.append(left, "dim")
-    told = [line, Text(_block_told(now.block, width), "dim")]
-    if now.block.temperature_celsius is not None:
-        told.append(Text(now_told(now.block)[:width], "dim"))
-    return told
-
-
-def _block_told(block: Block, width: int) -> str:
-    """Return the block just measured in one line. Where not all fits, p99, p50 and p99.9 are left out, in this
-    order."""
-    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
-    parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
-    # Each part is as wide as the longest time, so that the same figures are shown for every block.
-    widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
-    stalls = f"{block.stalls:,} stalls"
-    lead = "this block  " if width >= 100 else ""
-    for name in ("p99", "p50", "p99.9"):
-        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
-            del parts[name]
-    return lead + " · ".join([*parts.values(), stalls])
-
-
-def plan(view: PlanView, width: int) -> Lines:
-    """Return exactly the changes that would be written: path, before → after, and why."""
-    lines: Lines = [heading("WHAT WOULD CHANGE")]
-    if not view.changes:
-        lines.append(Text("Nothing.", "text"))
-    rows = [["#", "what", "before", "", "after", "for"]]
-    rows += [
-        [str(c.n), clean(c.path, 60), clean(c.before, 24), "→", f"CPU {clean(c.after, 24)}", clean(c.when, 12)]
-        for c in view.changes
-    ]
-    if view.changes:
-        lines += table(rows, width=width)
-        for reason in dict.fromkeys(clean(c.why, 300) for c in view.changes if c.why):
-            lines += wrap(Text(reason, "dim"), width, "   ")
-    lines.append(Text())
-    files = "none" if not view.host_files else str(view.host_files)
-    lines += wrap(styled(view.text), width)
-    lines.append(Text(f"Files of this host that would be written: {files}.", "text"))
-    return lines
-
-
 def comparison(view: CompareView, width: int) -> Lines:
     """Return the rows of a comparison: first, second, and their ratio."""
     compared = view.comparison
@@ -202,7 +101,7 @@ def comparison(view: CompareView, width: int) -> Lines:
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)])
-    lines += table(rows, right=(1, 2, 3), width=width) if compared.rows else []
+    lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
     return lines
@@ -212,7 +111,7 @@ def cured(view: CureView, width: int) -> Lines:
     """Return a hunt's three runs side by side. Their result is shown above the keys, not here."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
-    return table(rows, right=(1, 2, 3), width=width)
+    return table(rows, width, right=(1, 2, 3))
 
 
 def explanation(
@@ -231,10 +130,10 @@ def explanation(
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
         rows += [
-            [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            [clean(t.name, 20), *(figure(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
             for t in shown.threads
         ]
-    lines += table(rows, right=(1, 2, 3), width=width)
+    lines += table(rows, width, right=(1, 2, 3))
     lines += [Text(), heading(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
     # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
@@ -248,25 +147,17 @@ def explanation(
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
         if rates:
             lines += [Text(), heading(title)]
-            lines += table(
-                [
-                    ["", "CPU", "count", "per second"],
-                    *([clean(n, 34), str(cpu), f"{count:,}", nice_number(rate)] for n, cpu, count, rate in rates[:8]),
-                ],
-                right=(1, 2, 3),
-                width=width,
-            )
+            rows = [[clean(n, 34), str(cpu), figure(seen), nice_number(rate)] for n, cpu, seen, rate in rates[:8]]
+            lines += table([["", "CPU", "count", "per second"], *rows], width, right=(1, 2, 3))
     traced = trace_lines(view.run.blocks, width)
     if traced:
         lines += [Text(), heading("THE CORE, BLOCK BY BLOCK"), *(Text(t, "text") for t in traced)]
     if view.knee:
         lines += [Text(), heading("READ THE KNEE")]
-        for sentence in view.knee:
-            lines += wrap(styled(sentence), width, " • ")
+        lines += items(map(styled, view.knee), width)
     if view.foreign:
         lines += [Text(), heading("OTHERS ON THESE CPUs")]
-        for sentence in view.foreign:
-            lines += wrap(Text(clean(sentence, 200), "text"), width, " • ")
+        lines += items(view.foreign, width)
     return [*lines, *closing(view.by_hand, learnt, width, copied)]
 
 
@@ -280,12 +171,16 @@ def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: in
             lines += wrap(Text(clean(why, 300), "dim"), width, "    ")
     if learnt:
         lines += [Text(), heading("WHAT YOU LEARNT")]
-        for sentence in learnt:
-            lines += wrap(styled(sentence), width, " ✓ ")
+        lines += items(map(styled, learnt), width, " ✓ ")
     return lines
 
 
-def _command(command: str, width: int) -> Iterable[Text]:
+def _measure(measure: str) -> str:
+    """Name a measure; a percentile with its p."""
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
+
+
+def _command(command: str, width: int) -> Iterator[Text]:
     """Yield a command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on
     at the margin of the next line, so that no blank comes into it."""
     room = max(width - 6, 10)
@@ -310,22 +205,17 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     lines: Lines = []
     most = thread.residence[:8]
     room = max(min(width - 31 - digits, 40), 4)
-    for number, (cpu, count, share) in enumerate(most):
-        line = Text(f"{name if number == 0 else '':<12} ", "cool")
+    for number, (cpu, messages, share) in enumerate(most):
+        line = Text(f"{'' if number else name:<12} ", "cool")
         line.append(f"CPU {cpu:<4}", "text")
         drawn = bar(share, 1.0, room)
         line.append(drawn, "accent")
         line.append("·" * (room - len(drawn)), "faint")
-        line.append(f" {_share(share)}  {count:>{digits},}", "dim")
+        line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
         lines.append(line)
     if len(thread.residence) > len(most):
         lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", "dim"))
     return lines
-
-
-def _measure(measure: str) -> str:
-    """Name a measure; a percentile with its p."""
-    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
 
 
 def _share(share: float) -> str:
@@ -338,5 +228,67 @@ def _share(share: float) -> str:
     return f"{percent:5.1f} %"
 
 
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
+# -- on a recording ----------------------------------------------------------------------------------------------------
+
+
+def recording_lines(reason: str, recording: str, width: int) -> Lines:
+    """Return the banner of a chapter that is taught on a recording, at most two lines."""
+    line = Text(style="text")
+    line.append("ON A RECORDING", "bold accent")
+    line.append(f" {clean(recording, 30)}:" if recording else ":", "dim")
+    line.append(f" {sentence(reason)}")
+    return wrap(line, width, "", "  ")[:2]
+
+
+def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
+    """Return the lines that stand in the place of a run in a rehearsed chapter."""
+    lines: Lines = [heading("NO RUN HERE")]
+    none = ", and no run of this chapter on another machine comes with the course."
+    text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
+    return [*lines, *wrap(text, width)]
+
+
+def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
+    """Return a rehearsed chapter's tunables before and after, from its two recordings."""
+    if not changes:
+        none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
+        return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
+    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
+    rows = [["", "before", "", "after", ""]]
+    rows += [
+        [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
+    ]
+    lines += table(rows, width)
+    if any(c.settled for c in changes):
+        lines += [Text(), Text("✓  as this chapter wants it", "dim")]
+    return lines
+
+
+def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
+    """Return the meaning of each answer to a question that no run on a recording decides. The learner's own answer is
+    marked."""
+    lines: Lines = [Text(), heading("WHAT THE ANSWERS STAND FOR")]
+    lines += wrap(styled(task.question, "bold text"), width)
+    guess: Answer | None = None
+    if kept is not None and kept.value_ns is not None:
+        guess = answer_for_value(task, kept.value_ns)
+    elif kept is not None:
+        guess = next((answer for answer in task.answers if answer.id == kept.choice), None)
+    for answer in task.answers:
+        line = styled(answer.text, "bold text")
+        line.append(" (your guess)" if answer is guess else "", "accent")
+        lines += [Text(), *wrap(line, width, "✓ " if answer.right else "• ", "  ")]
+        lines += wrap(styled(answer.explanation, "text"), width, "  ")
+    return lines
+
+
+def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
+    """Return the result of an answer that no run decides: whether it is right, why, and why the right one is right."""
+    colour = {True: "good", False: "bad", None: "text"}[outcome.near]
+    sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
+    lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]
+    explained = [outcome.explanation]
+    explained += [a.explanation for a in task.answers if a.right and not outcome.near]
+    for text in dict.fromkeys(filter(None, explained)):
+        lines += [Text(), *wrap(styled(text), width, "  ")]
+    return lines

@@ -1,14 +1,19 @@
-"""Return the course's summary in words and rows, for the screen and for the line-by-line workshop. Needs no Textual."""
+"""Show the course from first to last: the gain of each step, and what is still open."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
 
 from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
 from jitter_workshop.flow.chapters.course_summary import drawn as drawn
 from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.text import clean, tally
-from jitter_workshop.presenter.hunt_words import remembered
-from jitter_workshop.report.text.status import value_in_words
+from jitter_workshop.presenter.hunt import remembered
+from jitter_workshop.presenter.lines import items, table, wrap
+from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.scale import nice_ns, times
 
 NOTE = (
@@ -17,24 +22,27 @@ NOTE = (
 )
 NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve here."
 
-HEAD = ("", *MEASURES)
+
+def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
+    """Yield the table of what each step bought as (number, line): the head as 0, then each step's rows."""
+    rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *MEASURES)]
+    numbers = [0]
+    for number, step in enumerate(summary.steps, 1):
+        found = rows_of(step, number)
+        rows += found
+        numbers += [number] * len(found)
+    return zip(numbers, table(rows, width, right=range(1, len(MEASURES) + 1)), strict=True)
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     """Return a step's rows: its values, and their ratios to the step before and to the first step. If both ratios are
     equal, only the one to the first is shown."""
-    rows = [(f"{number} {clean(step.chapter, 60)}", *(nice_ns(value) for value in step.values))]
-    for name, ratios in (("before", step.to_before), ("first", step.to_first)):
-        same = name == "before" and step.to_before == step.to_first
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}", *map(nice_ns, step.values))]
+    for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
+        same = name == "one before" and step.to_before == step.to_first
         if not same and any(ratio is not None for ratio in ratios):
-            rows.append((f"  ÷ the {'one before' if name == 'before' else name}", *map(times, ratios)))
+            rows.append((f"  ÷ the {name}", *map(times, ratios)))
     return rows
-
-
-def not_finished(summary: CourseSummary) -> list[str]:
-    """Tell which chapters have a run before their step but none after it; [] for none."""
-    titles = ", ".join(clean(title, 60) for title in summary.half)
-    return [f"Not finished, measured before the step only, so without a curve: {titles}."] if titles else []
 
 
 def about(step: Bought) -> str:
@@ -51,6 +59,25 @@ def about(step: Bought) -> str:
         # The first difference explains it; the others (payload, pacing) mostly follow from it.
         text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
     return text + "."
+
+
+def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
+    """Yield all that stands below the steps: the limits of single runs, the changes applied now, the open chapters and
+    checks, and the results of the guesses."""
+    if summary.steps:
+        titles = ", ".join(clean(title, 60) for title in summary.half)
+        half = f"Not finished, measured before the step only, so without a curve: {titles}." if titles else ""
+        for line in filter(None, (half, NOTE)):
+            yield from wrap(line, width, style="dim")
+        yield Text()
+    where = ", ON A RECORDING" if summary.recorded else ""
+    for title, told in (
+        ("APPLIED ON THIS HOST NOW", standing(summary)),
+        (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", open_chapters(summary)),
+        ("WHAT COULD STILL BE BETTER", open_checks(summary)),
+        ("YOUR PREDICTIONS", predictions(summary)),
+    ):
+        yield from (*wrap(title, width, style="bold dim"), *items(told, width), Text())
 
 
 def standing(summary: CourseSummary) -> list[str]:

@@ -1,0 +1,316 @@
+"""Show who took the time of a run's stalls: from its trace, or from counters where there is none (``counters``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, InterferingTask, Residence
+from jitter_workshop.model.run import AT, made_late
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.presenter import counters
+from jitter_workshop.presenter.lines import Lines, heading, log_bar, table, wrap
+from jitter_workshop.report.cause_words import (
+    ITEM,
+    cause_words,
+    explanations,
+    headline,
+    in_time,
+    limits,
+    named,
+    without,
+)
+from jitter_workshop.stats.scale import nice_ns
+
+WIDEST = 100
+MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
+"""Rows of causes and of threads that are shown, and stalls that ``explain`` shows in full; the JSON has all of them."""
+
+SHADES = "█▓▒░"
+REST = "·"
+"""The characters of a stall's timeline: the four largest causes, darkest first, and everything else."""
+
+NOBODY = ("no_event", "around")
+"""Kinds of cause that name no task, interrupt or other source."""
+WORK = ("workqueue", "softirq", "timer", "irq", "vector")
+_BAR, _STALL_BAR = 16, 24
+
+_FOCUS = {
+    "frequency": "each change of frequency that was asked for",
+    "residence": "how long each thread ran on which CPU, who ran there instead and who moved it",
+    "work": "work, softirqs and interrupts by function, how often and how long",
+    "left": "what is left: whether anything but your thread ran on its CPU",
+}
+"""The words of a lesson's ``evidence`` that need the kernel's trace."""
+
+
+def explained(report: EvidenceReport | CounterReport, width: int, label: str = "") -> Lines:
+    """Return all that is known of a run's stalls, in at most 100 columns. ``label``: the run's label."""
+    width = min(width, WIDEST)
+    title = Text(clean(f"{clean(label, 40) or 'Run'} · {clean(report.run, 40)}", width), "bold")
+    if isinstance(report, CounterReport):
+        return [title, *counters.explained(report, width)]
+    lines = [title, *head(report, width), Text(), *causes(report, width)]
+    if report.worst:
+        lines += [Text(), heading("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME"), *wrap(AT, width, style="dim")]
+    for number, stall in enumerate(report.worst, 1):
+        lines += [Text(), *stall_page(stall, width, f"{number:>2}  ")] if number <= IN_FULL else []
+        lines += [Text()] if number == IN_FULL + 1 else []
+        lines += [stall_line(number, stall, False, width)] if number > IN_FULL else []
+    lines += [Text(), *ran_there(report, (), width)] if report.residence is not None else []
+    hand = by_hand(report.residence.proof.cpus) if report.residence is not None else ()
+    return lines + ([Text(), heading("THE SAME BY HAND"), *(Text(f"  {line}") for line in hand)] if hand else [])
+
+
+# -- the causes --------------------------------------------------------------------------------------------------------
+
+
+def head(report: EvidenceReport, width: int) -> Iterator[Text]:
+    """Yield the number of stalls, the size of the trace, whether anything but the measured threads ran on their CPUs,
+    and what limits the answer."""
+    yield from wrap(headline(report), width, style="dim")
+    if report.residence is not None:
+        yield from wrap(clean(report.residence.proof.sentence, 300), width)
+    for limit in limits(report):
+        yield from wrap(limit, width, "▲ ", style="bad")
+
+
+def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
+    """Yield the causes, the largest first, each with its total time (a logarithmic bar where there is room)."""
+    yield heading("WHO TOOK THE TIME")
+    if not report.causes:
+        yield Text("No stall to explain." if not report.stalls else "Nothing is known of what took the time.")
+        return
+    shares = report.below_now is not None
+    shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
+    rows = [["cause", "stalls", "in all", "worst", "a second", *(["in time"] if shares else [])]]
+    for cause in shown:
+        times = map(nice_ns, (cause.total_ns, cause.worst_ns, cause.ns_per_second))
+        rows.append([named(cause, 60), f"{cause.count:,}", *times, *([without(cause, report)] if shares else [])])
+    first, *lines = table(rows, width, right=range(1, 6))
+    yield first
+    for cause, line in zip(shown, lines, strict=True):
+        nobody = cause.kind in NOBODY
+        line.style = "dim" if nobody else "text"
+        if first.cell_len + 1 + _BAR <= width:
+            drawn = log_bar(cause.total_ns, shown[0].total_ns, _BAR, 100.0)
+            line.append(f" {drawn}", "faint" if nobody else "accent")
+        yield line
+    if hidden:
+        total = nice_ns(sum(cause.total_ns for cause in hidden))
+        yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
+    yield Text()
+    if told := in_time(report):
+        share = f"{told} The last column is the share without that cause and without the time around it."
+        yield from wrap(share, width, style="dim")
+    for text in explanations(report):
+        yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
+
+
+# -- the stalls --------------------------------------------------------------------------------------------------------
+
+
+def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> Text:
+    """Return a stall in one line: its length, its time in the run, its largest cause, and a bar of its parts where
+    there is room. ``under``: it is under the cursor."""
+    line = Text("▸ " if under else "  ", "accent")
+    line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", "bold text" if under else "text")
+    line.append(f"at {nice_ns(stall.at_ns):<8} ", "dim")
+    if width >= line.cell_len + _STALL_BAR + 24:
+        line.append_text(coloured(stall_bar(stall, _STALL_BAR)[0], stall)).append(" ")
+    if stall.parts:
+        most = stall.parts[0]
+        line.append(f"{_percent(most.ns, stall.duration_ns):>5} ", "dim")
+        line.append(cause_words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
+    if under:
+        line.append(" " * max(width - line.cell_len, 0))
+        line.stylize("under")
+    return line
+
+
+def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[Text]:
+    """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: stands
+    before it; without one the meaning of its time is told, too."""
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
+    said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
+    yield from wrap(said, width, number, style="bold text")
+    if not number:
+        yield from wrap(AT, width, style="faint")
+    lead = " " * len(number)
+    drawn, legend = stall_bar(stall, width - len(lead))
+    if stall.timeline:
+        yield Text(lead).append_text(coloured(drawn, stall))
+    rows = [[cause, nice_ns(ns), _percent(ns, stall.duration_ns)] for _, cause, ns in legend]
+    for (character, _, _), row in zip(
+        legend, table(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True
+    ):
+        row.stylize("dim" if character == REST else "text", 0, len(row))
+        yield Text.assemble(lead, coloured(character, stall), " ", row)
+    for note in stall.notes[:4]:
+        yield from wrap(clean(note, 160), width, f"{lead}· ", style="dim")
+    for stack in stall.stacks[:1]:
+        chain = " ← ".join(clean(function, 40) for function in stack.functions[:8])
+        yield from wrap(f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}", width, f"{lead}· ", style="dim")
+
+
+def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
+    """Return a stall's time from left to right in ``width`` characters, and its legend: (character, cause, ns), the
+    most time first. Each character shows the largest cause in its part of the time."""
+    ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
+    columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
+    each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
+    for piece in stall.timeline:
+        place = ranked.get((piece.kind, piece.name), len(SHADES))
+        character = SHADES[place] if place < len(SHADES) else REST
+        for column, share in _spread(piece.offset_ns, piece.ns, each, len(columns)):
+            columns[column][character] = columns[column].get(character, 0.0) + share
+    drawn = "".join(max(column, key=lambda c: (column[c], c), default=REST) for column in columns)
+    legend = [(SHADES[i], cause_words(p.kind, p.name), p.ns) for i, p in enumerate(stall.parts[: len(SHADES)])]
+    rest = stall.parts[len(SHADES) :]
+    if rest:
+        legend.append((REST, many(len(rest), "other cause"), sum(part.ns for part in rest)))
+    return drawn, tuple(legend)
+
+
+def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
+    """Yield the columns that a piece covers, with its share of each."""
+    end = offset + ns
+    for column in range(int(offset / each), columns):
+        low, high = column * each, (column + 1) * each
+        if low >= end:
+            return
+        yield column, min(high, end) - max(low, offset)
+
+
+def coloured(drawn: str, stall: ExplainedStall) -> Text:
+    """Return a stall's bar, with a character and a colour for each cause. Parts without a named cause stay pale, so
+    that the named causes are seen first."""
+    colours = dict(zip(SHADES, ("accent", "cool", "good", "bad"), strict=True))
+    for character, part in zip(SHADES, stall.parts, strict=False):
+        if part.kind in NOBODY:
+            colours[character] = "faint"
+    return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 1 else "<1 %"
+
+
+# -- what ran there ----------------------------------------------------------------------------------------------------
+
+
+def focused(evidence: Sequence[str]) -> bool:
+    """Return True if a chapter shows a page of its own about a traced run, before the causes."""
+    return any(word in _FOCUS for word in evidence)
+
+
+def offered(evidence: Sequence[str], traced: bool) -> str:
+    """Describe what the key of the causes shows here. ``traced``: a run with a trace exists; else one more run is
+    made."""
+    told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
+    more = "" if traced else " It takes one more run, with the kernel's trace."
+    return f"v shows {told or 'who took the time, by the kernel'}.{more}"
+
+
+def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
+    """Yield what ran on the measured CPUs, and who sent, moved and woke. ``focus``: words of a chapter's ``evidence``,
+    whose sections come first; words without a section here are ignored."""
+    present = report.residence
+    if present is None:
+        return
+    if "frequency" in focus:
+        told = list(_frequencies(present)) or ["Linux's trace shows no request for another frequency in the blocks."]
+        yield from (heading("FREQUENCY"), *_paragraphs(told, width), Text())
+    if "residence" in focus:
+        yield from (*_threads(present, width), Text())
+    if "work" in focus:
+        yield from (*_work(present, width), Text())
+    yield heading("WHO ELSE RAN THERE")
+    rows = [
+        [named(v, 60), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        for v in present.visitors[:MOST_CAUSES]
+    ]
+    yield from table([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
+    hidden = present.visitors[MOST_CAUSES:]
+    if hidden:
+        yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}", "dim")
+    told = [*_frequencies(present), *_actions(present)]
+    if told:
+        yield from (Text(), *_paragraphs(told, width, "dim"))
+    if "residence" not in focus:
+        yield from (Text(), *_threads(present, width))
+
+
+def _paragraphs(told: Iterable[str], width: int, style: str = "") -> Lines:
+    return [line for text in told for line in wrap(text, width, style=style)]
+
+
+def _threads(present: Residence, width: int) -> Iterator[Text]:
+    yield heading("WHERE THE MEASURED THREADS RAN")
+    rows = [
+        [clean(t.thread, 40), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
+        for t in present.threads[:MOST_ROWS]
+    ]
+    yield from table([["", "CPU", "ran", "kept off", "preempted"], *rows], width, right=range(1, 5))
+    if len(present.threads) > MOST_ROWS:
+        yield Text(f"and {len(present.threads) - MOST_ROWS} more", "dim")
+
+
+def _work(present: Residence, width: int) -> Iterator[Text]:
+    """Yield work by function or vector. The average is the time of one call, without what interrupted it."""
+    yield heading("WORK, SOFTIRQS AND INTERRUPTS")
+    rows = [["", "CPU", "times", "each", "longest", "in all"]]
+    for v in sorted((v for v in present.visitors if v.kind in WORK), key=_rank)[:MOST_ROWS]:
+        each = nice_ns(v.total_ns / v.count) if v.count else "–"
+        rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
+    yield from table(rows, width, right=range(1, 6))
+    if len(rows) == 1:
+        yield Text("None of them came to these CPUs.")
+
+
+def _rank(visitor: InterferingTask) -> tuple[int, int]:
+    return WORK.index(visitor.kind), -visitor.total_ns
+
+
+def _frequencies(present: Residence) -> Iterator[str]:
+    """Yield sentences on the requested changes of frequency."""
+    for seen in present.frequencies[:4]:
+        low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
+        yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
+
+
+def _actions(present: Residence) -> Iterator[str]:
+    """Yield what kept the tick, who sent interrupts and who moved threads: the most frequent of each."""
+    for kept in present.ticks_kept[:4]:
+        reason = clean(kept.reason, 40) or "no reason given"
+        yield f"The tick of CPU {kept.cpu} had to go on {_times(kept.count)}: {reason}."
+    for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
+        target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
+        what = f"{clean(sent.of, 40)} called on {target}" if sent.of else f"{target} reschedule"
+        yield f"{called(sent.who, 20)} had {what} {_times(sent.count)}."
+    for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
+        yield f"{called(move.who, 20)} moved {clean(move.of, 20)} to CPU {move.cpu} {_times(move.count)}."
+
+
+def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
+    """Return commands that show the same with perf (tools/perf/Documentation) and trace-cmd; they need root's
+    rights."""
+    if not cpus:
+        return ()
+    which = CpuSet.of(cpus)
+    mask = which.to_mask().replace(",", "").lstrip("0")
+    return (
+        f"perf sched record -C {which} -o tasks.data -- sleep {seconds}",
+        "perf sched timehist -s -i tasks.data",
+        f"perf kwork -k irq,softirq,workqueue record -C {which} -o work.data -- sleep {seconds}",
+        "perf kwork report -i work.data",
+        f"trace-cmd record -B by-hand -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
+    )
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

@@ -1,0 +1,207 @@
+"""Tell what was applied, given back and left alone, and what is applied now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
+from jitter_workshop.model.text import clean, fell_away, many, tally
+from jitter_workshop.model.walk import ApplyView, Fact
+from jitter_workshop.presenter.chapter import facts
+from jitter_workshop.presenter.lines import Lines, heading, sentence, wrap
+from jitter_workshop.presenter.plan import by_others, shown_value
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.tuning.journal import Entry
+
+_MOST_NAMED = 6
+_REBOOT = "A part of it takes effect with the next boot."
+
+NOTHING_APPLIED = "No setting of this host is changed by this tool."
+GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or the agent ended."
+GONE_ALREADY = "What was applied had been given back already."
+
+
+def named(tunables: Iterable[str]) -> str:
+    """Return ids in their order, each once; at most six by name."""
+    words = list(dict.fromkeys(clean(name, 40) for name in tunables))
+    more = len(words) - _MOST_NAMED
+    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def with_values(standing: Iterable[Mapping[str, str]]) -> str:
+    """Return tunables with their values, such as ``governor=performance, thp``."""
+    words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
+    return ", ".join(clean(word, 80) for word in words)
+
+
+def counted(tunables: Sequence[str]) -> str:
+    """Return ``2 tunables, 22 writes (governor, thp)``. The argument has the tunable of each write."""
+    return f"{tally(tunables)} ({named(tunables)})"
+
+
+def as_root(workshop: Workshop) -> str:
+    """Describe how a key writes: ``as root``, and that sudo asks first where it does."""
+    asks = workshop.agent_session.rights == "sudo"
+    return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
+
+
+# -- applied -----------------------------------------------------------------------------------------------------------
+
+
+def applied_said(result: ApplyResult) -> list[str]:
+    """Return the result of an apply, one sentence each."""
+    made = [one.tunable for one in result.applied]
+    said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
+    said += [fell_away(result.ended)] if result.ended else []
+    for one in result.refused:
+        where = f" {clean(one.path, 200)}" if one.path else ""
+        said.append(f"Refused: {clean(one.tunable, 40)}{where}: {clean(one.reason, 400)}.")
+    return said + ([_REBOOT] if result.needs_reboot else [])
+
+
+def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
+    """Return the result of an apply. ``differently``: values that are read back as something else than was written.
+    ``held``: all is given back at the end."""
+    lines = _result(applied_said(result), width, "good" if result.applied else "bold")
+    if differently:
+        lines += [Text(), heading("SAYS SOMETHING ELSE THAN WAS WRITTEN")]
+    for one in differently:
+        wrote, found = shown_value(one.after), shown_value(one.read_back)
+        lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, read back is {found}", width, "  ", "    ")
+    if result.applied:
+        back = "It is given back at the end." if held else "'jitter-workshop restore' gives it back."
+        lines += [Text(), *wrap(back, width)]
+    return lines
+
+
+def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
+    """Return what a chapter wrote, and the host's values now. ``checks``: the chapter's tunables, read again."""
+    sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
+    lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
+    lines += [Text(), heading("REFUSED")] if view.refused else []
+    for where, reason in view.refused:
+        lines += wrap(Text.assemble(f"{clean(where, 200)}: ", (clean(reason, 400), "dim")), width, " ✗ ")
+    return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")] if checks else lines
+
+
+def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
+    """Return the lines for an apply that failed, with the ways out."""
+    lines = [heading("NOT APPLIED"), *wrap(sentence(error.message), width)]
+    if error.advice and "plan --sh" not in error.advice:
+        lines += wrap(sentence(error.advice), width, "→ ")
+    tail = "Enter goes on without it: the second run then shows this host as it is. b and Enter come back here."
+    return [*lines, Text(), *by_others(words, width), Text(), *wrap(tail, width)]
+
+
+# -- given back --------------------------------------------------------------------------------------------------------
+
+
+def given_back_said(result: RestoreResult) -> list[str]:
+    """Return what was given back and what was left alone, one sentence each; [] for nothing."""
+    said = [f"Given back: {counted([one.tunable for one in result.restored])}."] if result.restored else []
+    for one in result.left_alone:
+        found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
+        said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
+    return said + ([_REBOOT] if result.needs_reboot else [])
+
+
+def came_back(result: RestoreResult) -> str:
+    """Return :func:`given_back_said` in one paragraph, also for nothing."""
+    gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
+    return " ".join([*gone, *given_back_said(result)]) or "There was nothing to give back."
+
+
+def given_back_lines(result: RestoreResult, width: int) -> Lines:
+    """Return :func:`given_back_said` as lines; [] for nothing."""
+    return [line for said in given_back_said(result) for line in wrap(said, width, "", "  ")]
+
+
+def given_back(result: RestoreResult, width: int) -> Lines:
+    """Return the result of a restore, with each setting and its values."""
+    removed = result.trace_instances_removed
+    if not (result.restored or result.left_alone or removed or result.needs_reboot):
+        return wrap(f"Nothing to give back: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)
+    said = given_back_said(result)
+    if result.needs_reboot and not result.restored and not result.left_alone:
+        said.insert(0, GONE_ALREADY)
+    lines = _result(said[:1] if result.restored else said, width, "good" if result.restored else "bold")
+    for one in result.restored:
+        values = f"{shown_value(one.from_)} → {shown_value(one.to)}"
+        lines += wrap(f"{clean(one.path, 400)}: {values}", width, "  ", "    ")
+    if removed:
+        lines += [*wrap(f"Removed: {_left_over(removed)}.", width, style="good"), *_items(removed, width)]
+    return lines + _result(said[1:] if result.restored else [], width, "accent")
+
+
+def farewell(workshop: Workshop) -> str:
+    """Give back what is held. Return the lines for a plain terminal: what came back, and what is still applied."""
+    held = workshop.agent_session.holding
+    result = workshop.agent_session.close()
+    standing = stands(workshop.written())
+    lines = []
+    if result.restored or result.left_alone:
+        lines.append(came_back(result))
+    elif held and standing:
+        lines.append("It is not certain that all was given back.")
+    elif held:
+        # The agent gives a lease back by itself if this process stood still for too long.
+        lines.append(GONE_ALREADY)
+    lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+# -- applied now -------------------------------------------------------------------------------------------------------
+
+
+def stands(written: Sequence[str]) -> str:
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``, "" for no write. The argument has the tunable of
+    each write."""
+    return f"Applied now: {counted(written)}" if written else ""
+
+
+def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], width: int) -> Lines:
+    """Return what ``restore`` would give back. ``problems``: of journals. ``traces``: names of left-over instances."""
+    if not entries and not problems and not traces:
+        return wrap(NOTHING_APPLIED, width)
+    lines: Lines = []
+    if entries or problems:
+        lines += wrap(f"{stands([entry.tunable for entry in entries]) or 'Applied now: nothing'}.", width, style="bold")
+    tunable = ""
+    for entry in entries:
+        if entry.tunable != tunable:
+            tunable = entry.tunable
+            lines += [Text(), Text(clean(tunable, 40), "bold cool")]
+        sure = "" if entry.state == "written" else "  (begun; it may not have happened)"
+        sure = f"  (to be given back: {entry.owed})" if entry.owed else sure
+        values = f"{shown_value(entry.before)} → {shown_value(entry.after)}"
+        lines += wrap(f"{clean(entry.path, 400)}: {values}{sure}", width, "  ", "    ")
+    if problems:
+        lines += [Text(), heading("DAMAGED"), *_items(problems, width)]
+    if traces:
+        lines += [Text()] if lines else []
+        lines += [*wrap(f"'restore' removes {_left_over(traces)}.", width, style="bold"), *_items(traces, width)]
+    return lines
+
+
+def _left_over(names: Sequence[str]) -> str:
+    return f"{many(len(names), 'instance')} of the kernel's trace that a killed measurement left over"
+
+
+def _items(texts: Iterable[str], width: int) -> Lines:
+    return [line for text in texts for line in wrap(clean(text, 1_200), width, "  ", "    ")]
+
+
+def _result(said: Sequence[str], width: int, style: str) -> Lines:
+    """Return sentences as paragraphs, the first in a style; what was refused or left alone stands out."""
+    loud = ("Refused", "Left alone")
+    return [
+        line
+        for n, one in enumerate(said)
+        for line in wrap(one, width, "", "  ", style="accent" if one.startswith(loud) else "" if n else style)
+    ]

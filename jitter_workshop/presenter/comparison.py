@@ -1,0 +1,171 @@
+"""Show how runs differ from a baseline, and if they pass a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.curve import Comparison, ComparisonRow
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.lines import Lines, table, wrap
+from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, amount, headline_measures, measure_name
+from jitter_workshop.stats.gate import Gate, Verdict
+from jitter_workshop.stats.scale import times
+
+WIDEST = 80
+_MOST_COLUMNS = 3
+_WITHOUT_PROOF = "Single runs cannot prove anything: the same thing measured twice also differs."
+
+
+def compared(
+    found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
+) -> Lines:
+    """Return one comparison, or several as one table: a column per run, or a line per run where the columns would not
+    fit. ``wanted``: a measure that must be in that table."""
+    width = min(width, WIDEST)
+    return (
+        _one(found[0], baseline, others[0], metric, width)
+        if len(found) == 1
+        else _several(found, baseline, others, metric, width, wanted)
+    )
+
+
+def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) -> Lines:
+    """Return the two runs, the rows, and the comparison's text."""
+    lines: Lines = []
+    if baseline.label or other.label:
+        lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
+    lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
+    if found.rows:
+        marks = [_marks(one, metric) for one in (baseline, other)]
+        rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]
+        for row in found.rows:
+            values = [amount(row.measure, value) for value in (row.a, row.b)]
+            rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), times(row.ratio)])
+        lines += [*table(rows, width, right=(1, 2, 3)), *_legend(marks, {row.measure for row in found.rows}), Text()]
+    return lines + wrap(clean(found.text, 2_000), width)
+
+
+def _several(
+    found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
+) -> Lines:
+    names = ["A", *(f"B{n}" for n in range(1, len(found) + 1))]
+    lines = [Text(f"{len(found)} runs against A · {clean(metric, 30)}"), Text(), *_who("A", baseline, (), width)]
+    for name, other, one in zip(names[1:], others, found, strict=True):
+        lines += _who(name, other, one.differences, width)
+    alike = [(n, b, c) for n, b, c in zip(names[1:], others, found, strict=True) if c.comparable]
+    if alike:
+        heads, comparable = [n for n, _, _ in alike], [c for _, _, c in alike]
+        runs = [baseline, *(b for _, b, _ in alike)]
+        marks = [_marks(one, metric) for one in runs]
+        measures: Collection[str] = {row.measure for one in comparable for row in one.rows}
+        if len(alike) <= _MOST_COLUMNS:
+            rows = _by_measure(heads, comparable, marks)
+        else:
+            measures = headline_measures(comparable, baseline.workload, wanted)
+            rows = _by_run(heads, [clean(one.label or one.id, 15) for one in runs], comparable, measures, marks)
+        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1), *_legend(marks, measures)]
+        if len(alike) > _MOST_COLUMNS:
+            lines += [Text(), *wrap("Every row of each: --json, or fewer runs at a time.", width)]
+    return [*lines, Text(), *wrap(_WITHOUT_PROOF, width)]
+
+
+def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
+    lines = wrap(f"{clean(run.label, 34) + ' · ' if run.label else ''}{run.id}", width, f"{name:<4}")
+    return lines + (wrap(f"not compared: {'; '.join(unlike)}", width, "    ") if unlike else [])
+
+
+def _by_measure(
+    heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
+) -> list[list[str]]:
+    """Return a row per measure, with two columns per run: its value, and the ratio to A. ``marks``: A's first."""
+    of = [{row.measure: row for row in one.rows} for one in found]
+    rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
+    for measure in sorted({name for known in of for name in known}, key=_place):
+        values = [next(known[measure].a for known in of if measure in known)]
+        values += [known[measure].b if measure in known else None for known in of]
+        a, *cells = _marked([amount(measure, value) for value in values], measure, marks)
+        ratios = [times(known[measure].ratio) if measure in known else "–" for known in of]
+        rows.append([measure_name(measure), a, *(cell for pair in zip(cells, ratios, strict=True) for cell in pair)])
+    return rows
+
+
+def _by_run(
+    heads: Sequence[str],
+    labels: Sequence[str],
+    found: Sequence[Comparison],
+    measures: Sequence[str],
+    marks: Sequence[Mapping[str, str]],
+) -> list[list[str]]:
+    """Return a row per run, A first, with five measures; the first and the fourth have their ratio to A."""
+    rows = [["", *(_short(measure) for measure in measures)]]
+    rows[0][2:2], rows[0][6:6] = ["/A"], ["/A"]
+    of = [{row.measure: row for row in one.rows} for one in found]
+    first = {m: next((known[m].a for known in of if m in known), None) for m in measures}
+    own = {m: ComparisonRow(m, None, value, None) for m, value in first.items() if value is not None}
+    for head, label, known, mark in zip(["A", *heads], labels, [own, *of], marks, strict=True):
+        cells = [amount(m, known[m].b if m in known else None) for m in measures]
+        cells = [_marked([cell], m, [mark])[0] for cell, m in zip(cells, measures, strict=True)]
+        ratios = [
+            "" if head == "A" else times(known[m].ratio) if m in known else "–" for m in (measures[0], measures[3])
+        ]
+        rows.append([f"{head:<4}{label}", cells[0], ratios[0], *cells[1:4], ratios[1], cells[4]])
+    return rows
+
+
+def _short(measure: str) -> str:
+    if measure in (STOLEN, MAX):
+        return {STOLEN: "stolen", MAX: "worst"}[measure]
+    return measure_name(measure).replace("stalls over", ">").replace("> ", ">")
+
+
+def _place(measure: str) -> tuple[int, float]:
+    """Return the place of a measure in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
+    if measure.startswith(STALLS_PREFIX):
+        return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
+    if measure.startswith("p"):
+        return 3, float(measure.removeprefix("p"))
+    return {STOLEN: 1, "mean": 2, MAX: 4}[measure], 0.0
+
+
+def _marks(run: Run, metric: str) -> dict[str, str]:
+    """Return measure → mark for the percentiles that a run knows. A mark shows that few samples or stalls lie
+    beyond."""
+    summary = run.histograms.get(metric)
+    if summary is None:
+        return {}
+    marks = sample_size.of_run(run) if metric == run.main_histogram else sample_size.of_count(summary.count)
+    return {f"p{p}": mark for p, mark in marks.items() if summary.percentiles.get(p) is not None}
+
+
+def _marked(cells: Iterable[str], measure: str, marks: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the values of a measure, each with its run's mark right behind it."""
+    return sample_size.marked(cells, [one.get(measure, "") for one in marks], "")
+
+
+def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> Lines:
+    """Return the meaning of the marks of the shown measures, after a blank line; [] without marks."""
+    found = sample_size.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
+    return [Text(), *map(Text, found)] if found else []
+
+
+def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
+    """Return if the gate is passed, and each run that is higher."""
+    failed = [v for v in verdicts if v.higher]
+    than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
+    name = measure_name(gate.measure)
+    if not failed:
+        none = "it is not" if len(verdicts) == 1 else "none is"
+        return wrap(f"gate {name}: passed, {none} higher {than}", width)
+    lines = wrap(f"gate {name}: not passed, {many(len(failed), 'run')} of {len(verdicts)} higher {than}", width)
+    for one in failed:
+        ratio = f", {times(one.ratio)}" if one.ratio is not None else ""
+        values = f"{amount(gate.measure, one.b)} against {amount(gate.measure, one.a)}"
+        lines += wrap(f"{clean(one.label or one.run, 30)}: {values}{ratio}", width, "  ")
+        if one.stalls_beyond is not None:
+            stalls = many(one.stalls_beyond, "stall")
+            lines += wrap(f"it rests on only {stalls}: chance alone can do that", width, "    ")
+    return lines

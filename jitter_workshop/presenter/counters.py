@@ -1,0 +1,206 @@
+"""Show what counters say of a run's stalls where there is no trace, and commands that this user may run by hand
+(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import CountedStall, CounterReport
+from jitter_workshop.model.run import AT, Counter, made_late
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import Lines, figure, heading, table, wrap
+from jitter_workshop.report.cause_words import headline, others, verdict
+from jitter_workshop.stats.scale import nice_ns
+
+ROWS = 8
+"""Interrupts and softirqs that are shown; the JSON has all of them."""
+
+THREAD, WHOLE = 2, 0
+"""The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
+
+_PID = "$(pgrep -u $UID -nf bench.worker)"
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """Hold a command that this user may run beside a measurement, and what it shows."""
+
+    command: str
+    shows: str
+
+
+def explained(report: CounterReport, width: int) -> Lines:
+    """Return the whole report below its title."""
+    pages = (head(report, width), counters(report, width), stalls(report, None, width), by_hand_lines(report, width))
+    return [line for page in pages for line in (*page, Text())][:-1]
+
+
+def head(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield the number of stalls, and why only counters are known."""
+    yield from wrap(headline(report), width, style="dim")
+
+
+def counters(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield the meaning of the counters in sentences, then each counter."""
+    yield heading("WHAT WAS COUNTED")
+    for said in verdict(report):
+        yield from wrap(said, width)
+    for rows in (_threads(report), _cpus(report), _interruptions(report)):
+        if len(rows) > 1:
+            yield from (Text(), *table(rows, width, right=range(1, 7)))
+    if not any(c.ran_ns is not None for c in report.cpus):
+        for c in [c for c in report.cpus if c.steal_ns][:ROWS]:
+            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (it counts in ticks).")
+    for number, said in enumerate(others(report)):
+        yield from (*([] if number else [Text()]), *wrap(said, width))
+
+
+def _threads(report: CounterReport) -> list[list[str]]:
+    """Return a row for each measured thread, below a head."""
+    rows = [["thread", "waited", "on CPU", "preempted", "slept", "moved", "faults"]]
+    for t in report.threads:
+        faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
+        counts = map(figure, (t.involuntary_switches, t.voluntary_switches, t.migrations, faults))
+        rows.append([clean(t.name, 40), nice_ns(t.waited_ns), nice_ns(t.ran_ns), *counts])
+    return rows
+
+
+def _cpus(report: CounterReport) -> list[list[str]]:
+    """Return a row for each CPU whose tasks were counted, all together, and the hypervisor's time there."""
+    known = [c for c in report.cpus if c.ran_ns is not None]
+    rows = [["all tasks there", "waited", "ran", "came on", "stolen"]]
+    for c in known[:ROWS]:
+        rows.append(
+            [f"CPU {c.cpu}", nice_ns(c.waited_ns), nice_ns(c.ran_ns), figure(c.timeslices), nice_ns(c.steal_ns)]
+        )
+    return rows + ([[f"{len(known) - ROWS} more CPUs"]] if len(known) > ROWS else [])
+
+
+def _interruptions(report: CounterReport) -> list[list[str]]:
+    """Return the most frequent interrupts and softirqs on the CPUs of the run: how often, never how long."""
+    found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
+    rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
+    for what, cpu, number in found[:ROWS]:
+        rate = f"{number / report.counted_s:,.1f}" if report.counted_s else "–"
+        rows.append([clean(what, 60), str(cpu), f"{number:,}", rate])
+    return rows
+
+
+def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[str, int, int]]:
+    for key, row in (table or {}).items():
+        what = f"{prefix}{key}" + (f" ({row.name})" if row.name and row.name != key else "")
+        for cpu, number in row.per_cpu.items():
+            if cpu.isdigit():
+                yield what, int(cpu), number
+
+
+def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
+    """Yield the longest stalls: when and where, without a cause. ``cursor``: the place of the one under the cursor."""
+    yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
+    for index, stall in enumerate(report.worst):
+        under = index == cursor
+        line = Text("▸ " if under else "  ", "accent").append(
+            _stall(index + 1, stall), "bold text" if under else "text"
+        )
+        line.truncate(width, pad=under)
+        if under:
+            line.stylize("under")
+        yield line
+    if report.worst:
+        yield from wrap(AT, width, style="faint")
+
+
+def _stall(number: int, stall: CountedStall) -> str:
+    """Return a stall in one line: its length, when and where."""
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
+    when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
+    return f"{number:>2}  {when} · {clean(stall.thread, 20)}{where}{late}"
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield the commands that this user may run without a trace, and what an administrator can allow."""
+    yield heading("BY HAND")
+    yield from wrap(level(report), width)
+    for title, commands in (
+        ("without more rights, while a run goes on", by_hand(report)),
+        ("to ask an administrator for", to_ask_for(report)),
+    ):
+        yield from (Text(), Text(title, "dim"))
+        for one in commands:
+            yield from (*wrap(one.command, width, "  "), *wrap(one.shows, width, "    ", style="dim"))
+
+
+def level(report: CounterReport) -> str:
+    """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in a sentence or two."""
+    value = report.perf_event_paranoid
+    if value is None:
+        reason = clean(report.notes.get("perf_event_paranoid", "it cannot be read"), 120)
+        return f"It is not known what perf may do here ({reason})."
+    name = f"kernel.perf_event_paranoid is {value}"
+    if value > THREAD:
+        return (
+            f"{name}: Debian (from 3 on) and Ubuntu (from 4 on) then refuse perf to users; other kernels take it as 2."
+        )
+    if value == THREAD:
+        return (
+            f"{name}: perf may watch your own threads, in user mode only. (Switches that 'perf stat' counts are "
+            "then always 0; those that 'perf record' notes are real.)"
+        )
+    if value > WHOLE:
+        return f"{name}: perf may watch your own threads, in the kernel too, and no whole CPU."
+    return f"{name}: perf may watch whole CPUs. Its tracepoints lie in tracefs, which only root may read as a rule."
+
+
+def by_hand(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
+    """Return the commands that need no more rights than this user had, to be run during a measurement."""
+    value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
+    found = [
+        ByHand(
+            f"cat /proc/{_PID}/task/*/schedstat",
+            "each thread: ns on a CPU, ns waiting for one, times that it got one; twice, and subtract",
+        )
+    ]
+    if value <= THREAD:
+        found.append(
+            ByHand(
+                f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
+                f"-- sleep {seconds}; perf script -i switches.data --show-switch-events",
+                "when each thread lost its CPU and got it back ('preempt': it could have gone on); not to whom",
+            )
+        )
+    if value < THREAD:
+        found.append(
+            ByHand(
+                f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {seconds}",
+                "how often its threads were switched, moved, and had a page fault",
+            )
+        )
+    return [*found, _whole_cpus(report, seconds)] if value <= WHOLE else found
+
+
+def to_ask_for(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
+    """Return what an administrator can allow, the smallest right first."""
+    value = report.perf_event_paranoid
+    found = []
+    if value is not None and value > WHOLE:
+        then = f"then you may see who has a CPU: {_whole_cpus(report, seconds).command}"
+        found.append(ByHand(f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
+    sudo = "sudo for this tool (docs/safety.md says what its part for root can do)"
+    return [*found, ByHand(sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
+
+
+def _whole_cpus(report: CounterReport, seconds: int) -> ByHand:
+    which = CpuSet.of(c.cpu for c in report.cpus)
+    return ByHand(
+        f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {seconds}; "
+        "perf script -i cpu.data --show-switch-events",
+        "who has the CPU when, and who took it from whom",
+    )

@@ -1,0 +1,249 @@
+"""Show plans: every write with its path, the value before and after, and the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from jitter_workshop.model.change import ONCE, Change, Plan
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.proof import PLACEMENT
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.presenter.lines import Lines, heading, items, wrap
+from jitter_workshop.presenter.prose import styled
+
+NO_RIGHTS = "You are not root, and sudo is not available: nothing can be written."
+PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you pick others."
+PLAN_IS_ANOTHER = "The plan has changed: this is the new one. Enter agrees to it."
+
+MOST = 6
+"""Up to this number all writes of a tunable are shown; above it the first few, and a sentence for the others."""
+_FIRST = 4
+_VALUE = 2_000
+"""Characters of a value that are shown; a real value fits in whole."""
+
+_RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
+_WHEN = {"boot": "takes effect with the next boot", "run": "lasts as long as the run"}
+_AMONG = ", these among them"
+_OF_TASKS = {
+    "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
+    "affinity": ("is given other CPUs", "are given other CPUs"),
+    "affinity-across": ("keeps its own limit", "keep their own limits"),
+    "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
+    "governor-thread": ("stays with its governor", "stay with their governors"),
+}
+"""The effect of a kind of write on one task, and on several."""
+
+
+# -- whole plans -------------------------------------------------------------------------------------------------------
+
+
+def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False) -> Lines:
+    """Return a plan as the verbs show it. ``why_hot``: how the hot CPUs were chosen."""
+    count = len(drawn.changes)
+    lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
+    why = f": {clean(why_hot, 300)}" if why_hot else ""
+    lines += wrap(f"Hot {'CPU' if len(drawn.hot_cpus) == 1 else 'CPUs'} {CpuSet(drawn.hot_cpus)}{why}", width)
+    lines += [Text("A recorded host, not this machine.", "accent")] if recorded else []
+    lines += [*every(drawn.changes, width), *_afterwards(drawn.changes, width)]
+    return lines + _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
+
+
+def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
+    """Return a chapter's plan for the screen: of many writes the first few, and all of them at the end. ``words``: what
+    was asked for."""
+    count, shortened = len(view.changes), _is_long(view.changes)
+    files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
+    order = ". All of them are listed below." if shortened else ", in this order."
+    what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
+    lines = [heading("WHAT WOULD BE WRITTEN"), *wrap(what, width), *in_short(view.changes, width), Text()]
+    lines += wrap(styled(view.text), width)
+    lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
+    if view.host_files and not recorded:
+        lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
+    if shortened:
+        lines += [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(view.changes, width)]
+    return lines
+
+
+def line_by_line(view: PlanView, width: int) -> Lines:
+    """Return a chapter's plan for the plain walk: every write, and the totals last, next to the question that
+    follows."""
+    lines = [*every(view.changes, width)[1:], *_afterwards(view.changes, width)]
+    if lines:
+        lines += [Text(), *wrap(f"{total(view)}.", width)]
+        for group in _by_tunable(view.changes):
+            if said := _shortened(group)[1]:
+                counted = f"{clean(group[0].tunable, 40)}: {many(len(group), 'write')}"
+                lines += wrap("; ".join([counted, *(s.removesuffix(_AMONG) for s in said)]) + ".", width, "  ", "    ")
+        lines.append(Text())
+    return lines + wrap(view.text, width) + _left_out(view.left_out, width)
+
+
+def total(view: PlanView) -> str:
+    """Return ``4 writes to 4 files of the host``."""
+    return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
+
+
+def _left_out(reasons: Iterable[str], width: int) -> Lines:
+    lines = [line for reason in reasons for line in wrap(clean(reason, 500), width, "  ", "    ")]
+    return [Text(), heading("LEFT OUT"), *lines] if lines else []
+
+
+def _afterwards(changes: Sequence[Change], width: int) -> Lines:
+    """Return the commands that follow the writes, and when they take effect, after an empty line; [] for nothing."""
+    said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
+    later = [change.when == "boot" for change in changes]
+    if any(later):
+        said.append(f"{'All' if all(later) else 'A part'} of it takes effect with the next boot only.")
+    return [Text(), *(line for one in said for line in wrap(one, width))] if said else []
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+
+
+def every(changes: Sequence[Change], width: int) -> Lines:
+    """Return every write below its tunable, with an empty line before each tunable."""
+    return [line for group in _by_tunable(changes) for line in (Text(), *_tunable(group, group, (), width))]
+
+
+def in_short(changes: Sequence[Change], width: int) -> Lines:
+    """Return writes like :func:`every`; of many writes of a tunable only the first few."""
+    groups = _by_tunable(changes)
+    return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group), width))]
+
+
+def every_if_long(changes: Sequence[Change], width: int) -> Lines:
+    """Return every write below a title where :func:`in_short` leaves some out; else []."""
+    return [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(changes, width)] if _is_long(changes) else []
+
+
+def _is_long(changes: Sequence[Change]) -> bool:
+    return any(_shortened(group)[1] for group in _by_tunable(changes))
+
+
+def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
+    return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
+
+
+def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
+    """Return the writes of one tunable that are shown first, and a sentence for each kind of the others: "31 tasks
+    leave the hot CPUs". Where the writes are few, return all of them and no sentence."""
+    if len(changes) <= MOST:
+        return changes, []
+    files = [change for change in changes if change.kind not in _OF_TASKS]
+    shown = (files or list(changes))[:_FIRST]
+    said = []
+    for kind, words in _OF_TASKS.items():
+        count = len({change.path for change in changes if change.kind == kind})
+        if count:
+            said.append(f"{many(count, 'task')} {words[count > 1]}{'' if files else _AMONG}")
+    if len(files) > len(shown):
+        said.append(f"{many(len(files) - len(shown), 'more write')} of this tunable")
+    return shown, said
+
+
+def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
+    """Return one tunable's writes: its name and risk, the reason, and each write; a write's own reason stands below
+    it. ``others``: sentences on the writes that are not shown."""
+    first = changes[0]
+    title, why, danger = _words(first)
+    worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
+    head = Text.assemble((clean(first.tunable, 40), "bold cool"), f" · {title}" if title else "")
+    head.append(f"   {many(len(changes), 'write')}" if others else "", "dim")
+    alone = " alone" if any(change.kind == "grub-once" for change in changes) else ""
+    when = f" · {_WHEN[first.when]}{alone}" if first.when in _WHEN else ""
+    risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
+    lines = [*wrap(head, width), *wrap(risk, width, "  ")]
+    lines += wrap(clean(why, 600), width, "  ", style="dim") if why else []
+    if first.tunable == PLACEMENT:
+        # The threads stand together, so that they are seen at once.
+        told = [change.why for change in shown]
+        return [*lines, *(line for change in shown for line in _change(change, width)), *items(told, width, " " * 8)]
+    for change in shown:
+        lines += _change(change, width)
+        if change.why != why and not others:
+            why = change.why
+            lines += wrap(clean(why, 400), width, " " * 8, style="dim")
+    return [*lines, *items(others, width, "    + ")]
+
+
+def _change(change: Change, width: int) -> Lines:
+    """Return ``3  PATH  before → after`` in one line where that fits, else the values below the path."""
+    number = f"{change.n:>4}  "
+    path = Text(clean(change.path, 400))
+    cpu = "CPU " if change.tunable == PLACEMENT else ""
+    values = Text.assemble((f"{shown_value(change.before, _VALUE)} → ", "dim"), cpu, shown_value(change.after, _VALUE))
+    values.append("  (only as long as it is held)" if change.lease else "", "dim")
+    if len(number) + path.cell_len + 2 + values.cell_len <= width:
+        return [Text.assemble((number, "dim"), path, "  ", values)]
+    indent = " " * (len(number) + 2)
+    return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+
+
+def shown_value(value: str | None, limit: int = 120) -> str:
+    """Return a setting's value, safe for a terminal."""
+    return clean(value or "", limit) or "(empty)"
+
+
+def _words(change: Change) -> tuple[str, str, str]:
+    """Return title, reason and danger of the tunable that asks for this change; "" for threads that are placed."""
+    if change.tunable == PLACEMENT:
+        return "", "", ""
+    from jitter_workshop.tuning.tunables.registry import find
+
+    tunable = find(change.tunable)
+    return tunable.title, tunable.why, tunable.danger
+
+
+# -- for a user with the rights ----------------------------------------------------------------------------------------
+
+
+def by_others(words: Sequence[str], width: int) -> Lines:
+    """Return the commands by which a user with root's rights makes the same changes. ``words``: what was asked for."""
+    lines = wrap("A user with root's rights can do it for you:", width)
+    commands = (
+        (script_command(words), "writes the plan down as a script; look at it"),
+        ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
+        ("sudo sh plan.sh undo", "gives them back"),
+    )
+    if for_one_boot(words):
+        commands = (
+            (apply_command(words), "shows the plan, asks, and makes the changes"),
+            ("sudo jitter-workshop restore", "gives them back"),
+            ("", ""),
+        )
+    for command, why in filter(all, commands):
+        lines += [*wrap(command, width, "  $ ", style="code"), *wrap(why, width, "    ", style="dim")]
+    return lines
+
+
+def _for_others(words: Sequence[str]) -> str:
+    if for_one_boot(words):
+        return f"Not root here? A user with root's rights can do the same with `{apply_command(words)}`."
+    return (
+        f"Not root here? `{script_command(words)}` makes a script of exactly this, with its undo, for a user with "
+        "root's rights."
+    )
+
+
+def for_one_boot(words: Iterable[str]) -> bool:
+    """Return True if a plan is for the next boot alone. No script can do that: the plan copies GRUB's menu as it is at
+    that time."""
+    return any(word.startswith(ONCE) for word in words)
+
+
+def apply_command(words: Iterable[str]) -> str:
+    """Return the command by which root applies a plan that is for the next boot alone, wholly or in part."""
+    asked = list(words)
+    if all(word.startswith(ONCE) for word in asked):
+        asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]
+    return f"sudo jitter-workshop apply {' '.join(asked)}"
+
+
+def script_command(words: Iterable[str]) -> str:
+    """Return the command that makes a script of a plan, for a user who has the rights."""
+    return f"jitter-workshop plan --sh {' '.join(words)} > plan.sh"

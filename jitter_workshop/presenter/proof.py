@@ -1,0 +1,421 @@
+"""Show a proof: its cost before it begins, its rounds while they are made, its verdict."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from jitter_workshop.flow.proving.proof_run import ProofStep
+from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
+from jitter_workshop.model.text import clean, many, minute, tally
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
+from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.lines import Lines, bar, heading, items, labelled, sentence, table, wrap
+from jitter_workshop.presenter.prose import styled
+from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
+from jitter_workshop.stats.comparison import amount, measure_name
+from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.scale import nice_duration, times
+from jitter_workshop.stats.verdicts import SoFar
+
+OFFER = "Press p to prove it."
+NOT_JUDGED = "not judged yet"
+DRAWN = (
+    "A round is a fresh run without the change and a fresh run with it, right after each other; chance draws which of "
+    f"them comes first. The first {SETTLE_S:g} s of each run is not recorded."
+)
+STOPPED_AND_KEPT = "Stopped at any time, it keeps and judges the rounds that are finished."
+WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
+"""The signs of a round's runs: without the change, with it, running now, to come."""
+SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
+
+OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
+
+_ROOMY = 99
+"""From this width on a table of verdicts has the intervals in figures, too."""
+_LEAST_STRIP, _MOST_STRIP = 9, 61
+_LABEL = 7
+"""Cells left of the picture of the rounds."""
+_WIDEST_ROUND = 10
+_REACHES = (3, 10, 30, 100, 300, 1_000)
+
+
+# -- the cost ----------------------------------------------------------------------------------------------------------
+
+
+def cost(
+    plan: ProofPlan,
+    width: int,
+    choices: Sequence[int] = (),
+    chosen: int = 0,
+    before: Proof | None = None,
+) -> Lines:
+    """Return the work of a proof, its writes, and the numbers of rounds to choose from."""
+    rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
+    lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
+    lines += wrap(DRAWN, width, style="dim")
+    if choices:
+        lines += [Text(), heading("ROUNDS")]
+        asked = asked_for(before)
+        for number, rounds_ in enumerate(choices):
+            under = number == chosen
+            former = " The proof before asked for this number." if rounds_ == asked else ""
+            line = Text(f"{work(plan, rounds_)}{former}", "bold" if under else "")
+            lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
+    else:
+        lines += wrap(work(plan, plan.rounds), width)
+    lines += [Text(), heading("WHAT A ROUND WRITES"), *wrap(_written(plan), width), *wrap(STOPPED_AND_KEPT, width)]
+    lines += plan_view.in_short(plan.changes, width)
+    if plan.notices:
+        lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
+    return lines + plan_view.every_if_long(plan.changes, width)
+
+
+def _written(plan: ProofPlan) -> str:
+    """Tell what is written on the host during a proof, and that it is given back."""
+    if plan.subject == PLACEMENT:
+        return "No file of this host is written: a thread asks for its own CPU, and that ends with the run."
+    made = tally(change.tunable for change in plan.changes)
+    return (
+        f"Each round makes the changes below ({made}) before its run with the change and gives them back after. At the "
+        "end all is given back, also if you stop it, the terminal is closed or this program is killed."
+    )
+
+
+def subject(proven: str) -> str:
+    """Name the subject of a proof: the threads' places, or settings by their names."""
+    return (
+        "threads placed on CPUs, against threads left to the scheduler" if proven == PLACEMENT else clean(proven, 200)
+    )
+
+
+def choices(before: Proof | None) -> tuple[int, ...]:
+    """Return the numbers of rounds to choose from: the usual ones, and the number that the proof before asked for."""
+    return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
+
+
+def asked_for(before: Proof | None) -> int | None:
+    """Return the number of rounds that the headline of the proof before asked for. Return None if that proof has a
+    verdict, or if no sensible number would do."""
+    if before is None or before.judgement is None:
+        return None
+    said = before.judgement
+    row = next((r for r in said.rows if r.measure == said.headline.measure), None)
+    needed = row.rounds_needed if row is not None and row.verdict == "cannot_tell" else None
+    return min(max(needed, ROUNDS), MOST_ROUNDS) if needed is not None else None
+
+
+def work(plan: ProofPlan, rounds: int) -> str:
+    """Return ``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
+    length = f"{plan.run_s:.3g} s each"
+    takes = nice_duration(_coarse(seconds(plan, rounds)))
+    runs = many(2 * rounds, "run")
+    return (
+        f"{many(rounds, 'round')} {'is' if rounds == 1 else 'are'} {runs} of {plan.workload}, {length}: about {takes}."
+    )
+
+
+def seconds(plan: ProofPlan, rounds: int) -> float:
+    """Return the seconds that this number of rounds takes, from the plan's estimate."""
+    return plan.total_s / plan.rounds * rounds
+
+
+def _coarse(seconds: float) -> float:
+    """Round to tens of seconds from a minute on: an estimate is no more exact."""
+    return 10 * round(seconds / 10) if seconds >= 60 else seconds
+
+
+# -- the rounds while they are made ------------------------------------------------------------------------------------
+
+
+def rounds_so_far(
+    seen: SoFar | None,
+    orders: Sequence[Order],
+    step: ProofStep | None,
+    planned: int,
+    height: int,
+    width: int,
+) -> Lines:
+    """Return the ratio of each round for the measure that is judged first, in order of time, with the order of its two
+    runs below. ``orders``: of the finished rounds. ``height``: rows of the picture."""
+    name = seen.name if seen is not None else "first figures after the first round"
+    title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
+    title.append(f"   {NOT_JUDGED}", "accent")
+    if seen is not None:
+        told = f"   {seen_so_far(seen.ratios)}"
+        if title.cell_len + len(told) <= width:
+            title.append(told, "dim")
+    room = max(width - _LABEL - 2, 1)
+    each = min(max(room // max(planned, 1), 1), _WIDEST_ROUND)
+    shown = min(room // each, planned)
+    begun = len(orders) + (step is not None and step.round >= len(orders))
+    skipped = max(begun - shown, 0)
+    ratios = (seen.ratios if seen is not None else ())[skipped:]
+    lines = [title, Text(), *_picture(ratios, shown, each, height)]
+    lines += _signs(orders[skipped:], step if step is not None and step.round >= len(orders) else None, shown, each)
+    if skipped:
+        lines.append(Text(f"{'':<{_LABEL}}  the newest {shown} rounds; {skipped} came before", "dim"))
+    return [*lines, Text(), *wrap(Text(SIGNS, "dim"), width)]
+
+
+def seen_so_far(ratios: Sequence[float | None]) -> str:
+    """Tell how many of the rounds so far had less with the change. This is a count, not a verdict."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    fewer = sum(ratio < 1 for ratio in known)
+    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "nothing seen on either side"
+
+
+def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
+    """Return the rows of the picture: many times more at the top, many times less at the bottom, 1 in the middle."""
+    rows = max(height | 1, 5)
+    middle = rows // 2
+    reach = _reach(ratios)
+    labels = {0: f"{reach:,}×", middle: "1", rows - 1: f"1/{reach:,}"}
+    grid = [[" "] * (shown * each) for _ in range(rows)]
+    grid[middle] = ["┄"] * (shown * each)
+    for number, ratio in enumerate(ratios):
+        row, sign = _place(ratio, reach, middle)
+        grid[row][number * each + (each - 1) // 2] = sign
+    lines: Lines = []
+    for number, cells in enumerate(grid):
+        line = Text(f"{labels.get(number, ''):>{_LABEL}} ", "dim")
+        line.append("┤" if number in labels else "│", "faint")
+        for faint, signs in groupby(cells, key=lambda sign: sign in " ┄"):
+            line.append("".join(signs), "faint" if faint else "bold accent")
+        lines.append(line)
+    return lines
+
+
+def _reach(ratios: Sequence[float | None]) -> int:
+    """Return the limit of the picture's scale, as a factor up and down: the smallest that holds all rounds."""
+    far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
+    return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
+
+
+def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
+    """Return the row and the sign of a round. An arrow at the edge means none on one side, or a ratio beyond the
+    scale."""
+    if ratio is None:
+        return middle, "○"
+    if ratio == 0:
+        return 2 * middle, "▼"
+    up = math.log(ratio) / math.log(reach)
+    return round(middle * (1 - min(max(up, -1.0), 1.0))), "●" if abs(up) <= 1 + 1e-9 else "▲" if up > 0 else "▼"
+
+
+def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: int) -> Lines:
+    """Return two rows of signs: each round's first run and its second."""
+    lines: Lines = []
+    for which, label in enumerate(("first", "then")):
+        line = Text(f"{label:>{_LABEL}}  ", "dim")
+        shown_signs = [(signs(order)[which], "text") for order in orders]
+        if step is not None:
+            known = signs(step.order)[which]
+            place = step.number % 2
+            now = [(NOW, "bold accent"), (known, "text"), (TO_COME, "faint")]
+            shown_signs.append(now[0] if which == place else now[1] if which < place else now[2])
+        shown_signs += [(TO_COME, "faint")] * max(shown - len(shown_signs), 0)
+        for sign, style in shown_signs[:shown]:
+            line.append(f"{'':<{(each - 1) // 2}}{sign}".ljust(each), style)
+        lines.append(line)
+    return lines
+
+
+def signs(order: Order) -> tuple[str, str]:
+    """Return the signs of a round's first and second run."""
+    return (WITHOUT, WITH) if order == "AB" else (WITH, WITHOUT)
+
+
+def progress(step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int) -> Lines:
+    """Return two lines: a bar of the finished runs with the time left, and the present run."""
+    done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
+    remaining = f"  {left(left_s)}"
+    room = max(width - max(len(remaining), 24), 10)
+    line = Text(bar(done, max(2 * planned, 1), room), "accent")
+    line.append("─" * max(room - line.cell_len, 0), "faint")
+    line.append(remaining, "text")
+    if step is None:
+        return [line, Text("Preparing: the changes are applied and given back once…", "dim")]
+    now = Text(step_of(step, planned), "text")
+    state = f"block {block.done} of {block.total}" if block is not None else "calibrating and settling"
+    now.append(f" · {state}", "dim")
+    return [line, now]
+
+
+def step_of(step: ProofStep, rounds: int) -> str:
+    """Return ``round 3 of 10 · with the change``."""
+    return f"round {step.round + 1} of {rounds} · {step.side} the change"
+
+
+def left(left_s: float) -> str:
+    """Return the time left in words, rounded because it is an estimate."""
+    return f"about {nice_duration(_coarse(left_s))} left" if left_s >= 1 else "nearly done"
+
+
+def stop_question(finished: int) -> str:
+    """Return the question that Esc asks while a proof runs."""
+    if not finished:
+        return "Stop now? No round is finished: only the runs would be kept."
+    verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS}; fewer give figures alone."
+    return f"Stop now and keep what is there: {many(finished, 'finished round')}?{verdict}"
+
+
+# -- the verdict -------------------------------------------------------------------------------------------------------
+
+
+def verdict(proof: Proof, width: int) -> Lines:
+    """Return the verdict: first the words, then the table with its pictures, then all else."""
+    said = proof.judgement
+    head, _, tail = f"{headline(proof)}.".partition(": ")
+    word = said.headline.verdict if said is not None else "cannot_tell"
+    colour = "accent" if word == "cannot_tell" else _colour(word)
+    lines = wrap(Text.assemble((f"{head}: ", f"bold {colour}"), (tail, "bold text")), width)
+    if said is not None and said.rows:
+        lines += [Text(), *_table(said.rows, width)]
+    lines.append(Text())
+    fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
+    lines += wrap(restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
+    for left in proof.left_alone:
+        lines += wrap(f"{clean(left.path, 200)}: {clean(left.reason, 300)}", width, "    ")
+    if said is not None and said.rows:
+        lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
+    for one in rest(proof):
+        lines += wrap(styled(one), width, "", "  ")
+    if said is not None and said.rounds >= ENOUGH_ROUNDS:
+        lines += [
+            Text(),
+            heading("EACH LINE IN WORDS"),
+            *items([f"{clean(row.words, 400)}." for row in said.rows], width),
+        ]
+    lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width), *labelled("id", clean(proof.id, 60), width, 10)]
+    lines += labelled("ended", when(proof), width, 10)
+    for label, orders in zip(("first", "then"), _orders(proof), strict=True):
+        lines += labelled(label, orders, width, 10)
+    return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
+
+
+def listed(proofs: Sequence[Proof], width: int) -> Lines:
+    """Return the proofs of a session in short, oldest first."""
+    lines: Lines = []
+    for proof in proofs:
+        lines += [Text(), Text(f"{clean(proof.id, 60)}  {clean(proof.subject, 50)}", "bold")]
+        lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(made(proof), width, "  ")]
+    return lines[1:] or [Text("No proof is kept in this session.")]
+
+
+def _table(rows: Sequence[Verdict], width: int) -> Lines:
+    """Return a line per measure with its figures, its word, and the picture of its interval (below, where there is no
+    room beside them)."""
+    roomy = width >= _ROOMY
+    cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
+    for row in rows:
+        values = (amount(row.measure, value) for value in (row.without, row.with_it))
+        figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
+        cells.append([clean(measure_name(row.measure), 24), *figures, WORDS[row.verdict]])
+    head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
+    shared = axis_of(rows)
+    room = width - max(line.cell_len for line in (head, *lines)) - 2
+    drawable = any(strip(row, shared) is not None for row in rows)
+    picture = min(room - (1 - room % 2), _MOST_STRIP) if drawable and room >= _LEAST_STRIP else 0
+    full = max(line.cell_len for line in (head, *lines))
+    if picture:
+        head.append(" " * (full - head.cell_len + 2) + scale(shared, picture))
+    for row, line in zip(rows, lines, strict=True):
+        colour = _colour(row.verdict)
+        strong = "" if row.verdict == "cannot_tell" else "bold "
+        line.stylize(f"{strong}{colour}", line.cell_len - len(WORDS[row.verdict]))
+        if picture:
+            line.append(" " * (full - line.cell_len + 2)).append_text(_strip(row, shared, picture))
+    shown = [head, *lines]
+    if drawable and not picture:
+        shown += [Text(), *(Text(line, "" if n else "dim") for n, line in enumerate(pictures(rows, width)))]
+    if drawable:
+        key = "├──●──┤ ratio and its 95 % interval · │ no difference"
+        key += " · ┊ ±10 %" if "┊" in drawn(None, shared, picture or 45) else ""
+        shown += wrap(key, width, style="dim")
+    return shown
+
+
+def _strip(row: Verdict, shared: Axis, width: int) -> Text:
+    line = Text()
+    for faint, signs in groupby(drawn(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
+        line.append("".join(signs), "faint" if faint else _colour(row.verdict))
+    return line
+
+
+def _colour(word: VerdictWord) -> str:
+    """Return a verdict's colour; its word always stands beside it."""
+    return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(word, "dim")
+
+
+def made(proof: Proof) -> str:
+    """Return what was compared, in how many rounds, and when."""
+    done = len(proof.rounds)
+    rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
+    what = f"{clean(proof.subject, 200)}: {rounds} of {clean(proof.workload, 20)}"
+    what += f", {clean(proof.preset, 20)} preset" if proof.preset else ""
+    return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
+
+
+def rest(proof: Proof) -> Iterator[str]:
+    """Yield all else that a reader should know, one sentence each: the end, the rounds needed, drift, worst, notes."""
+    if proof.stopped or (proof.ended_at and not proof.complete):
+        why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
+        yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
+    said = proof.judgement
+    if said is None:
+        return
+    if said.rounds < ENOUGH_ROUNDS:
+        yield f"A verdict needs {ENOUGH_ROUNDS} rounds: these {said.rounds} give figures alone."
+    needed = [
+        f"{measure_name(row.measure)} about {row.rounds_needed:,}"
+        for row in said.rows
+        if row.verdict == "cannot_tell" and row.rounds_needed is not None
+    ]
+    if needed and said.rounds >= ENOUGH_ROUNDS:
+        yield f"Rounds that would tell, at the spread seen: {', '.join(needed)}."
+    yield sentence(said.drift.words)
+    yield sentence(said.worst)
+    for note in proof.notes:
+        yield sentence(note)
+
+
+def _under_way(proof: Proof) -> bool:
+    return not proof.ended_at and not proof.stopped
+
+
+def restored(proof: Proof) -> str:
+    """Tell in a sentence if the host's settings are given back."""
+    if _under_way(proof):
+        return "It is under way."
+    if proof.restored or proof.subject == PLACEMENT:
+        return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
+    tunables = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
+    named = f" ({tunables})" if tunables else ""
+    return f"NOT ALL IS GIVEN BACK{named}: 'jitter-workshop restore' tries again, and says why."
+
+
+def remembered(proof: Proof) -> str:
+    """Return a former proof's headline with its rounds and its date, for a step that is shown again."""
+    return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
+
+
+def when(proof: Proof) -> str:
+    """Return the day and minute when the proof ended, in local time. Return when it began if it has no end."""
+    try:
+        moment = datetime.datetime.fromisoformat(proof.ended_at or proof.started_at).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
+    today = moment.date() == datetime.date.today()
+    return f"{moment:%H:%M}" if today else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _orders(proof: Proof) -> tuple[str, str]:
+    """Return two lines of signs: each round's first run, and its second."""
+    drawn = [signs(one.order) for one in proof.rounds]
+    return "".join(first for first, _ in drawn), "".join(second for _, second in drawn)

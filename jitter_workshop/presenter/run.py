@@ -1,0 +1,385 @@
+"""Show a run before it is made, while it is made, and its result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+from rich.text import Text
+
+from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, Block, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.lines import Lines, bar, figure, heading, labelled, table, wrap
+from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.comparison import rate_in_words
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+WIDEST = 80
+_PER_TABLE = 4
+_RESIDENCE = 28
+_NONE_BEYOND = "0  "
+_PACE = {"wakeup": "a wake-up", "ack": "a segment"}
+_A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ABSENT = "·"
+_WIDEST = 60
+
+
+def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reach: str = "") -> Lines:
+    """Describe a run before it is started. ``reach``: the percentiles it will know (``flow.measuring.run_length``)."""
+    preset = PRESETS.get(request.preset)
+    length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
+    cpus = (
+        ("producer", request.producer_cpu),
+        ("accumulator", request.accumulator_cpu),
+        ("journaller", request.journaller_cpu),
+        ("sampler", request.cpu),
+    )
+    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
+    free = request.placement == "none"
+    noise = f"{clean(request.noise, 20)} runs" if request.noise else "none"
+    lines = [heading("THIS RUN")]
+    for name, value in (
+        ("run", f"{clean(request.label, 40)} ({request.workload})"),
+        ("length", f"{length} ({clean(request.preset, 20)})"),
+        ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop picks")),
+        (
+            "noise",
+            "a hidden one" if request.hunted else noise,
+        ),
+        ("reach", reach),
+    ):
+        lines += labelled(name, value, width, 9) if value else []
+    if on_battery:
+        warning = "On battery: the clock rate may be held down, and the curve with it. Plug in for a fair one."
+        lines += [Text(), *wrap(warning, width, "! ", style="bold accent")]
+    return lines
+
+
+def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
+    """Return a bar, the time left, and the block just measured. While the run waits for its turn, return the reason."""
+    if stopping:
+        return [Text("Stopping…", "accent")]
+    if waiting:
+        return wrap(f"{clean(waiting, 300)} Esc stops waiting.", width)
+    if now is None:
+        return [Text("Calibrating the clock on the chosen CPUs…", "dim")]
+    count = f"  block {now.done} of {now.total}"
+    left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
+    room = max(width - max(len(count) + len(left), 32), 10)
+    drawn = bar(now.done, max(now.total, 1), room)
+    line = Text(drawn, "accent")
+    line.append("─" * max(room - len(drawn), 0), "faint")
+    line.append(count, "text")
+    line.append(left, "dim")
+    told = [line, Text(_block_told(now.block, width), "dim")]
+    if now.block.temperature_celsius is not None:
+        told.append(Text(now_told(now.block)[:width], "dim"))
+    return told
+
+
+def _block_told(block: Block, width: int) -> str:
+    """Return the block just measured in one line. Where not all fits, p99, p50 and p99.9 are left out, in this
+    order."""
+    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
+    parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
+    # Each part is as wide as the longest time, so that the same figures are shown for every block.
+    widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
+    stalls = f"{block.stalls:,} stalls"
+    lead = "this block  " if width >= 100 else ""
+    for name in ("p99", "p50", "p99.9"):
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
+            del parts[name]
+    return lead + " · ".join([*parts.values(), stalls])
+
+
+# -- the core, block by block ------------------------------------------------------------------------------------------
+
+
+def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
+    """Return one line for each of the three that was read: its name, one column per block (or per few blocks), lowest
+    to highest. [] if nothing was read."""
+    rows = (
+        ("core GHz", [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
+        ("hottest °C", [b.temperature_celsius for b in blocks], "{:.0f}"),
+        ("throttled", _steps([b.throttle_events for b in blocks]), "{:.0f}"),
+    )
+    lines = []
+    for name, values, form in rows:
+        known = [value for value in values if value is not None]
+        if not known:
+            continue
+        low, high = form.format(min(known)), form.format(max(known))
+        span = low if low == high else f"{low} to {high}"
+        room = max(min(width - 14 - len(span), _WIDEST), 8)
+        lines.append(f"{name:<11} {sparkline(values, room)}  {span}"[:width])
+    return lines
+
+
+def now_told(block: Block) -> str:
+    """Return the same figures for one block, in a few words; "" if nothing was read."""
+    parts = [
+        f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
+        f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
+        f"{block.throttle_events:,} throttle events since boot" if block.throttle_events is not None else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def sparkline(values: Sequence[float | None], room: int) -> str:
+    """Return one character per value, or per few neighbours (their mean) if there are more than ``room``. The scale
+    goes from the lowest to the highest value; if all are equal, the line stays in the middle."""
+    if len(values) > room:
+        groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
+        values = [_mean(group) for group in groups]
+    known = [value for value in values if value is not None]
+    if not known:
+        return _ABSENT * len(values)
+    low, span = min(known), max(known) - min(known)
+    top = len(_LEVELS) - 1
+    return "".join(
+        _ABSENT if value is None else _LEVELS[round((value - low) / span * top) if span else top // 2]
+        for value in values
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _steps(counts: Sequence[int | None]) -> list[float | None]:
+    """Return the growth of a counter from one block to the next; None for the first block and where a count is not
+    known."""
+    grown: list[float | None] = []
+    before: int | None = None
+    for count in counts:
+        grown.append(float(count - before) if count is not None and before is not None else None)
+        before = count
+    return grown
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
+_SHOWN_NOTES = (
+    "complete",
+    UNSTEADY,
+    HUNTED,
+    "isolation",
+    "evidence",
+    "noise",
+    "duty",
+    "timer_slack",
+    "pm_qos",
+    "disturbed",
+    "cpu_max",
+    "blocks",
+    "suspended",
+    "mlocked",
+)
+"""Notes that change how a run is read. The other notes give reasons for nulls and are in the JSON."""
+
+
+def remark(run: Run) -> str:
+    """Return the notes of a run that its user should be told at once, in sentences; "" if there are none."""
+    said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
+    if run.placement.mode != "none":
+        said.append(run.notes.get("isolation", ""))
+    return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
+
+
+def result(run: Run, width: int) -> Lines:
+    """Return all of a run in at most 80 columns: the usual latency table (mean, min, 50 … 99.9999 %, max, count),
+    stalls, threads, clock."""
+    width = min(width, WIDEST)
+    head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
+    parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
+    return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
+
+
+def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
+    """Tell where a run is kept and, if evidence was asked for, the command that shows it. ``named``: the session was
+    given by name, so other verbs may open another one."""
+    name, width = clean(session), min(width, WIDEST)
+    lines = _fact("kept", f"as {run.id} in session {name}", width)
+    if traced or run.counters is not None:
+        # A name that a shell would split is not put into a command.
+        of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
+        command = f"'explain @1{of_it}'"
+        text = f"there is no trace of it; {command} says what could be counted instead"
+        if traced:
+            text = f"the kernel's trace is kept with it: {command} says what took the time of its stalls"
+        lines += _fact("evidence", text, width)
+    return lines
+
+
+def _how(run: Run) -> list[str]:
+    what = [run.workload, f"placement {run.placement.mode}"]
+    if run.workload == "ring":
+        paced = f"a message every {nice_ns(run.interval_ns)}"
+        what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")
+    elif run.workload in _PACE:
+        what.append(f"{_PACE[run.workload]} every {nice_ns(run.interval_ns)}")
+    if run.sched != "other":
+        what.append(clean(run.sched, 20))
+    if run.duty != 100:
+        what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
+    if run.noise:
+        what.append(f"with {clean(run.noise, 20)}")
+    return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]
+
+
+def _latencies(run: Run, width: int) -> list[Lines]:
+    """Return tables of at most four histograms: times from send to receive first, then times between messages."""
+    marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
+    marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
+    for name, summary in run.histograms.items():
+        marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
+    legend = sample_size.legend(mark for some in marks.values() for mark in some.values())
+    tables: list[Lines] = []
+    for interval in (False, True):
+        names = [name for name in run.histograms if name.endswith("_interval") == interval]
+        for at in range(0, len(names), _PER_TABLE):
+            group = names[at : at + _PER_TABLE]
+            columns = [_column(name, run.histograms[name], marks[name] if legend else {}) for name in group]
+            labels = ["", "", "mean", "min", *(f"{p} %" for p in PERCENTILES), "max", "count", "beyond range"]
+            rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True) if label or any(cells)]
+            rows = rows if rows[-1][1:] != [_NONE_BEYOND] * len(group) else rows[:-1]
+            tables.append(table(rows, width, right=range(1, 5), gap=4))
+    return [*tables, [Text(line) for line in legend]]
+
+
+def _column(name: str, found: HistogramSummary, marks: Mapping[str, str]) -> list[str]:
+    """Return a histogram's name in two parts, and its values with their marks behind them."""
+    first, _, last = clean(name, 40).rpartition("_")
+    values = [nice_ns(found.percentiles.get(p)) for p in PERCENTILES]
+    cells = [nice_ns(found.mean), nice_ns(found.min), *values, nice_ns(found.max), f"{found.count:,}"]
+    behind = ["", "", *(marks.get(p, "") for p in PERCENTILES), "", ""]
+    return [first, last, *sample_size.marked(cells, behind), f"{found.overflow:,}  "]
+
+
+def _stalls(run: Run, width: int) -> Lines:
+    if not run.stalls.rates:
+        return []
+    # An interval between ACKs also contains the time in which nothing was due.
+    taken, over = ("in them / s", "intervals over") if run.workload == "ack" else ("stolen / s", "stalls over")
+    rows = [[over, "count", "per second", taken]]
+    for r in run.stalls.rates:
+        rows.append(
+            [nice_ns(r.threshold_ns), figure(r.count), nice_number(r.per_second), nice_ns(r.stolen_ns_per_second)]
+        )
+    lines = table(rows, width, right=(1, 2, 3), gap=4)
+    if run.workload == "ack":
+        lines += _fact("rate", rate_in_words(run), width)
+    elif run.rated_s < run.duration_s:
+        looked = f"of the {nice_ns(run.rated_s * 1e9)} in which it sampled, out of {nice_ns(run.duration_s * 1e9)}"
+        lines += _fact("rates", f"are {looked}", width)
+    return lines
+
+
+def _buckets(run: Run, width: int) -> Lines:
+    """Return ``spin``'s gaps in the 26 classic buckets, without empty buckets, in two columns."""
+    if run.buckets is None or run.sampled_s is None:
+        return []
+    head = f"gaps per hour of sampled time ({nice_ns(run.sampled_s * 1e9)} sampled)"
+    used = [b for b in run.buckets if b.count]
+    if not used:
+        return wrap(f"{head}: none of {nice_ns(run.buckets[0].from_ns)} or more", width)
+    cells = []
+    for bucket in used:
+        span = f"{nice_ns(bucket.from_ns)} " + ("and more" if bucket.to_ns is None else f"to {nice_ns(bucket.to_ns)}")
+        cells.append([span, "–" if bucket.per_hour is None else f"{bucket.per_hour:,.0f}"])
+    half = (len(used) + 1) // 2
+    rows = [left + right for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
+    return [*wrap(head, width), *table(rows, width, right=(1, 3), gap=4, head=False)]
+
+
+def _threads(run: Run, width: int) -> Lines:
+    rows = [["thread", "waited", "preempted", "moved", "faults", "where its work was done"]]
+    for t in run.threads:
+        faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
+        counts = map(figure, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))
+        rows.append([clean(t.name, 12), *counts, _residence(t)])
+    return table(rows, width, right=range(1, 5)) if run.threads else []
+
+
+def _residence(thread: ThreadRecord) -> str:
+    """Return the CPUs where a thread did its work, the busiest first, as many as fit: ``CPU 1 75 %, 0 20 % +2
+    more``."""
+    total = sum(thread.messages_by_cpu.values())
+    shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
+    shown: list[str] = []
+    text = ""
+    for cpu, count in shares:
+        shown.append(f"{cpu} {_percent(count, total)}")
+        hidden = len(shares) - len(shown)
+        longer = f"CPU {', '.join(shown)}" + (f" +{hidden} more" if hidden else "")
+        if text and len(longer) > _RESIDENCE:
+            break
+        text = longer
+    return text or "–"
+
+
+def _facts(run: Run, width: int) -> Lines:
+    clock = (
+        f"{clean(run.clock.source, 20)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
+    )
+    if run.clock.offset_ns is not None and run.clock.offset_bound_ns is not None:
+        clock += f", between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
+    facts = [("clock", clock), ("placement", clean(run.placement.why, 400))]
+    own = [b.parent_switches for b in run.blocks if b.parent_switches is not None]
+    seen = []
+    if run.core_hz is not None:
+        seen.append(f"core at {run.core_hz / 1e9:.2f} GHz")
+    if run.steal_ns is not None:
+        step = f" (steps of {nice_ns(run.steal_resolution_ns)})" if run.steal_resolution_ns else ""
+        seen.append(f"stolen by the hypervisor {nice_ns(run.steal_ns)}{step}")
+    if run.blocked_publishes:
+        what = "no room for a segment" if run.workload == "ack" else "ring full"
+        seen.append(f"{what} {run.blocked_publishes:,} times")
+    if run.missed_wakeups:
+        seen.append(f"{run.missed_wakeups:,} periods were over before the thread could sleep")
+    if run.negative_deltas:
+        seen.append(f"{run.negative_deltas:,} negative differences left out")
+    if run.throttled_periods:
+        seen.append(f"throttled by its cgroup in {run.throttled_periods:,} periods")
+    if own:
+        seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
+    if seen:
+        facts.append(("seen", "; ".join(seen)))
+    facts.append(("noise", _noise(run)))
+    nothing = () if run.noise else ("noise",)
+    facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
+    return [line for name, text in facts if text for line in _fact(name, text, width)]
+
+
+def _noise(run: Run) -> str:
+    """Describe a noise by its own log; "" without a noise."""
+    if run.noise is None:
+        return ""
+    kind, bursts = clean(run.noise, 20), run.noise_bursts
+    if bursts is None:
+        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
+    took = (
+        "how long the thread waited is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
+    )
+    return f"{kind} logged {many(bursts.count, 'burst')}, {took}, from before the first block until after the last"
+
+
+def _fact(name: str, text: str, width: int) -> Lines:
+    return labelled(name, text, width, 14) if text else []
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share; 100 % only for all, and 0 % only for none."""
+    share = 100 * part / whole if whole else 0.0
+    if share >= 99.95 and part != whole:
+        return ">99.9 %"
+    if 0 < share < 0.05:
+        return "<0.1 %"
+    return f"{share:.3g} %"

@@ -1,0 +1,237 @@
+"""Show what a host's settings do to latency: all checks, a list of them, or one in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from jitter_workshop.model.assessment import Assessment, State
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
+from jitter_workshop.presenter.prose import clean_code
+from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.host_ops.host_status import Finding, Findings
+
+WORDS: dict[State, str] = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailable": "not here"}
+COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "dim", "info": "cool"}
+
+RECORDED = "A recorded host, not this machine."
+_STATE, _ID = 14, 19
+_WIDE = 130
+"""From this width on, the reason stands beside the value and not below it."""
+_TITLE = 40
+_FACT = 13
+_TITLES_FROM = 60
+"""In a narrower list a check that can be better shows only its values; its title stands on its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Hold the lines above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
+    ``siblings`` (of hot CPUs, with work kept off them): CPU lists. ``note``: a problem with the choice of hot CPUs, ""
+    for none."""
+
+    host: str
+    recorded: bool
+    guest: bool
+    hot: str
+    housekeeping: str
+    why_hot: str
+    note: str = ""
+    siblings: str = ""
+
+
+def _above(page: Page | Findings, width: int) -> Iterator[Text]:
+    """Yield that a host is recorded, and its hot CPUs."""
+    if page.recorded:
+        yield Text(RECORDED, "bold accent")
+    one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
+    parts = [f"Hot {one} {page.hot}"]
+    parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
+    parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
+    yield from wrap(f"{', '.join(parts)}: {clean(page.why_hot, 400)}", width, style="dim")
+    if page.note:
+        yield from wrap(clean(page.note, 300), width, "▲ ", style="accent")
+
+
+# -- all checks --------------------------------------------------------------------------------------------------------
+
+
+def table(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True) -> Lines:
+    """Return every check under its heading. ``groups``: (heading, its checks). ``brief``: a check that asks for no
+    action has at most two lines; the others are complete."""
+    lines = [*wrap(clean(page.host, 400), width, style="bold"), *_above(page, width)]
+    for title, checks in groups:
+        lines += [Text(), heading(title.upper())]
+        before = ""
+        for check in checks:
+            lines += _check(check, width, brief, before)
+            before = check.reason
+    return [*lines, Text(), *_sum(page, [check for _, checks in groups for check in checks], width)]
+
+
+def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[Text]:
+    """Yield one check. ``before``: the reason of the line above, which is not repeated."""
+    mark, word, _ = MARKS[check.state]
+    wide = width >= _WIDE
+    hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
+    title, said = clean(check.title, 60), value_in_words(check, before if brief else "")
+    text = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
+    start = Text.assemble((f"  {mark} {word}".ljust(_STATE), COLOURS[check.state]), clean(check.id, 40).ljust(_ID - 1))
+    start.append(" ")
+    body = wrap(text.replace("  ", "\u00a0\u00a0"), width - start.cell_len, "", hanging[start.cell_len :])
+    body = _cut(body, 2, width - start.cell_len) if brief and check.state in ("unavailable", "info") else body
+    for number, line in enumerate(body):
+        whole = Text.assemble(" " * start.cell_len if number else start, line.plain.replace("\u00a0", " "))
+        whole.stylize("dim" if check.state == "unavailable" else "")
+        yield whole
+    what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
+    if check.state == "improve":
+        yield from wrap(clean(check.reason, SENTENCES), width, hanging, style="dim")
+    if what and (check.state == "improve" or (check.fix and check.state != "ok")):
+        yield from wrap(f"do: {clean(what, SENTENCES)}", width, hanging, style=COLOURS[check.state])
+
+
+def _cut(lines: Lines, most: int, width: int) -> Lines:
+    """Return at most ``most`` lines; the last one ends with … where something was left out."""
+    if len(lines) <= most:
+        return lines
+    last = lines[most - 1].plain
+    last = last[: width - 1].rpartition(" ")[0] if len(last) > width - 2 else last
+    return [*lines[: most - 1], Text(last.rstrip(" ;,:") + " …")]
+
+
+def _sum(page: Page, checks: Sequence[Assessment], width: int) -> Iterator[Text]:
+    count = {state: sum(1 for c in checks if c.state == state) for state in MARKS}
+    yield Text.assemble(
+        (f"{count['ok']} ok", "good"),
+        " · ",
+        (f"{count['improve']} to improve", "accent" if count["improve"] else "dim"),
+        f" · {count['unavailable']} not here · {count['info']} to know",
+    )
+
+    def named(found: Sequence[Assessment]) -> str:
+        return ", ".join(clean(c.id, 40) for c in found)
+
+    improvable = [c for c in checks if c.state == "improve"]
+    now = [c for c in improvable if c.when == "runtime" and " apply " in f" {c.fix} "]
+    things = "one thing" if len(now) == 1 else f"{len(now)} things"
+    for found, said in (
+        ([c for c in checks if c.drifted is not None], "Drifted (set by this tool, changed by somebody since): {}."),
+        (
+            () if page.recorded else now,
+            f"'jitter-workshop plan' shows every write that would improve the {things} that can be changed now; "
+            "'restore' gives everything back.",
+        ),
+        ([c for c in improvable if c.when == "boot"], "Boot parameters, which need a reboot: {}."),
+        ([c for c in checks if c.only_host and page.guest], "Only the hypervisor's owner can answer or change: {}."),
+        (improvable[:1], "More about one of them: jitter-workshop status --explain {}"),
+    ):
+        if found:
+            yield from wrap(said.format(named(found)), width)
+
+
+# -- a list of checks --------------------------------------------------------------------------------------------------
+
+
+def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
+    """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the list's filter."""
+    yield from _above(found, width)
+    counts = Text()
+    for state, word in WORDS.items():
+        number = found.summary[state]
+        counts.append("   " if counts else "")
+        counts.append(f"{MARKS[state][0]} {number} {word}", COLOURS[state] if number else "dim")
+    yield two_ends(counts, Text(filtered, "dim"), width)
+
+
+def line(finding: Finding, under: bool, width: int) -> Text:
+    """Return a check in one line: sign, id, title and its value → a better value."""
+    check = finding.check
+    quiet = check.state == "unavailable"
+    made = Text("▸ " if under else "  ", "accent")
+    made.append(f"{MARKS[check.state][0]} ", COLOURS[check.state])
+    made.append(f"{clean(check.id, _ID - 2):<{_ID - 2}} ", "dim" if quiet else "bold text")
+    made.append("drifted " if check.drifted is not None else "", "bold bad")
+    told = value_in_words(check)
+    if width >= _TITLES_FROM or check.state != "improve" or not told:
+        made.append(clean(check.title, 60), "dim" if quiet else "text")
+        made.append(" " if told.startswith("→") else ": " if told else "", "dim")
+    made.append(clean(told, 200), "text" if check.state == "improve" else "dim")
+    made.truncate(max(width, 1), overflow="ellipsis", pad=under)
+    if under:
+        made.stylize("under")
+    return made
+
+
+def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
+    """Return each check that can be better or has drifted. ``numbers``: chapter id → its number on the path."""
+    lines = [*head(found, "", width)]
+    for finding in found.checks:
+        check = finding.check
+        if check.state != "improve" and check.drifted is None:
+            continue
+        drifted = " (drifted)" if check.drifted is not None else ""
+        said = f"{clean(check.id, 40)}{drifted} · {clean(check.title, 80)}: {clean(value_in_words(check), 200)}"
+        lines += [Text(), *wrap(said, width, "  ", "    "), *wrap(clean(check.reason, 300), width, "    ")]
+        if finding.chapter_id in numbers:
+            lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, 60)}", width, "    ")
+    more = "'jitter-workshop status' shows every check, status --explain ID all about one."
+    return [*lines, Text(), *wrap(more, width)]
+
+
+# -- one check ---------------------------------------------------------------------------------------------------------
+
+
+def about(finding: Finding, width: int) -> Iterator[Text]:
+    """Yield a check in two or three lines, below a list that has no page beside it."""
+    yield from wrap(clean(finding.check.reason, 300), width, style="dim")[:2]
+    yield treated(finding, "g")
+
+
+def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
+    """Return all about a check. ``chapter``: the line about the chapter that treats it (:func:`treated`)."""
+    state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
+    state.append(" · drifted" if check.drifted is not None else "", "bold bad")
+    state.append(" · a recorded host" if recorded else "", "accent")
+    lines = [*wrap(f"{clean(check.title, 80)} ({clean(check.id, 40)})", width, style="bold text"), state]
+    lines += [*(wrap(chapter, width) if chapter is not None else []), Text()]
+    drift = check.drifted
+    if drift is not None:
+        told = f"{clean(drift.path, 200)}: set to {clean(drift.set, 80)}, found {clean(drift.found or '', 80)}"
+        lines += labelled("drifted", told, width, _FACT, "cool")
+    for name, text in explained.facts:
+        lines += labelled(name, clean(text, SENTENCES), width, _FACT, "cool")
+    if explained.files:
+        lines += [Text(), Text("files", "cool")]
+        for path, now in explained.files:
+            lines += _file(path, now, width)
+        lines += [Text(f"  … {explained.more_files} more", "dim")] if explained.more_files else []
+    if explained.by_hand:
+        lines += [Text(), Text.assemble(("by hand", "cool"), ("   y copies" if chapter is not None else "", "dim"))]
+        for command in explained.by_hand:
+            # What is printed is copied from the terminal: there a command stays in one line.
+            room = width if chapter is not None else max(width, len(command) + 2)
+            lines += wrap(clean_code(command), room, "  ", "    ", style="code")
+    return lines
+
+
+def treated(finding: Finding, key: str) -> Text:
+    """Return the chapter about a check, and the key that goes there."""
+    if not finding.chapter_id:
+        return Text("No chapter of this course treats it.", "dim")
+    return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))
+
+
+def _file(path: str, now: str, width: int) -> Lines:
+    """Return a path with its value; the value stands below the path if both do not fit in one line."""
+    first = Text(f"  {path}", "text" if now else "dim")
+    if first.cell_len + 2 + len(now) <= width:
+        return [Text.assemble(first, "  ", (now, "accent"))]
+    below = wrap(now, width, " " * 6, style="accent") if now else []
+    return [*wrap(Text(path, "text" if now else "dim"), width, "  ", "    "), *below]

@@ -1,0 +1,56 @@
+"""Parse what a learner types: times, and CPUs for the threads of a run."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.cpuset import MAX_CPU
+
+_TIME = re.compile(r"([0-9]{1,12}(?:[.,][0-9]{1,9})?)\s*(ns|us|µs|μs|ms|s)", re.IGNORECASE)
+_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+LONGEST_NS = 60_000_000_000
+
+ROLES = ("producer", "accumulator", "journaller")
+_HOW = "type 2,4 or producer=2 accumulator=4"
+
+
+def parse_time_ns(text: str) -> int:
+    """Return a time in ns from ``200us``, ``200 µs``, ``4 ms``, ``1.5ms``, ``300 ns`` or ``1,5 s``. Raises
+    UsageError."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise UsageError("a time needs a number and a unit", "such as 300 ns, 20 us or 4 ms")
+    value = float(found.group(1).replace(",", ".")) * _UNITS[found.group(2).lower()]
+    if not 1 <= value <= LONGEST_NS:
+        raise UsageError("a time lies between 1 ns and 60 s")
+    return math.floor(value + 0.5)
+
+
+def parse_cpus(text: str) -> dict[str, int]:
+    """Return role → CPU from ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``. An
+    empty text and ``auto`` are the empty choice (automatic). Raises UsageError with a sentence."""
+    words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
+    if words == ["auto"]:
+        return {}
+    chosen: dict[str, int] = {}
+    named = [("=" in word) for word in words]
+    if any(named) and not all(named):
+        raise UsageError("some CPUs have a name in front and some have none", _HOW)
+    if len(words) > len(ROLES):
+        raise UsageError(f"{len(words)} CPUs for {len(ROLES)} threads", _HOW)
+    for place, word in enumerate(words):
+        name, equals, number = word.rpartition("=")
+        fits = [role for role in ROLES if name and role.startswith(name.lower())] if equals else [ROLES[place]]
+        if len(fits) != 1:
+            raise UsageError("that is none of the threads", f"they are {', '.join(ROLES)}")
+        if fits[0] in chosen:
+            raise UsageError(f"the {fits[0]} is named twice", _HOW)
+        if not (number.isascii() and number.isdigit()) or len(number) > 6 or int(number) > MAX_CPU:
+            raise UsageError("a CPU is a whole number", _HOW)
+        chosen[fits[0]] = int(number)
+    twice = next((cpu for cpu in chosen.values() if list(chosen.values()).count(cpu) > 1), None)
+    if twice is not None:
+        raise UsageError(f"CPU {twice} cannot run two measured threads", "give each thread a CPU of its own")
+    return chosen

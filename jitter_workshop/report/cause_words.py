@@ -1,0 +1,188 @@
+"""Say who took the time of a run's stalls, in the sentences that reports and every surface share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
+from jitter_workshop.model import evidence as words
+from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.stats.scale import nice_ns
+
+ITEM = "- "
+"""The beginning of a sentence that is one of a list."""
+
+_KINDS = {
+    "task": "task {}",
+    "irq": "interrupt {}",
+    "softirq": "softirq {}",
+    "timer": "timer {}",
+    "vector": "vector {}",
+    "workqueue": "work {}",
+    "migration": "moved by {}",
+    "page_fault": "page fault ({})",
+    "around": "around {}",
+}
+_NO_EVENTS = {
+    words.NOTHING: "no event",
+    words.ASLEEP: "asleep or stopped",
+    words.LOST: "not known: events lost",
+    words.MISSING: "not known: an event is missing",
+    words.NOT_TRACED: "on a CPU not traced",
+    words.CATCHING_UP: "catching up afterwards",
+}
+_STAND_IN = re.compile(r"task \d{1,6}")
+"""The name of a task in a private report."""
+_NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
+_ABOUT = {
+    "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
+    "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
+    "no_event": "no event: the trace saw nothing in this time, so it has no named cause.",
+}
+_MISSING = (
+    "not known: the trace contradicts itself there. A switch or an end is missing, though the kernel says that "
+    "nothing was lost. So this time has no named cause."
+)
+_MOST_OTHERS = 8
+
+
+def cause_words(kind: str, name: str, limit: int = 40) -> str:
+    """Return a cause in words: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
+    if kind == "no_event":
+        return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
+    if kind == "task" and name in _NOBODY:
+        return clean(_NOBODY[name], limit)
+    if kind == "task" and _STAND_IN.fullmatch(name):
+        return name
+    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
+
+
+def named(one: Cause | InterferingTask, limit: int = 40) -> str:
+    """Return ``cause_words``, and the number of threads of that name if there are several."""
+    several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
+    return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
+
+
+def stalls(report: EvidenceReport) -> str:
+    """Return the number of stalls of all threads, and how many are apart in time if threads shared some."""
+    apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
+    return many(report.stalls, "stall") + (
+        f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
+    )
+
+
+def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
+    """Return all that is said of a run's causes beside the table of causes. The first sentence is the headline."""
+    if isinstance(report, CounterReport):
+        return headline(report), *verdict(report), *others(report)
+    return headline(report), *limits(report), *explanations(report)
+
+
+def headline(report: EvidenceReport | CounterReport) -> str:
+    """Return the number of stalls, the measured time, and the evidence behind it."""
+    over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
+    if isinstance(report, CounterReport):
+        why = clean(report.notes.get("trace", ""), 300)
+        return f"{many(report.stalls, 'stall')} {over} · counters only, no kernel trace: {why}."
+    return (
+        f"{stalls(report)} {over} · kernel trace, clock {clean(report.clock, 20)} · {many(report.events, 'event')}, "
+        f"{report.lost_events:,} lost"
+    )
+
+
+# -- with a trace ------------------------------------------------------------------------------------------------------
+
+
+def limits(report: EvidenceReport) -> list[str]:
+    """Return the limits of the statements about causes, one sentence each."""
+    said = []
+    if report.lost_events:
+        lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
+        where = f" ({lost})" if lost else ""
+        said.append(
+            f"The buffer was full: {report.lost_events:,} events are lost{where}. The time after the last "
+            "event of a block has no named cause. The blocks of --preset quick are shorter and need less room."
+        )
+    if report.unbalanced:
+        events = many(report.unbalanced, "event")
+        said.append(f"{events} did not fit the events before; the cause of that time is not known.")
+    if report.missing:
+        some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
+        more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
+        said.append(f"This kernel does not give {some}{more}: their information is missing below.")
+    return said + [clean(note, 300) + "." for field, note in report.notes.items() if field != "below_now"]
+
+
+def explanations(report: EvidenceReport) -> Iterator[str]:
+    """Yield sentences that explain the kinds of cause that are no names. Sentences that begin with ITEM are candidates
+    for a gap without an event; they come last."""
+    if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
+        yield _MISSING
+    for kind, text in _ABOUT.items():
+        if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
+            yield text
+            if kind == "no_event" and report.candidates:
+                yield "It may have been one of these; the trace cannot tell:"
+                yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
+
+
+def without(cause: Cause, report: EvidenceReport) -> str:
+    """Return the share in time without a cause, or ``same`` if it would not change (more than one cause may have to
+    go)."""
+    said = _share(cause.below_without)
+    return "same" if said == _share(report.below_now) else said
+
+
+def in_time(report: EvidenceReport) -> str:
+    """Return ``In time now: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
+    if report.below_now is None or not report.messages:
+        return ""
+    return f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
+
+
+def _share(share: float | None) -> str:
+    """Return a share close to 1, with as many digits as are needed to see that it is not 1."""
+    if share is None:
+        return "–"
+    if share >= 1:
+        return "all"
+    digits = next((d for d in range(1, 8) if (1 - share) * 100 >= 10**-d), 8)
+    return f"{int(share * 100 * 10 ** (digits + 1)) / 10 ** (digits + 1):.{digits + 1}f} %"
+
+
+# -- with counters alone -----------------------------------------------------------------------------------------------
+
+
+def verdict(report: CounterReport) -> Iterator[str]:
+    """Yield sentences on what the counters say about the stalls' time; they claim no more than that."""
+    if not report.stalls:
+        yield "No stall to explain."
+    elif report.waited_ns is None:
+        reason = clean(report.notes.get("waited_ns", ""), 200)
+        yield (
+            f"Stalls took {nice_ns(report.stalled_ns)}. How much of it the threads waited for a CPU is not known: "
+            f"{reason}."
+        )
+    else:
+        waited, rest = report.waited_ns, report.stalled_ns - report.waited_ns
+        said = (
+            f"Stalls took {nice_ns(report.stalled_ns)}. In the same time the measured threads waited {nice_ns(waited)} "
+            "for a CPU while they could have run, by the scheduler's own count (run delay)"
+        )
+        if rest > 0:
+            yield (
+                f"{said}: about {nice_ns(rest)} of the stalls, or more, was something else, which is not counted here: "
+                "interrupts, a hypervisor, firmware, memory, or a sleep of their own."
+            )
+        else:
+            yield f"{said}: that may be all of it, though waits too short for a stall are in it, too."
+    yield "Counters do not say who had the CPU, nor which task caused which stall. A trace does."
+
+
+def others(report: CounterReport) -> Iterator[str]:
+    """Yield tasks of others that were seen there."""
+    for load in report.disturbed[:_MOST_OTHERS]:
+        where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
+        yield f"Also there: {called(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."

@@ -1,0 +1,68 @@
+"""Say how a proof ended, in the words that reports and every surface share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.verdict import Verdict, VerdictWord
+from jitter_workshop.stats import interval_plot
+from jitter_workshop.stats.comparison import measure_name
+from jitter_workshop.stats.scale import times
+
+_NAME = 19
+_WIDE_PICTURE = 45
+_TEXT = 500
+
+WORDS: dict[VerdictWord, str] = {
+    "lower": "lower",
+    "higher": "higher",
+    "no_change": "no change",
+    "cannot_tell": "cannot tell",
+}
+
+
+def headline(proof: Proof) -> str:
+    """Return the sentence to say first, without its full stop."""
+    said = proof.judgement
+    if said is None:
+        return "Not proven: no round was finished"
+    text = clean(said.headline.text, _TEXT).removesuffix(".")
+    return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}{company(proof)}"
+
+
+def company(proof: Proof) -> str:
+    """Return the part after a headline that tells that others disturbed most of the runs, with a space before it; else
+    ""."""
+    runs = 2 * len(proof.rounds)
+    return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
+
+
+def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
+    """Return the labels of the axis that all intervals share, then a line per measure with its picture."""
+    axis = interval_plot.axis_of(rows)
+    width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
+    lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
+    for row in rows:
+        picture = interval_plot.drawn(interval_plot.strip(row, axis), axis, width)
+        lines.append(f"{clean(measure_name(row.measure), _NAME):<{_NAME}}  {picture}".rstrip())
+    return lines
+
+
+def span_of(row: Verdict) -> str:
+    """Return a line's interval: ``1/77 – 1/16``, ``any`` where it says nothing."""
+    if row.low <= 0 and row.high is None:
+        return "any"
+    return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
+
+
+def given_back(proof: Proof) -> str:
+    """Tell in a sentence, without its full stop, if a proof's changes were given back."""
+    if not proof.restored:
+        return "Not all of it was given back"
+    if proof.subject == PLACEMENT or not proof.changes:
+        return "No setting of the host was changed"
+    if proof.left_alone:
+        return "All of it was given back, and the host has other values since"
+    return "All of it was given back at the end"

@@ -1,1 +1,0 @@
-"""Write results as text of at most 80 columns for a terminal, a file or a mail."""
