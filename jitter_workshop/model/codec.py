@@ -14,10 +14,6 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Literal, TypeVar
 
-FORMAT_VERSION = 1
-"""The number that every JSON object of this program begins with. Under the same number, fields may be added, but not
-renamed or removed."""
-
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 

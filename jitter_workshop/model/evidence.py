@@ -6,7 +6,7 @@ outside: clean them before they are shown (``model.text.clean``).
 
 from __future__ import annotations
 
-from jitter_workshop.model.codec import FORMAT_VERSION as FORMAT_VERSION
+from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter, CpuCounters, ForeignLoad, ThreadRecord
 

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+FORMAT_VERSION = 1
+"""The number that every JSON object of this program begins with. Under the same number, fields may be added, but not
+renamed or removed."""
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from jitter_workshop.model.codec import FORMAT_VERSION as FORMAT_VERSION
+from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement
 

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.text import clean
 
 PROGRAM = "jitter-workshop"
@@ -159,7 +160,7 @@ def print_json(payload: Any) -> None:
     """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
     import json
 
-    from jitter_workshop.model.codec import FORMAT_VERSION, to_plain
+    from jitter_workshop.model.codec import to_plain
 
     plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
