@@ -53,7 +53,7 @@ suite() {
         if ! "$CC" $flags $wrapped -o "$built/$program" "$built/$program.o" $objects -lpthread; then
             echo "FAILED to link: $name, $program"
             failed=1
-        elif ! timeout 30 "$built/$program"; then
+        elif ! timeout 120 "$built/$program"; then
             echo "FAILED: $name, $program"
             failed=1
         else
