@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow
-    from jitter_workshop.flow.measuring.resolve import check
+    from jitter_workshop.flow.measuring.request import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise

@@ -19,8 +19,7 @@ from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import resolve
+from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceWitness
 from jitter_workshop.host.cpu.clocksource import read_clocksource
 from jitter_workshop.host.cpu.topology import read_topology

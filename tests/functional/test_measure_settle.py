@@ -12,8 +12,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.measure import measure
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import check
+from jitter_workshop.flow.measuring.request import MeasureRequest, check
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 

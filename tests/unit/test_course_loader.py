@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.course.files import MAX_BYTES, Problems, SourceText
+from jitter_workshop.course.lesson import read_pages
 from jitter_workshop.course.loader import builtin_course, load_course, read_course
-from jitter_workshop.course.pages import read_pages
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import STEPS

@@ -14,8 +14,7 @@ from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, NotPlaced, own_cpus, placed_by, room, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import resolve
+from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.spec import Placement, WorkloadName

@@ -6,7 +6,7 @@ import pytest
 
 from jitter_workshop.bench.placement import choose
 from jitter_workshop.flow.measuring.placement_plan import placement_plan, request_of
-from jitter_workshop.flow.measuring.resolve import check
+from jitter_workshop.flow.measuring.request import check
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cache, Cpu, Topology

@@ -14,8 +14,16 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
-from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
-from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
+from jitter_workshop.flow.measuring.curves import (
+    FILE,
+    ORIGIN,
+    RECORDED,
+    misfits,
+    published_curves,
+    read_recorded,
+    recorded_in,
+    recorded_runs,
+)
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.presenter.chapter import nothing_measured
 from tests.bench import course_runs

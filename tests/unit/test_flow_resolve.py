@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, check, resolve
+from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check, resolve
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 

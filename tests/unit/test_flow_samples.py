@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring import run_length
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import blocks
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.plain import views as plain_views
 from jitter_workshop.presenter.run import about_to_measure

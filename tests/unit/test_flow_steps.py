@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.chapters import steps as loop
+from jitter_workshop.flow.chapters import path as loop
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, StepName

@@ -14,9 +14,9 @@ from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
-from jitter_workshop.flow.measuring import resolve
-from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.curves import FILE, misfits, read_recorded
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
+from jitter_workshop.flow.measuring.request import check as check_request
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass
@@ -107,8 +107,8 @@ class _Chapter:
                 duty=measurement.duty,
             )
             try:
-                resolve.check(request)
-                resolve.blocks(request)
+                check_request(request)
+                blocks(request)
             except UsageError as error:
                 words = f"'{measurement.slot}' can never be measured: {error.sentence()}"
                 yield self._problem(words, "measurement", n)

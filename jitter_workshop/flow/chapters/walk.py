@@ -13,8 +13,8 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, unfilled
-from jitter_workshop.flow.chapters import steps as loop
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
@@ -79,11 +79,11 @@ class ChapterSession:
     @property
     def current(self) -> StepName:
         """Return the learner's current step."""
-        return loop.current_step(self.chapter, self.progress)
+        return current_step(self.chapter, self.progress)
 
     def steps(self) -> tuple[StepView, ...]:
         """Return all eight steps with their states, for the header."""
-        return loop.views(self.chapter, self.progress, self.host.rehearsed)
+        return views(self.chapter, self.progress, self.host.rehearsed)
 
     def page(self, step: StepName) -> str:
         """Return the lesson's Markdown for a step ("" without one), with its additions for the state of this host."""
@@ -93,7 +93,7 @@ class ChapterSession:
 
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
-        return loop.blocked(self.chapter, self._with_live_runs(), step, self.host.rehearsed)
+        return blocked(self.chapter, self._with_live_runs(), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
         """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
@@ -105,7 +105,7 @@ class ChapterSession:
             raise WorkshopError(f"'{step}' has to wait", reason)
         progress = self.progress
         here = self.current
-        if here not in progress.seen and loop.step_before(self.chapter, step) == here:
+        if here not in progress.seen and step_before(self.chapter, step) == here:
             progress = dataclasses.replace(progress, seen=(*progress.seen, here))
         self._save(dataclasses.replace(progress, step=step))
 
@@ -114,7 +114,7 @@ class ChapterSession:
 
         Raises WorkshopError where the next step has to wait for something.
         """
-        step = loop.step_after(self.chapter, self.current)
+        step = step_after(self.chapter, self.current)
         if step is not None:
             self.go(step)
             return step
@@ -125,7 +125,7 @@ class ChapterSession:
 
     def back(self) -> StepName | None:
         """Go to the step before and return it; None at the first."""
-        step = loop.step_before(self.chapter, self.current)
+        step = step_before(self.chapter, self.current)
         if step is not None:
             self._save(dataclasses.replace(self.progress, step=step))
         return step

@@ -1,5 +1,5 @@
 """Check a host for ``status`` and ``plan``: hot CPUs, every check, drift, and what would be written; the workshop's own
-page adds each check's explanation and chapter."""
+page adds each check's explanation and chapter. A proof and a report also ask if it is the host of their session."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from jitter_workshop.model.course import Course
     from jitter_workshop.report.check_words import Explained
     from jitter_workshop.tuning.journal import Entry
+from collections.abc import Collection, Iterable
+
+from jitter_workshop.model.history import HostEvent, Snapshot
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning import journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +193,29 @@ def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
         # As in ``status`` itself: one check that fails must not hide all the others.
         what = f"a mistake in this program: {type(error).__name__}: {error}"
         return Explained((("why", tunable.why), ("it says", check.reason or what)), (), 0, ())
+
+
+def known_boots(
+    runs: Iterable[Run], events: Iterable[HostEvent], snapshots: Iterable[Snapshot | None]
+) -> frozenset[str]:
+    """Return the ids of the boots in which something of a session happened."""
+    boots = {run.host.get("boot_id") for run in runs} | {event.boot_id for event in events}
+    boots |= {one.boot_id for one in snapshots if one is not None}
+    return frozenset(str(one) for one in boots if one is not None)
+
+
+def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
+    """Return the reason why a live host is not the session's, "" where it is. ``here``: the host's name; ``boots``:
+    those that the session knows."""
+    there = clean(session.host, 40)
+    if there and there != here:
+        return f"the session was made on {there}, and this host is {here}"
+    now = journal.current_boot(root)
+    if boots and now is not None and now not in boots and not _ours_before_a_reboot(root, boots):
+        return f"{here} has been started again since, or another host has its name"
+    return ""
+
+
+def _ours_before_a_reboot(root: HostRoot, known: Collection[str]) -> bool:
+    """Return True if a change from a boot that the session knows still stands on this host: boot parameters do."""
+    return any(entry.boot_id in known for entry in journal.active(root))

@@ -20,8 +20,7 @@ from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import check, resolve
+from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.host.cpu.isolation import read_isolation

@@ -1,12 +1,33 @@
-"""Hold what a user asks of a run, before the host's limits are known."""
+"""Hold what a user asks of a run, and resolve it into what is measured: limits, blocks and placement. Each error is one
+sentence."""
 
 from __future__ import annotations
 
+import math
+import typing
 from dataclasses import dataclass, replace
 
+from jitter_workshop.bench import placement as placing
+from jitter_workshop.bench.noiseorder import check_period, known
 from jitter_workshop.bench.placement import Wish
+from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.measuring.isolated_set import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import Pacing, Pause, Placement, WorkloadName
+from jitter_workshop.model.spec import (
+    DUTIES,
+    KINDS,
+    LISTED_STALLS,
+    LISTED_WITH_EVIDENCE,
+    PRESETS,
+    Pacing,
+    Pause,
+    Placement,
+    RunSpec,
+    WorkloadName,
+)
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +87,194 @@ class MeasureRequest:
             journaller_cpu=placement.journaller,
             cpu=placement.sampler,
         )
+
+
+LONGEST_S = 24 * 3600
+LONGEST_SETTLE_S = 60.0
+SHORTEST_S = 0.01
+INTERVAL_NS = (100, 1_000_000_000)
+THRESHOLD_NS = (100, 10_000_000_000)
+_LEAST_PER_BLOCK = 4
+"""Least number of wake-ups or segments: a block with hardly one would be all lead-in."""
+
+SHORTEST_WAIT_NS = 10_000
+"""Least time between wake-ups, or segments: a system call or two have to fit in."""
+HIGHEST_FIFO_PRIORITY = 49
+
+_MESSAGES_PER_BLOCK = 1_000_000
+"""The child keeps a stamp of every message of a block in memory: at short intervals blocks become shorter."""
+
+WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Hold the blocks of a run: ``count`` of at most ``block_ns``; ``messages`` in all if their number was given."""
+
+    count: int
+    block_ns: int
+    messages: int | None
+    preset: str | None
+
+
+def check(request: MeasureRequest) -> None:
+    """Refuse a request that is valid on no host. Raises UsageError."""
+    if request.workload not in WORKLOADS:
+        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
+    if request.duty not in DUTIES:
+        raise UsageError(f"there is no duty of {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
+    if request.duty != 100 and request.workload != "spin":
+        raise UsageError(f"--duty is for spin, not for {request.workload}", "leave it out, or say '--workload spin'")
+    if request.pause not in typing.get_args(Pause):
+        raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use sleep or busy")
+    if request.pause != "sleep" and request.duty == 100:
+        raise UsageError(
+            "--pause is for spin with a duty below 100 %", "say '--workload spin --duty 50', or leave it out"
+        )
+    if request.pacing not in (None, "spin", "schedule"):
+        raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
+    if request.preset not in PRESETS:
+        raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
+    if request.noise is not None:
+        check_period(known(request.noise), request.noise_period_ns)
+    elif request.noise_period_ns is not None:
+        raise UsageError("a noise's period needs a noise, and none was asked for")
+    if request.messages is not None and request.duration_s is not None:
+        raise UsageError("--messages and --duration contradict each other", "leave one of them out")
+    if request.workload != "ring":
+        _only_for_ring(request)
+    if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
+        raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones")
+    _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
+    if KINDS[request.workload].waits and interval_ns(request) < SHORTEST_WAIT_NS:
+        raise UsageError(f"the interval of {request.workload} goes from 10 µs to 1 s", "choose a longer --interval-us")
+    _within("the stall threshold", threshold_ns(request), THRESHOLD_NS, "0.1 µs to 10 s")
+    if request.workload == "ack" and threshold_ns(request) <= interval_ns(request):
+        raise UsageError(
+            "the threshold of ack must be above the interval: every interval between ACKs would be a stall",
+            "choose a longer --threshold-us, or a shorter --interval-us",
+        )
+    if not 0 <= request.wait_s <= LONGEST_S:
+        raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
+    if not 0 <= request.settle_s <= LONGEST_SETTLE_S:
+        raise UsageError("a run settles for 0 to 60 s before its first block")
+    if request.noise == "stall":
+        _room_for_a_stall(request)
+
+
+def blocks(request: MeasureRequest) -> Blocks:
+    """Cut a checked request into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
+    preset = PRESETS[request.preset]
+    longest_ns = preset.block_ns
+    if request.workload != "spin":
+        longest_ns = min(longest_ns, interval_ns(request) * _MESSAGES_PER_BLOCK)
+    if KINDS[request.workload].waits:
+        longest_ns = max(longest_ns, interval_ns(request) * _LEAST_PER_BLOCK)
+    if request.messages is not None:
+        return _blocks_of_messages(request, longest_ns)
+    if request.duration_s is None:
+        count = math.ceil(preset.blocks * preset.block_ns / longest_ns)
+        return Blocks(count, preset.blocks * preset.block_ns // count, None, preset.name)
+    if not SHORTEST_S <= request.duration_s <= LONGEST_S:
+        raise UsageError(f"a run lasts from {SHORTEST_S:g} s to 24 h, not {request.duration_s:g} s")
+    total_ns = round(request.duration_s * 1e9)
+    count = max(1, math.ceil(total_ns / longest_ns - 1e-9))
+    return Blocks(count, total_ns // count, None, None)
+
+
+def interval_ns(request: MeasureRequest) -> int:
+    """Return the time between messages, wake-ups or segments: as asked, or the workload's default."""
+    return KINDS[request.workload].interval_ns if request.interval_ns is None else request.interval_ns
+
+
+def pacing(request: MeasureRequest) -> Pacing:
+    """Return the pacing: as asked, or the workload's default."""
+    return request.pacing or ("schedule" if KINDS[request.workload].waits else "spin")
+
+
+def threshold_ns(request: MeasureRequest) -> int:
+    """Return the shortest length of a stall: as asked, or the workload's default. For ``ack`` at least five
+    intervals."""
+    if request.threshold_ns is not None:
+        return request.threshold_ns
+    usual = KINDS[request.workload].threshold_ns
+    return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual
+
+
+def resolve(
+    request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
+) -> RunSpec:
+    """Return the whole spec of a run on this host. ``within``: an isolated set of CPUs into which the measuring child
+    will be put; they count as allowed then, and the measured threads get no others. Raises UsageError and HostError."""
+    check(request)
+    if within is not None:
+        topology, isolated = with_allowed(topology, within), isolated | within
+    cut = blocks(request)
+    placement = placing.choose(topology, request.wish(within), isolated)
+    spec = RunSpec(
+        workload=request.workload,
+        placement=placement,
+        blocks=cut.count,
+        block_ns=cut.block_ns,
+        messages=cut.messages,
+        pacing=pacing(request),
+        interval_ns=interval_ns(request),
+        threshold_ns=threshold_ns(request),
+        threshold_gives_way=request.threshold_ns is None,
+        duty=request.duty,
+        sched_priority=request.sched_priority,
+        scratch_dir=scratch_dir,
+        noise=request.noise,
+        preset=cut.preset,
+        pause=request.pause,
+        listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
+        traced=request.evidence,
+        settle_s=request.settle_s,
+        noise_period_ns=request.noise_period_ns,
+    )
+    if request.sched_priority:
+        placing.check_realtime(topology, placement, len(spec.threads), within)
+    return spec
+
+
+def _room_for_a_stall(request: MeasureRequest) -> None:
+    """Refuse blocks that are too short for a stall: its messages must have a block left to be sent in."""
+    cut = blocks(request)
+    length_ns = cut.block_ns
+    if cut.messages is not None:
+        length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
+    if length_ns < SHORTEST_BLOCK_NS:
+        raise UsageError(
+            f"a stall needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and these take "
+            f"{length_ns / 1e6:g} ms",
+            "measure for longer, or with a longer interval",
+        )
+
+
+def _only_for_ring(request: MeasureRequest) -> None:
+    if request.messages is not None:
+        raise UsageError(f"--messages is for the ring, not for {request.workload}", "say --duration")
+    if request.interval_ns is not None and request.workload == "spin":
+        raise UsageError("--interval-us is for the others, spin has no interval", "leave it out")
+    if request.pacing is not None:
+        raise UsageError(f"--pacing is for the ring, not for {request.workload}", "leave it out")
+    if request.no_journaller:
+        raise UsageError(f"--no-journaller is for the ring, {request.workload} has none", "leave it out")
+
+
+def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
+    if not limits[0] <= value <= limits[1]:
+        raise UsageError(f"{what} goes from {shown}")
+
+
+def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
+    """Cut a number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
+    assert request.messages is not None
+    interval = interval_ns(request)
+    most = LONGEST_S * 1_000_000_000 // interval
+    if not 1 <= request.messages <= most:
+        raise UsageError(f"a run sends from 1 to {most:,} messages at this interval (24 h), not {request.messages:,}")
+    per_block = max(1, longest_ns // interval)
+    count = math.ceil(request.messages / per_block)
+    share = math.ceil(request.messages / count)
+    return Blocks(count, 1_000_000_000 + 3 * share * (interval + 1_000), request.messages, None)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, interval_ns, pacing
+from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, interval_ns, pacing
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean

@@ -15,8 +15,7 @@ from jitter_workshop.flow.host_ops.hotcpus import listed
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
 from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.resolve import blocks, check
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
 from jitter_workshop.flow.proving.experiment_arms import PlacementSides, Sides, TunableSides
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import read_topology

@@ -10,7 +10,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.host_ops.host_identity import host_mismatch, known_boots
+from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving.proof_recovery import settled
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course
