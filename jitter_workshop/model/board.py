@@ -14,16 +14,17 @@ MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
 MAX_SAID = 120
-"""Characters of an instructor's message to all."""
+"""The largest number of characters in an instructor's message to all."""
 BEST_BY = 99.9
-"""The percentile by which curves are ranked where the chapter asks about none."""
+"""The percentile that ranks curves if the chapter asks about no percentile."""
 _BEST_BY_OF = {"spin": 99.9999}
 """``spin`` reads the clock tens of millions of times a second: below this percentile all its curves are alike."""
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
 """``stuck``: connected, but without progress for long. ``waiting``: in the queue, or held back by the class itself.
-``done``: finished with every chapter that they began. ``away``: their program is closed, or the connection is lost."""
+``done``: finished every chapter that was begun. ``away``: their program is closed, or the connection is lost.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ class PostedChapter:
 
 @dataclass(frozen=True, slots=True)
 class PostedRun:
-    """Hold one measured curve. ``slot``: the chapter's measurement that it is. ``points``: (percentile, ns), ascending,
-    only those with enough samples. ``at``: start of the run (ISO 8601, UTC)."""
+    """Hold one measured curve. ``slot``: the chapter's measurement that made it. ``points``: (percentile, ns),
+    ascending, only those with enough samples. ``at``: start of the run (ISO 8601, UTC).
+    """
 
     id: str
     label: str
@@ -72,7 +74,7 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile by which a run is compared: that of its chapter's guess, else its workload's."""
+    """Return the percentile that compares a run with others: the one in its chapter's guess, else its workload's."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -83,8 +85,9 @@ def compared_at(posted: Posted, run: PostedRun) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """Hold where the instructor is. ``text``: the instructor's own words. ``at``: time of the message (ISO 8601,
-    UTC)."""
+    """Hold the place of the instructor in the course. ``text``: the instructor's own words. ``at``: time of the message
+    (ISO 8601, UTC).
+    """
 
     by: str
     at: str
@@ -96,7 +99,8 @@ class Banner:
 @dataclass(frozen=True, slots=True)
 class BoardRow:
     """Hold one member or one team. ``best``: for each chapter and workload, the lowest run so far (``compared_at``).
-    ``idle_s``: seconds since the work last went on. ``seen_at``: time of the last post."""
+    ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post.
+    """
 
     uid: int
     user: str

@@ -10,7 +10,7 @@ Risk = Literal["low", "medium", "high"]
 When = Literal["run", "runtime", "boot", "host", "report"]
 
 ONCE = "once:"
-"""The prefix of a boot parameter's id that is wanted for the next boot alone."""
+"""The prefix of the id of a boot parameter that is wanted for the next boot only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """Hold a tunable that the plan leaves out, with the reason (nothing to do, not available here, only reported).
-    ``partly``: only some of its settings stay as they are; the others are in the plan."""
+    ``partly``: only some of its settings stay as they are; the plan changes the others.
+    """
 
     tunable: str
     reason: str
@@ -126,8 +127,9 @@ class LeftAlone:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """Hold the outcome of ``restore`` (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of
-    instances of the kernel's trace that a killed measurement left over."""
+    """Hold the outcome of ``restore`` (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of the
+    kernel's trace instances that a killed measurement left behind.
+    """
 
     restored: tuple[Restored, ...]
     left_alone: tuple[LeftAlone, ...]

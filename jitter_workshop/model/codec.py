@@ -1,7 +1,7 @@
 """Convert frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
 
-Unknown fields are ignored, for fields may be added. Types are checked strictly, so that a damaged file is found here
-and not three screens later.
+Unknown fields are ignored, because later versions may add fields. Types are checked strictly, so that a damaged file is
+found here and not later on a screen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _list(readers: Iterable[Reader], length: int | None = None) -> Reader:
-    """Return the reader of a list, given one for each item. ``length``: the number of items, None for any."""
+    """Return the reader of a list, made from the reader of one item. ``length``: the number of items, None for any."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, list):
@@ -194,7 +194,7 @@ def _choice(args: tuple[Any, ...]) -> Reader:
 
 
 LARGEST = 10**30
-"""No count or measurement here is as large, and sums of smaller values stay finite."""
+"""The bound of every number: no count or measurement here is as large, and sums of smaller values stay finite."""
 
 
 def _float(value: Any) -> float:

@@ -59,7 +59,9 @@ causes of a traced run begin. ``omission`` also draws the first run's curve from
 the fact."""
 
 HostState = Literal["available", "good", "not_here"]
-"""The chapter's tunables on a host: some can be improved, all are good already, or the host has none of them."""
+"""The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has none of
+them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class PageWhen:
-    """Hold extra text for a step's page, shown on hosts in state ``when``."""
+    """Hold extra text for a step's page, shown on hosts whose tunables are in the state ``when``."""
 
     step: StepName
     when: HostState

@@ -17,7 +17,8 @@ MAX_CPU = 65_535
 """Larger numbers are refused: CONFIG_NR_CPUS is at most 8,192 today, and a typing mistake must not use up memory."""
 
 _MAX_NAMED = 4 * (MAX_CPU + 1)
-"""CPUs that a list may name in all, repeats included. A megabyte of ``0-65535,`` would name ten billion."""
+"""The largest number of CPUs that a list may name, repeats included. A megabyte of ``0-65535,`` would name ten billion.
+"""
 
 
 @dataclass(frozen=True, slots=True)

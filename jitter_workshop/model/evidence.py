@@ -30,7 +30,7 @@ short gap that touches NAME's event (its entry and exit, the cost of tracing it,
 ``no_event``: time without any event that a trace can show."""
 
 FAULT = "page_fault"
-"""The name for the gap around a page fault, in user or kernel mode alike."""
+"""The name for the gap around a page fault; it is the same in user mode and in kernel mode."""
 
 NOTHING = ""
 ASLEEP = "asleep"
@@ -45,9 +45,10 @@ that had piled up while it was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"
-"""Names of ``task`` where there was none. IDLE: the thread was woken, and its CPU had to leave idle first. THROTTLED:
-the thread could run and its CPU was idle, but the scheduler did not let it run (a limit of its cgroup, or of real-time
-tasks)."""
+"""Names of ``task`` for time in which no other task ran. IDLE: the thread was woken, and its CPU had to leave idle
+first. THROTTLED: the thread could run and its CPU was idle, but the scheduler did not let it run (a limit of its
+cgroup, or of real-time tasks).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Window:
 
     ``cpu``: where the thread was last seen before. ``publish``: the first time at which a ring's consumer could have
     seen its message. ``start_seen``: the thread itself read its clock at ``start``; if False, the cause may have begun
-    earlier. ``due``: the thread was to be awake from ``start`` on, so that its sleep counts against the task that had
+    earlier. ``due``: the thread should have been awake from ``start`` on, so its sleep is blamed on the task that had
     its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: as the benchmark reported them, else None.
     """
 
@@ -191,8 +192,9 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
     """Hold a task or event that ran on a hot CPU beside the measured threads: count, total and longest time. The time
-    is its own: an interruption of it is counted for the interrupting visitor. ``threads``: number of tasks of this
-    name."""
+    is its own: time in which something else interrupted it counts for that other task or event. ``threads``: number of
+    tasks of this name.
+    """
 
     cpu: int
     kind: str
@@ -238,9 +240,10 @@ class TickKept:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing else ran;
-    None (no answer) where the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: stays of tasks, and
-    of work in them. ``interruptions``: the rest (interrupts, softirqs, timers). ``taken_ns``: all of it. ``sentence``:
-    the result in words."""
+    None (no answer) where the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: number of times that
+    another task, or work inside a task, ran there. ``interruptions``: the rest (interrupts, softirqs, timers).
+    ``taken_ns``: the time of both together. ``sentence``: the result in words.
+    """
 
     cpus: tuple[int, ...]
     stretch_ns: int
@@ -266,14 +269,14 @@ class Residence:
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
     """Hold the result of ``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: number
-    of explained stalls, each measured thread's counted on its own. ``distinct``: how many are apart in time, as
+    of explained stalls, counted for each measured thread on its own. ``distinct``: how many are apart in time, as
     ``measure`` counts them (None where not all of the run was traced). ``unlisted``: shorter ones that were counted and
-    not listed. ``events``: number in the trace. ``unbalanced``: events without their other half. ``measured_ns``: the
-    blocks' sum.
+    not listed. ``events``: number in the trace. ``unbalanced``: events whose beginning or end is missing.
+    ``measured_ns``: the blocks' sum.
 
     ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: events that this
-    kernel does not give, with the reason. ``notes``: field → why it is null. ``candidates``: possible explanations here
-    of gaps without an event, in sentences; none of them is a finding.
+    kernel does not provide, with the reason. ``notes``: field → why it is null. ``candidates``: sentences with possible
+    explanations of gaps without an event; none of them is a finding.
     """
 
     format_version: int

@@ -12,11 +12,12 @@ from typing import Literal, NamedTuple
 from jitter_workshop.model.record import dataclass
 
 MOST_BURSTS = 100_000
-"""The size of a noise's log; later bursts are only counted."""
+"""The largest number of bursts in a noise's log; later bursts are only counted."""
 
 Cause = tuple[str, str]
-"""Kind (``model.evidence.CAUSE_KINDS``) and name. A name that ends in ``*`` stands for all names with that beginning,
-``{name}`` for the name of the noise's threads."""
+"""Kind (``model.evidence.CAUSE_KINDS``) and name. A name that ends in ``*`` matches all names with that beginning.
+``{name}`` is replaced by the name of the noise's threads.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,13 @@ class What:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Hold one kind of noise. A sentence each: ``what`` it does, what it is ``found_as``, the ``treatment`` that keeps
-    it away.
+    """Hold one kind of noise. Three fields are one sentence each: ``what`` (its action), ``found_as`` (its name in a
+    trace), ``treatment`` (the way to keep it away).
 
     ``cpus``: how many it needs. ``apart``: one of them must be free of measured threads. ``root``: it needs root's
     rights. ``by``: a process of its own (``child``), the measuring process itself (``inside``), or its parent
-    (``parent``). ``aimed``: it must be given the measured threads. ``busy_ns`` and ``period_ns``: about the length of a
-    burst and the time from burst to burst.
+    (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: about the length
+    of a burst and the time from burst to burst.
     """
 
     id: str
@@ -207,8 +208,9 @@ _LARGEST = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Hold a noise's log. ``does``: the kind's, with its threads' name filled in. ``records``: packed. ``unlogged``:
-    bursts after the log was full. ``total_ns``: taken in all, as far as known."""
+    """Hold a noise's log. ``does``: the kind's actions, with the name of its threads filled in. ``records``: packed.
+    ``unlogged``: bursts after the log was full. ``total_ns``: CPU time of all bursts, as far as known.
+    """
 
     kind: str
     does: tuple[What, ...]
@@ -263,7 +265,7 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if a part of a stall is what a burst was expected to be found as."""
+    """Return True if a part of a stall is one of the causes expected for a burst."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same

@@ -12,8 +12,9 @@ from jitter_workshop.model.spec import RunSpec
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Hold the facts of a calibrated child that is about to measure. ``tids``: thread name → kernel thread id, for
-    tracers."""
+    """Hold the facts of a calibrated child that is about to measure. ``tids``: thread name → kernel thread id, for the
+    trace.
+    """
 
     spec: RunSpec
     clock: Clock

@@ -11,7 +11,9 @@ from jitter_workshop.model.verdict import Judgement, Order
 
 FORMAT_VERSION = 1
 PLACEMENT = "placement"
-"""The subject that is no tunable: threads placed (``auto``) against threads left to the scheduler (``none``)."""
+"""The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``); it is
+no tunable.
+"""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
@@ -48,11 +50,11 @@ class ProofPlan:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Hold a proof. ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: the
-    chapter that asked for it, "" for the command line. ``seed``: of the orders (``stats.rounds.draw_orders``).
-    ``planned``: number of rounds wanted. ``rounds``: the finished ones, in order of time. ``complete``: all planned
-    rounds were finished.
+    chapter that asked for it, "" for the command line. ``seed``: the random seed of the orders
+    (``stats.rounds.draw_orders``). ``planned``: number of rounds wanted. ``rounds``: the finished ones, in order of
+    time. ``complete``: all planned rounds were finished.
 
-    ``judgement``: None where no round was finished. ``restored``: no part of the change stands any more.
+    ``judgement``: None where no round was finished. ``restored``: every part of the change was given back.
     ``left_alone``: settings that could not be given back. ``stopped``: why it ended early, "" where it did not.
     ``notes``: one sentence each (rounds left out, runs disturbed). ``disturbed``: number of its runs that other tasks
     disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None, as

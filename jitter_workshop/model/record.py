@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class _Field:
-        """Hold a default that is made anew for each instance; it stands in the class body until the class is built."""
+        """Hold a default that is made anew for each instance. It is in the class body until the class is built."""
 
         __slots__ = ("default_factory",)
 
@@ -109,7 +109,7 @@ def _build(cls: type, frozen: bool) -> type:
 
 
 def _own_closure(method: Any, old: type, new: type) -> None:
-    """Bind ``super()`` and ``__class__`` in a method to the class as it was built, not to its first draft."""
+    """Bind ``super()`` and ``__class__`` in a method to the built class instead of the original one."""
     for cell in getattr(method, "__closure__", None) or ():
         if cell.cell_contents is old:
             cell.cell_contents = new

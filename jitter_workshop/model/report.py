@@ -1,8 +1,6 @@
 """Define a report as plain data: built once (``flow.reporting.build``), then written as HTML, Markdown or JSON, which
-add nothing.
-
-``report --format json`` is this, field by field (docs/report.md). Times are integers in ns unless named otherwise. An
-unknown value is None, with the reason in ``notes`` of its part.
+add no facts. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns unless named
+otherwise. An unknown value is None, with the reason in ``notes`` of its part.
 """
 
 from __future__ import annotations
@@ -26,7 +24,8 @@ FORMAT_VERSION = 1
 class ReportedRun:
     """Hold a run on a page. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` give the samples and
     stalls behind each. ``applied``: ``ID=VALUE``. ``role``: the purpose of the run ("pinning · measure", "proof of
-    irq-affinity, round 3, without"), "" for a verb. ``curve``: of its main histogram."""
+    irq-affinity, round 3, without"), "" for a verb. ``curve``: the curve of its main histogram.
+    """
 
     id: str
     label: str
@@ -52,8 +51,9 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ReportedChapter:
-    """Hold a chapter that was begun. ``runs``: ids by slot. ``comparison``: of its first and second run, described and
-    not judged. ``setting``: None where it sets nothing."""
+    """Hold a chapter that was begun. ``runs``: ids by slot. ``comparison``: its first and second run side by side,
+    without a verdict. ``setting``: None where the chapter sets nothing.
+    """
 
     id: str
     title: str
@@ -81,7 +81,9 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Hold what stole the time of a run: a trace's report, or sentences from counters, or why there is neither."""
+    """Hold the causes of a run's stolen time: a trace's report, or sentences from counters, or the reason why there is
+    neither.
+    """
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -96,11 +98,11 @@ Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", 
 class ReportedChange:
     """Hold a write of this session and its fate: one row for each ``applied`` and ``refused`` event.
 
-    ``fate``: standing (it stands now, and is given back on leaving), kept (it stands now, until ``restore``), restored
-    (at ``fate_at``), left_alone (not given back: somebody else's value stood there), refused (never written), gone (by
-    the host's journal it no longer stands, though this session did not see it given back), rebooted (a reboot removed
-    it), unknown (this report was not made on that host). ``text`` says it in a few words. ``chapter`` and ``proof``: as
-    in ``HostEvent``.
+    ``fate``: standing (in effect now, and given back on leaving), kept (in effect now, until ``restore``), restored (at
+    ``fate_at``), left_alone (not given back: somebody else had set another value), refused (never written), gone (no
+    longer in the host's journal, although this session did not record a restore), rebooted (a reboot removed it),
+    unknown (this report was not made on that host). ``text`` says it in a few words. ``chapter`` and ``proof``: as in
+    ``HostEvent``.
     """
 
     at: str
@@ -118,8 +120,9 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Hold one thing that is still open: a check that could be better, a chapter not done, a setting that still
-    stands."""
+    """Hold one thing that is still open: a check that could be better, a chapter not done, a setting that is still in
+    effect.
+    """
 
     kind: Literal["check", "chapter", "standing", "reboot"]
     id: str
@@ -129,7 +132,7 @@ class OpenPoint:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Hold a line of shell that leads there again, and why."""
+    """Hold a shell command that repeats a result, and the reason to run it."""
 
     command: str
     why: str
@@ -137,13 +140,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """Hold the whole report. ``summary``: the first lines, sentences that say no more than their data. ``recorded``: ""
-    or the name of the recorded host it is about. ``host_name``: the host that the session was begun on.
+    """Hold the whole report. ``summary``: the first lines; each sentence follows from the data. ``recorded``: "" or the
+    name of the recorded host it is about. ``host_name``: the host that the session was begun on.
 
-    ``events``: oldest first, as they were written down. ``changes``: the same events combined, a row for each write
-    with its fate. Writes that were made and given back within proofs are in neither: a proof has its own changes.
-    ``before`` and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs
-    of this session were made on, newest first, without duplicates. ``private``: made for other people
+    ``events``: oldest first, as they were recorded. ``changes``: the same events combined, a row for each write with
+    its fate. Writes that were made and given back within proofs are in neither: a proof has its own changes. ``before``
+    and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs of this
+    session were made on, newest first, without duplicates. ``private``: made for other people
     (``flow.reporting.anonymizer``): names are replaced, and no raw data are included.
     """
 

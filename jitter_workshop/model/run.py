@@ -15,7 +15,7 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
-"""The rows of every report. A row is None when the count is below 1/(1-p)."""
+"""The percentiles that every report has as rows. A row is None when the count is below 1/(1-p)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ THREAD_COUNTS = (
     "waited_ns",
     "timeslices",
 )
-"""The fields of a thread that grow, and are added up over blocks."""
+"""The fields of a thread that grow over a run and are added up over its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ UNSTEADY = "applied"
 """The key in a run's notes where settings of this tool changed during the run."""
 
 HUNTED = "hunt"
-"""The key in a run's notes where a hidden noise ran beside it."""
+"""The key in a run's notes where a hidden noise ran during the run."""
 
 BESIDE = "made beside a hidden noise"
 
@@ -315,7 +315,7 @@ class Run:
 
     @property
     def main_thread(self) -> str:
-        """Return the thread whose times the main histogram holds; "" for a workload that is none of ours."""
+        """Return the thread whose times the main histogram holds; "" for an unknown workload."""
         kind = KINDS.get(self.workload)
         return kind.rated[0] if kind is not None else ""
 

@@ -31,8 +31,9 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Hold the time that a hidden noise took by the traces of two runs, in ns a second: beside it, and with a cure in
-    place."""
+    """Hold the time that a hidden noise took, in ns a second, by the traces of two runs: one with the noise alone, one
+    with a cure in place.
+    """
 
     beside_ns: float
     now_ns: float
@@ -43,8 +44,9 @@ class ChapterProgress:
     """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
     run id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: hints shown so far. ``chosen_cpus``: thread → CPU,
     where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner started
-    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: finished ones,
-    newest last; an abandoned one is not among them. ``weighed``: by the id of the run with a cure."""
+    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: finished hunts,
+    newest last, without abandoned ones. ``weighed``: by the id of the run with a cure.
+    """
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -63,9 +65,10 @@ class ChapterProgress:
 @dataclass(frozen=True, slots=True)
 class Session:
     """Hold a learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids,
-    oldest first. ``chapters``: by id; those of a course that is not the built-in one as COURSE/ID. ``course``: of the
-    ``current_chapter``, "" = the built-in one. ``recorded``: it is about a recorded host; such a session is never
-    selected by itself."""
+    oldest first. ``chapters``: by id; those of a course other than the built-in one have the id COURSE/ID. ``course``:
+    of the ``current_chapter``, "" = the built-in one. ``recorded``: it is about a recorded host; such a session is
+    never selected automatically.
+    """
 
     format_version: int
     id: str

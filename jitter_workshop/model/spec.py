@@ -27,12 +27,12 @@ class WorkloadKind:
     """Hold the facts of a workload: a new one is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
 
     ``threads``: in the order of native code, each with the field of its CPU in :class:`Placement`. ``rated``: the
-    threads whose stalls a run's rates count; the first is the main histogram's, and stalls of both that overlap are
-    counted once. ``histogram``: the one that charts and tables show first; ``counted``: its unit in words. ``makes``:
-    what a run makes so many of a second, in words. ``done``: what is counted by CPU for a thread (``messages_by_cpu``),
-    in words. ``interval_ns``: the default time between two of what it makes. ``threshold_ns``: the default length from
-    which on a gap is a stall. ``paced``: it does something at every interval. ``waits``: its threads sleep in the
-    kernel until the next one.
+    threads whose stalls count in a run's rates. The first one is the main histogram's. Overlapping stalls of two
+    threads count once. ``histogram``: the one that charts and tables show first; ``counted``: its unit in words.
+    ``makes``: the name of the things that a run makes, for rates a second. ``done``: the name of the things that a
+    thread counts by CPU (``messages_by_cpu``). ``interval_ns``: the default time between two of the things it makes.
+    ``threshold_ns``: the default length from which on a gap is a stall. ``paced``: it does something at every interval.
+    ``waits``: its threads sleep in the kernel until the next one.
     """
 
     threads: dict[str, str]
@@ -104,7 +104,7 @@ LISTED_WITH_EVIDENCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Hold the CPUs of the measured threads; in a run those that were asked for.
+    """Hold the CPUs of the measured threads; in a run the requested ones.
 
     ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``.
     The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is False where there
@@ -150,13 +150,13 @@ class RunSpec:
     """Hold one run, complete and resolved: all that the child needs. Times are in ns.
 
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``. ``sched_priority``: 0 =
-    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; where reading
-    the clock takes too long for it, the next decade takes its place. ``duty``: share of time in percent that ``spin``
-    samples. ``pause``: how it spends the rest. ``scratch_dir``: directory of the ring's record and journal files
-    (unlinked at once). ``listed_stalls``: number of stalls that the child lists for a block, the longest. ``traced``:
-    timed by a clock that the kernel's trace has, too. ``settle_s``: time for which the hot threads exchange unrecorded
-    messages before the first block, where that is more than before any block. ``noise_period_ns``: approximate time
-    from burst to burst of the noise, None: its kind's own.
+    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; it is
+    replaced by the next decade if reading the clock takes too long for it. ``duty``: share of time in percent that
+    ``spin`` samples. ``pause``: how it spends the rest. ``scratch_dir``: directory of the ring's record and journal
+    files (unlinked at once). ``listed_stalls``: number of stalls that the child lists for a block, the longest.
+    ``traced``: timed by a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the
+    first block, if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the
+    noise, None: its kind's own.
     """
 
     workload: WorkloadName

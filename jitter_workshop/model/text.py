@@ -12,21 +12,21 @@ direction of writing), surrogates, private and unassigned code points, line and 
 
 # The most characters that are shown of a text from elsewhere, by what it is.
 WORD = 20
-"""A unit, a version, a key."""
+"""The largest length of a unit, a version or a key."""
 ID = 40
-"""An id, a verb, a step."""
+"""The largest length of an id, a verb or a step."""
 LABEL = 60
-"""A name that a person gave: of a session, a run, a tool."""
+"""The largest length of a name that a person gave to a session, a run or a tool."""
 USER = 64
-"""A user's name, and what a class file names."""
+"""The largest length of a user's name, and of a name in a class file."""
 NAME = 80
-"""Any other name: of a task, a host, a file."""
+"""The largest length of any other name: of a task, a host, a file."""
 REASON = 160
-"""The reason that another program or a library gives."""
+"""The largest length of a reason from another program or a library."""
 PATH = 300
 SENTENCE = 400
 MESSAGE = 2_000
-"""A whole message of several sentences."""
+"""The largest length of a whole message of several sentences."""
 
 
 def clean(text: object, limit: int = NAME) -> str:
@@ -41,7 +41,7 @@ def clean(text: object, limit: int = NAME) -> str:
 
 
 def called(name: object, limit: int = NAME) -> str:
-    """Return ``clean`` of a name that stands alone; a name without visible characters becomes "(no visible name)"."""
+    """Return the result of ``clean`` for a name; a name without visible characters becomes "(no visible name)"."""
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
@@ -57,13 +57,12 @@ def many(count: int, what: str) -> str:
 
 
 def fell_away(ended: int) -> str:
-    """Return ``6 writes fell away: the tasks had ended.``, "" for none."""
+    """Return the sentence for a number of writes that were dropped because their tasks had ended; "" for none."""
     tasks = "task" if ended == 1 else "tasks"
     return f"{many(ended, 'write')} fell away: the {tasks} had ended." if ended else ""
 
 
 def tally(tunables: Iterable[str]) -> str:
-    """Return ``2 tunables, 22 writes`` from the ids of the tunables, one for each write, so that both counts are
-    named."""
+    """Return ``2 tunables, 22 writes`` from the tunables' ids, one id for each write. Both counts are named."""
     ids = tuple(tunables)
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"

@@ -10,13 +10,14 @@ from jitter_workshop.model.record import dataclass
 
 FORMAT_VERSION = 1
 MAX_PEOPLE = 8
-"""The most names of a team."""
+"""The largest number of names in a team."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Identify a process for good: its number can be used again one day, but never with the same start (in clock
-    ticks)."""
+    """Identify a process for ever by its number and its start (in clock ticks). The kernel may use a number again, but
+    never with the same start.
+    """
 
     pid: int
     start: int
@@ -59,8 +60,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnGranted:
-    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's. ``group``: why its processes are in no
-    control group of their own, "" where they are."""
+    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's. ``group``: why its processes have no control
+    group of their own, "" if they have one.
+    """
 
     number: int
     ends_in_s: float | None
@@ -70,8 +72,9 @@ class TurnGranted:
 @dataclass(frozen=True, slots=True)
 class TurnState:
     """Hold the turn and its queue. ``queue``: first come, first served. ``frozen_by``: the instructor who keeps new
-    turns from beginning, "" for none. ``trouble``: why the machine could not be given back as it was, so that no turn
-    begins; "" if all is well."""
+    turns from beginning, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were.
+    No turn begins while this is set.
+    """
 
     boot_id: str
     number: int = 0

@@ -15,13 +15,14 @@ Order = Literal["AB", "BA"]
 VerdictWord = Literal["lower", "higher", "no_change", "cannot_tell"]
 
 ENOUGH_ROUNDS = 10
-"""No verdict from fewer."""
+"""The least number of rounds for a verdict."""
 SIGNIFICANCE = 0.05
-"""The share of judgements in which any of the lines together may claim a change that is not there."""
+"""The largest share of judgements in which any line may claim a change that is not there."""
 CONFIDENCE = 0.95
 """The confidence of each line's own interval."""
 NO_CHANGE_WITHIN = 0.10
-"""``no_change``: the whole interval lies between 1/(1 + this) and 1 + this."""
+"""The half-width of the band of no change: for ``no_change`` the whole interval lies between 1/(1 + this) and 1 + this.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Hold the one line to say first."""
+    """Hold the line that is shown first."""
 
     measure: str
     verdict: VerdictWord
@@ -114,7 +115,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hold the samples that a percentile needs to stand on ten events: ``messages``, and the ``seconds`` in which they
+    """Hold the samples needed until ten events lie beyond a percentile: ``messages``, and the ``seconds`` in which they
     come.
 
     ``stalls_seen``: it was computed from how often this host stalls, not from single messages alone.

@@ -11,7 +11,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
 StepState = Literal["done", "seen", "now", "open", "left_out"]
-"""``seen``: gone through on a recording, where nothing is measured or written."""
+"""The states of a step. ``seen``: it was gone through on a recording, where nothing is measured or written."""
 
 STEP_SIGNS: dict[StepState, str] = {"done": "✓", "seen": "◌"}
 """The sign behind a step's name, on the screen and line by line."""
@@ -74,7 +74,7 @@ class RunCurve:
 
 @dataclass(frozen=True, slots=True)
 class PredictionOutcome:
-    """Hold the result of a prediction: a sentence, if it was near, and the explanation of the answer given."""
+    """Hold the result of a prediction: a sentence, whether it was near, and the explanation of the chosen answer."""
 
     text: str
     near: bool | None
@@ -86,8 +86,9 @@ class PredictionOutcome:
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """Hold what the step would change: every write is listed here. ``host_files``: number of host files that would be
-    written (none for a placement). ``words``: what was asked for, as a command line says it. ``left_out``: what the
-    plan leaves as it is, each with its reason."""
+    written (none for a placement). ``words``: the requested tunables, as on a command line. ``left_out``: the settings
+    that the plan does not change, each with its reason.
+    """
 
     changes: tuple[Change, ...]
     host_files: int
@@ -99,9 +100,10 @@ class PlanView:
 @dataclass(frozen=True, slots=True)
 class BootWay:
     """Hold how a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot.
-    ``why_not``: why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by
-    such an entry, so its parameters are gone with the next boot. ``root_first``: only root can see if it is possible,
-    so choosing it asks for root's rights."""
+    ``why_not``: why this host cannot set them for one boot, "" if it can. ``this_boot``: the running kernel was booted
+    by such an entry, so its parameters are gone with the next boot. ``root_first``: only root can check if it is
+    possible, so this choice asks for root's rights.
+    """
 
     once: bool
     why_not: str = ""

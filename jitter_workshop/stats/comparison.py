@@ -1,6 +1,6 @@
 """Describe the differences of two single runs; it claims no cause (DESIGN §6).
 
-Two runs of the same thing differ by luck alone, so nothing here is a verdict: that takes repeated rounds.
+Two runs of the same thing can differ by luck alone, so nothing here is a verdict. A verdict needs repeated rounds.
 """
 
 from __future__ import annotations
@@ -226,8 +226,9 @@ def _seconds(duration_s: float) -> str:
 
 
 def rate_in_words(run: Run) -> str:
-    """Tell how often an interval over the threshold occurs, and what a run of this length can know about it; "" for
-    runs of older versions."""
+    """Return a sentence on how often an interval over the threshold occurs, and how certain a run of this length can
+    be; "" for runs of older versions.
+    """
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high
     if low is None or high is None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 MAX_POINTS = 150
-"""More points cannot be told apart on a screen, and drawing time grows with them."""
+"""The largest number of points of a curve. More points cannot be told apart on a screen, and drawing time grows with
+them.
+"""
 
 SOLID_BEYOND = 10
 """A point is solid where at least this many samples lie beyond it (DESIGN §6)."""
@@ -123,7 +125,7 @@ def curve_from_percentiles(
 
 
 def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") -> PercentileCurve:
-    """Return a coarse curve from a run's table, for when its histogram cannot be read."""
+    """Return a coarse curve from a run's table of percentiles, for a run whose histogram cannot be read."""
     return curve_from_percentiles(
         label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count, origin
     )

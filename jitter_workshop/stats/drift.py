@@ -14,14 +14,17 @@ from jitter_workshop.stats.measures import Line
 from jitter_workshop.stats.paired import Pairs, estimate
 
 _LISTED = 40
-"""Up to this many rounds all orders are counted; above, the normal distribution gives ps within 0.005."""
+"""Up to this many rounds all orders are counted. For more, the normal distribution is used; its ps are right within
+0.005.
+"""
 _FEWEST = 5
 """Fewer rounds cannot show a trend: with four, even a perfect one comes by luck in one case of twelve."""
 
 
 def drift(line: Line, orders: Sequence[Order]) -> Drift:
-    """Compute the trend of the rounds' level by Kendall's test, and the first run against the second by the rank sum of
-    the log ratios of AB rounds against those of BA rounds."""
+    """Compute the effects of time and of order. The trend of the rounds' level is judged by Kendall's test. First and
+    second runs are compared by the rank sum of log ratios, AB rounds against BA rounds.
+    """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known in every round.")

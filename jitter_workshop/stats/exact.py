@@ -14,7 +14,9 @@ from statistics import NormalDist
 CONFIDENCE = 0.95
 
 FLIP_GROUPS = 16
-"""More contributions than this are flipped in this many groups: 2^16 ways to flip are ample."""
+"""The largest number of groups that are flipped: more contributions than this are put into so many groups. 2^16 ways to
+flip are enough.
+"""
 
 _STEPS = 200
 _ENOUGH = 1e-15
@@ -22,12 +24,15 @@ _TINY = 1e-300
 _TERMS = 200_000
 _HAIR = 1e-12
 _MANY = 10_000
-"""Above, half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931): there within 10^-7 of the exact one."""
+"""For larger counts, half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931) is used. There it lies within
+10^-7 of the exact one.
+"""
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the lower and upper limit of the mean of which ``count`` events were seen (Garwood, Biometrika 1936): the
-    means for which so many or more, and so few or fewer, would each be seen in (1 - confidence) / 2 of all cases.
+    """Return the lower and upper limit of the mean of which ``count`` events were seen (Garwood, Biometrika 1936): at
+    the lower limit ``count`` or more events, and at the upper one ``count`` or fewer, are seen in (1 - confidence) / 2
+    of all cases.
 
     For a count of zero there is only an upper limit, and all of the doubt is on its side: the rule of three (3.0 at 95
     %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1.
@@ -70,8 +75,9 @@ def poisson_at_most(count: int, mean: float) -> float:
 
 
 def binomial_at_least(count: float, total: float, share: float) -> float:
-    """Return the probability of ``count`` or more of ``total`` events where each falls with probability ``share``: the
-    regularised incomplete beta function I(share; count, total - count + 1)."""
+    """Return the probability of ``count`` or more of ``total`` events where each one counts with probability ``share``:
+    the regularised incomplete beta function I(share; count, total - count + 1).
+    """
     if count <= 0:
         return 1.0
     if count > total:
@@ -158,7 +164,7 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
 
 
 def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return where a falling function has a value, between two places around it."""
+    """Return the argument between ``low`` and ``high`` at which a falling function has a given value."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high:

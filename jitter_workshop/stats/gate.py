@@ -1,4 +1,4 @@
-"""Judge a gate: which runs are higher than a baseline at one measure, and by how much."""
+"""Judge a gate: find the runs that are higher than a baseline at one measure, and by how much."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
 MAX_CORRECTIONS = 10_000_000
-"""The most steps of a correction: seconds of work."""
+"""The largest number of steps of a correction: they take seconds."""
 
 _HIGHEST_LIMIT = 1 << 62
 

@@ -13,7 +13,7 @@ from jitter_workshop.model.verdict import NO_CHANGE_WITHIN, Verdict
 from jitter_workshop.stats.scale import times
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
-"""Factors that an axis can show: no axis is narrower than the first, nor wider than the last."""
+"""The smallest and the largest factor at the end of an axis: no axis is narrower or wider."""
 _SHARE = 0.8
 """The share of all ends of intervals that must fit on the axis: one wild line must not squeeze the others."""
 
@@ -46,8 +46,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Hold a line's place on an axis. ``ratio`` None: it has none. ``below`` and ``above``: the interval goes on beyond
-    the left, the right end."""
+    """Hold a line's place on an axis. ``ratio`` None: the line has no ratio. ``below`` and ``above``: the interval goes
+    on beyond the left, the right end.
+    """
 
     low: float
     ratio: float | None
@@ -65,7 +66,7 @@ def axis_of(rows: Iterable[Verdict]) -> Axis:
 
 
 def strip(row: Verdict, axis: Axis) -> Strip | None:
-    """Return a line's picture; None where its interval says nothing, from none to any ratio."""
+    """Return a line's picture; None where its interval is unbounded on both sides."""
     if row.low <= 0 and row.high is None:
         return None
     high = math.inf if row.high is None else row.high
@@ -103,7 +104,7 @@ def drawn(found: Strip | None, axis: Axis, width: int) -> str:
 
 
 def scale(axis: Axis, width: int) -> str:
-    """Return the labels of an axis in ``width`` cells, over the pictures."""
+    """Return the labels of an axis in ``width`` cells, to print above the pictures."""
     (_, left), (_, middle), (_, right) = axis.ticks
     half = round(0.5 * (width - 1))
     return f"{left:<{half}}{middle}{right:>{max(width - half - 1, 0)}}"[:width]

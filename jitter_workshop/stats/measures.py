@@ -61,8 +61,9 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
-    """Return the events of each side in the shorter one's time, so that a longer run does not seem to stall more often,
-    nor a shorter one seem to have been observed for longer."""
+    """Return the events of each side in the shorter one's time, so that the length of a run changes neither its stalls
+    nor its weight.
+    """
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -90,8 +91,9 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> Line:
-    """Return stolen time as a number of stalls of one telling length: (Σs)²/Σs² of them vary like the real ones of
-    unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
+    """Return stolen time as a number of stalls of one telling length: (Σs)²/Σs² stalls of equal length vary like the
+    real ones of unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums).
+    """
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)

@@ -20,8 +20,9 @@ _PRIMARY_EVENTS = 10
 
 
 def primary(shown: Sequence[Line]) -> int | None:
-    """Return the index of the line that is asked first: stalls over 100 µs. On a quiet host, with fewer than ten in a
-    round, it is the next shorter length that has as many. None where no length has."""
+    """Return the index of the line that is asked first: stalls over 100 µs. On a quiet host with fewer than ten such
+    stalls in a round, it is the next shorter length with at least ten. None where no length has.
+    """
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
     return next((i for i in stalls[first:] if _enough(shown[i])), None)
@@ -58,8 +59,8 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line. The primary line has half of the doubt, and the others share the other half.
 
-    A line that could not claim anything with any signs (hardly an event in it) takes nothing from the others and has
-    1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
+    A line with too few events to be significant with any signs takes no share, and its own p is 1.0 (Tarone, Biometrics
+    46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -75,8 +76,8 @@ def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line for the claim that nothing changes, with equal weights. This is a family of its own:
     a line cannot be wrong in both claims, because its ratio is either 1 or outside the band.
 
-    Here too, a line with events in too few rounds takes nothing from the others. Only which rounds have events is used,
-    because at the band's ends other sizes are flipped than at 1.
+    Here too, a line with events in too few rounds takes nothing from the others. Only the presence of events in a round
+    counts, because the sizes that are flipped at the band's ends differ from those at 1.
     """
     counted = [i for i, line in enumerate(shown) if _can_be_even(line)]
     found = [1.0] * len(shown)
@@ -86,7 +87,7 @@ def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
 
 
 def doubt_of_no_change(shown: Sequence[Line]) -> float:
-    """Return how small a line's own p for no change must be if all others claim nothing."""
+    """Return the largest p of its own at which a line shows no change, if all others claim nothing."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 
@@ -96,8 +97,9 @@ def can_claim(line: Line) -> bool:
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
-    """Return how small a line's own p must be if all others claim nothing: the p that further rounds would have to
-    reach."""
+    """Return the largest p of its own at which a line shows a change, if all others claim nothing. Further rounds would
+    have to reach it.
+    """
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

@@ -74,7 +74,9 @@ class Pairs:
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return how rare pairs as far from this ratio are. A result above ``give_up`` may be less exact."""
+    """Return the p-value: how rarely pairs lie this far from the ratio by luck. A result above ``give_up`` may be less
+    exact.
+    """
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or p > give_up:
         return p
@@ -82,9 +84,10 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return how rare pairs as even as these are where the ratio really lies outside 1/(1 + within) … 1 + within: the
-    larger p of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15,
-    1987). The clock's step narrows the band."""
+    """Return the p-value for no change: how rarely pairs are so even if the ratio really lies outside 1/(1 + within) …
+    1 + within. It is the larger p of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics
+    and Biopharmaceutics 15, 1987). The clock's step narrows the band.
+    """
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0
@@ -97,8 +100,9 @@ def no_change_p(pairs: Pairs, within: float) -> float:
 
 
 def estimate(pairs: Pairs) -> float | None:
-    """Return the ratio at which the contributions are balanced; 0 where nothing is left with the change, None (and no
-    bound) where there was nothing without it, or nothing at all."""
+    """Return the ratio at which the contributions are balanced. It is 0 if there are no events with the change. It is
+    None, without a bound, if there are none without the change, or none at all.
+    """
     if not any(pairs.x):
         return None
     if not any(pairs.y):
@@ -123,9 +127,10 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the log ratio and the standard deviation of one pair's, to compute how many rounds are needed; None where
-    there is nothing. The spread is the sandwich of the contributions, and for counts never less than Poisson's. A side
-    without an event counts as half a one here."""
+    """Return the log ratio, and the standard deviation of one pair's log ratio, to compute how many rounds are needed.
+    Return None where there are no events. The spread is the sandwich estimate from the contributions, and for counts
+    never less than Poisson's. A side without an event counts as half a one here.
+    """
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):
         return None
@@ -151,7 +156,7 @@ def _slope(pairs: Pairs, ratio: float) -> float:
 
 
 def _edge(accepted: Callable[[float], bool], start: float, direction: int) -> float:
-    """Return the last accepted log ratio on the way from ``start``, infinite where all are."""
+    """Return the last accepted log ratio on the way from ``start``, infinite if all are accepted."""
     inside, step = start, _FIRST_STEP
     while accepted(outside := inside + direction * step):
         inside, step = outside, step * 2

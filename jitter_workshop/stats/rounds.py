@@ -24,8 +24,9 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 
 def side_of(run: Run) -> Side:
-    """Return the figures of a run that verdicts need. Its time is the one that its rates refer to: a sampler that
-    pauses saw less than the run lasted."""
+    """Return the figures of a run that verdicts need. Its time is the one that its rates refer to: a sampler with
+    pauses was looking for less time than the run lasted.
+    """
     summary = run.histograms.get(run.main_histogram)
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
@@ -45,9 +46,9 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     """Count the distinct stalls of the main histogram's own thread that lasted at least ``value_ns``: those beyond one
     of its percentiles. Another thread's stalls do not count, and stalls that overlap are one event.
 
-    A run with many stalls lists only the longest, so this is a lower bound: it can hold a verdict back, but not cause
-    one. The rates replace it where they are of that thread alone (all but ``ring``'s, which include the producer's
-    stalls).
+    A run with many stalls lists only the longest, so this is a lower bound: it can prevent a verdict, but not cause
+    one. Where the rates count that thread alone, they are used instead (not for ``ring``, whose rates include the
+    producer's stalls).
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]

@@ -1,7 +1,5 @@
-"""Tell how much must be measured, and what a figure rests on.
-
-How many rounds until a proof tells, how many samples until a percentile is solid, and how many samples and stalls
-support each percentile of a run.
+"""Compute how much must be measured, and how well a figure is supported. This covers the rounds until a proof has a
+verdict, the samples until a percentile is solid, and the samples and stalls behind each percentile of a run.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 MANY_ROUNDS = 1_000
-"""A larger number is no useful advice."""
+"""The largest number of rounds that is recommended; a larger one is no useful advice."""
 
 _POWER = 0.9
 
@@ -31,14 +29,14 @@ def rounds_needed(
     coarseness: float = 0.0,
     p_for_no_change: float = SIGNIFICANCE / 2,
 ) -> int | None:
-    """Return the fewest rounds, more than there are and at least ten, of which nine in ten proofs would either show a
-    difference of this size at a p of ``p_to_reach``, or show at ``p_for_no_change`` (one-sided, at each end) that it
-    lies within the band of no change.
+    """Return the number of rounds for which nine in ten proofs would have a verdict. The verdict is a difference of
+    this size at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band). It is
+    more than the rounds there are, and at least ten.
 
     This is a guess for the next try, made from the same few rounds. ``spread`` is the standard deviation of one round's
-    log ratio, ``coarseness`` the clock's share of an interval. Computed by the normal approximation plus a correction
-    for few rounds (z²/2: Guenther, The American Statistician 35, 1981). None where more than :data:`MANY_ROUNDS` were
-    needed.
+    log ratio, ``coarseness`` the clock's share of an interval. The number is computed by the normal approximation plus
+    a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None where more than
+    :data:`MANY_ROUNDS` would be needed.
     """
     z = NormalDist().inv_cdf
     candidates: list[float] = []
@@ -56,8 +54,8 @@ def rounds_needed(
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
-    """Return messages, and seconds at ``per_second`` of them, until :data:`SOLID_BEYOND` events lie beyond a
-    percentile.
+    """Return the number of messages until :data:`SOLID_BEYOND` events lie beyond a percentile, and the seconds for them
+    at ``per_second`` messages.
 
     ``messages_per_stall``: messages that one stall makes late; they count as one event. Raise ValueError for a
     percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message.
@@ -91,7 +89,7 @@ LEGEND = {
     FEW_STALLS: "fewer than ten distinct stalls beyond it: luck moves it from run to run",
 }
 _RARE = 99.0
-"""Beyond this percentile a handful of stalls decides (DESIGN §6)."""
+"""The percentile beyond which a handful of stalls decides (DESIGN §6)."""
 
 
 def standings(run: Run) -> tuple[Standing, ...]:
@@ -110,7 +108,9 @@ def standings(run: Run) -> tuple[Standing, ...]:
 
 
 def of_count(count: int) -> dict[str, str]:
-    """Return percentile → mark, by the number of samples alone; "" for a curve whose number is not known (0)."""
+    """Return percentile → mark, by the number of samples alone. The mark is "" for a curve whose number of samples is
+    not known (0).
+    """
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 
@@ -136,11 +136,11 @@ def of_curve(shown: RunCurve) -> dict[str, str]:
 
 
 def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
-    """Return cells with their marks behind them, and as much blank behind cells without one."""
+    """Return cells with their marks appended, and padded with blanks where there is no mark."""
     return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def legend(marks: Iterable[str]) -> list[str]:
-    """Return a line for each mark that occurs."""
+    """Return a line of explanation for each mark that occurs."""
     present = set(marks)
     return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

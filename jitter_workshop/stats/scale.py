@@ -42,13 +42,13 @@ class Ranges:
 
 
 def x_of_percentile(percentile: float) -> float:
-    """Return log10(1/(1-p)) for a percentile of 0..100; 100 and beyond sit at the right end."""
+    """Return log10(1/(1-p)) for a percentile of 0..100; 100 and more are placed at the right end."""
     beyond = 1 - percentile / 100
     return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
 
 
 def y_of_ns(value_ns: float) -> float:
-    """Return log10 of a time; below 1 ns sits at 1 ns."""
+    """Return log10 of a time; a time below 1 ns is placed at 1 ns."""
     return math.log10(max(value_ns, 1.0))
 
 

@@ -32,9 +32,9 @@ from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95
-"""From this factor on a change is given as a factor, below it in percent."""
+"""A change by this factor or more is shown as a factor, a smaller one in percent."""
 _NAMED = 2
-"""The number of lines that a headline names if they contradict it."""
+"""The largest number of contradicting lines that a headline names."""
 _SMALL = f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 
@@ -109,8 +109,9 @@ def _needed(line: Line, rounds: int, p_to_reach: float, p_for_no_change: float) 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """Return the primary line if it claims a change, else the first line that does, else the primary line. Its text
-    also names proven changes in the other direction."""
+    """Return the primary line if it claims a change. Else return the first line that does. If none does, return the
+    primary line. Its text also names proven changes in the other direction.
+    """
     if not rows:
         return Headline("", "cannot_tell", "These rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
@@ -140,8 +141,9 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """Return one sentence without its full stop, to follow the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: it
-    is shown, beside all other lines, that the ratio lies within the band of no change."""
+    """Return one sentence without its full stop, to follow the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: the
+    ratio was shown to lie within the band of no change, adjusted for all other lines.
+    """
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
@@ -156,8 +158,9 @@ def line_in_words(
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
-    """Return the words of ``first``, followed by other rows proven in the other direction, the largest change first:
-    ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``."""
+    """Return the words of ``first``, followed by rows with a proven change in the other direction, the largest change
+    first: ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``.
+    """
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
     if not contrary:
@@ -170,7 +173,7 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """Return the longest on each side, as one event in so much time."""
+    """Return a sentence with the longest stall on each side, as one event in so many seconds."""
     said = []
     for name, sides in (("without", [r.without for r in rounds]), ("with", [r.with_it for r in rounds])):
         seen = [side.worst_ns for side in sides if side.worst_ns is not None]
@@ -180,8 +183,9 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
 
 
 def rarer_than(seconds: float) -> str:
-    """Return the meaning of no event in so many seconds, at 95 %: a rate below 3/T (Hanley and Lippman-Hand, JAMA
-    1983)."""
+    """Return in words the 95 % limit of the rate if no event was seen in ``seconds``: below 3/T (Hanley and
+    Lippman-Hand, JAMA 1983).
+    """
     return f"rarer than one in {seconds / poisson_limits(0)[1]:,.3g} s"
 
 
@@ -219,7 +223,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Return True if the interval, were its line the only one, would be a verdict."""
+    """Return True if this line alone would have a verdict from its interval."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

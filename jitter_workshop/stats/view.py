@@ -18,7 +18,9 @@ from jitter_workshop.stats.histogram import Bin
 Point = tuple[float, float]
 
 PER_DECADE = 20
-"""Bars of a frequency histogram in a decade of time: humps that lie 12 % apart can be told from each other."""
+"""The number of bars of a frequency histogram in a decade of time: humps that lie 12 % apart can be told from each
+other.
+"""
 
 _FLOOR = 0.5
 """The height of an empty bar. A logarithmic axis has no zero; half of the smallest visible count is an honest floor."""
@@ -40,7 +42,7 @@ class View:
 
 
 def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) -> View:
-    """Return the view of value by percentile: the rarer, the further right."""
+    """Return the view of value by percentile: rarer values lie further to the right."""
     paths = tuple(
         tuple((scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in c.points) for c in curves
     )
@@ -57,8 +59,9 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
-    """Return the view of P(value > x): the percentiles turned, so that the share above a threshold is read at the
-    threshold. Its last point is the largest of n values, at 1/n."""
+    """Return the view of P(value > x): the percentile curve with its axes exchanged, so that one reads the share above
+    a threshold at the threshold. Its last point is the largest of n values, at 1/n.
+    """
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )
