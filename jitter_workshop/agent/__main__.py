@@ -1,8 +1,8 @@
 """Start the agent: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
 
-``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)) until it is told to stop. ``--sweep`` restores
-what a turn left whose agent has died. The agent's own tree comes last in the module path, so that no file in it can
-replace a module of the standard library.
+``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)) until it gets a signal to stop. ``--sweep``
+restores the changes of a turn whose agent has died. The agent's own tree comes last in the module path, so that no file
+in it can replace a module of the standard library.
 """
 
 from __future__ import annotations

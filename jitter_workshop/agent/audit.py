@@ -1,7 +1,7 @@
 """Record who changed what on a class host, and when: one JSON object a line in root's own folder, for root only.
 
-Refusals and turns have logs of their own. So a user who asks, or takes and gives back the turn, a million times cannot
-push the changes out of their log.
+Refusals and turns have logs of their own. So a user with a million requests or turns cannot push the changes out of
+their log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.model.text import clean
 
 CHANGES = "audit.jsonl"
-"""What was applied or restored, or could not be, and what an instructor did."""
+"""The log of changes: applied and restored settings, failures, and actions of an instructor."""
 TURNS = "turns.jsonl"
 REFUSALS = "refusals.jsonl"
 MAX_BYTES = 8 << 20

@@ -21,8 +21,8 @@ from jitter_workshop.tuning.reasons import reason
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
     """Return the class of this host, None if it is not a class host.
 
-    Raises HostError for a file that users other than root could have written, UsageError for one that makes no sense:
-    if such a file were ignored, nothing would be limited.
+    Raises HostError for a file that users other than root could have written, UsageError for an invalid file. Such a
+    file is not ignored, because then nothing would be limited.
     """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
     try:
@@ -85,7 +85,7 @@ def is_supported_fd(descriptor: int) -> bool:
 
 
 def member(uid: int, described: ClassFile) -> Member:
-    """Return the member that a user id is in a class. Raises HostError if it is not in the class."""
+    """Return the member of a class with this user id. Raises HostError if the user is not in the class."""
     import pwd
 
     try:

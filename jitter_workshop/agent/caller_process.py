@@ -19,7 +19,9 @@ from jitter_workshop.tuning.tunables.isolation import own_group
 from jitter_workshop.tuning.writer import HostWriter
 
 MAX_PRIORITY = 49
-"""Below the interrupt threads of a real-time kernel (50), and below all threads that keep the machine running."""
+"""The highest priority that is given: below the interrupt threads of a real-time kernel (50), and below all threads
+that keep the machine running.
+"""
 MAX_THREADS = 1024
 
 

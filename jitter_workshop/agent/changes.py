@@ -30,11 +30,11 @@ from jitter_workshop.tuning.writer import HostWriter
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Hold what an agent works on.
+    """Hold the setup of an agent.
 
     ``owner``: the user that must own the state folder. ``top``: the folder above it. ``who``: words about the caller.
-    ``notice``: what to tell the caller first. ``described`` and ``member``: on a class host, the class and the caller's
-    part in it. ``needs_turn``: the caller may change the host only in their turn.
+    ``notice``: a sentence that is shown to the caller first. ``described`` and ``member``: on a class host, the class
+    and the caller's part in it. ``needs_turn``: the caller may change the host only in their turn.
     """
 
     root: HostRoot
@@ -195,8 +195,9 @@ class Changes:
         self._lock.take(self.setup.lock_wait_s)
 
     def _end(self) -> None:
-        """Release the lock, unless a lease lives: an agent that stacked changes on leased ones would keep half of
-        them."""
+        """Release the lock, unless there is a lease. Another agent could otherwise make changes on top of leased ones,
+        and half of them would stay.
+        """
         if self._lock is not None and not self.leased:
             self._lock.release()
 

@@ -41,7 +41,7 @@ from jitter_workshop.paths import CLASS_FILE
 T = TypeVar("T")
 
 Rights = Literal["root", "sudo", "none"]
-"""``sudo``: sudo is installed, but may ask for a password or refuse."""
+"""The ways to get root rights. ``sudo``: sudo is installed, but may ask for a password or refuse."""
 
 LEASE_S = 20.0
 """A lease ends after this many seconds of silence; five heartbeats fit into them."""
@@ -56,7 +56,9 @@ _RESTORE = "run 'jitter-workshop restore' to give back what was changed"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Hold why root rights are needed, as a noun and as a verb; ``otherwise``: the way without them, "" for none."""
+    """Hold the purpose of root rights, as a noun and as a verb for messages. ``otherwise``: the way without root
+    rights, "" for none.
+    """
 
     noun: str
     verb: str
@@ -216,7 +218,7 @@ class AgentClient:
     def turn(self, do: str, **fields: Any) -> None:
         """Send a request about turns. Raises HostError.
 
-        ``give`` gives the turn back, ``doing`` says what the holder does in it. For instructors: ``end`` (``user``),
+        ``give`` gives the turn back, ``doing`` describes the holder's work. For instructors: ``end`` (``user``),
         ``freeze`` and ``thaw``.
         """
         self._ask("turn", STEP_LIMIT_S, do=do, **fields)
@@ -278,7 +280,7 @@ class AgentClient:
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
-    """Return how root rights can be had here. It does not try: sudo logs an attempt that fails.
+    """Return the way to get root rights here. It does not try: sudo logs an attempt that fails.
 
     ``status``: for tests.
     """
@@ -297,8 +299,8 @@ def rights(status: str = "/proc/self/status") -> Rights:
 def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     """Return a connection with the agent of this host, as root.
 
-    Raises HostError, in words about ``purpose``, if root rights cannot be had. Without ``ask`` it raises NeedsPassword
-    if sudo would ask for a password on the terminal.
+    Raises HostError, in words about ``purpose``, if there is no way to get root rights. Without ``ask`` it raises
+    NeedsPassword if sudo would ask for a password on the terminal.
     """
     command = agent_command()
     # Root does not use the class's service: root must be able to act when that does not work.
@@ -334,8 +336,8 @@ def connect_class() -> AgentClient:
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
     """Return the environment for an agent that root starts: on a class host without SUDO_UID, else None.
 
-    On a class host root is root, even by sudo: with SUDO_UID the agent would treat root as that member. Elsewhere the
-    agent gets this program's own environment (None), so that the journal names the user.
+    On a class host, root counts as root even if sudo was used: with SUDO_UID the agent would treat root as that member.
+    Elsewhere the agent gets this program's own environment (None), so that the journal names the user.
     """
     if not os.path.lexists(class_file):
         return None

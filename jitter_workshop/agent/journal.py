@@ -34,7 +34,7 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 class JournalFile:
     """Append to one journal: the Keeper of applying and the Recorder of restoring.
 
-    ``trouble``: why records that nothing depends on could not be written, "" while they can.
+    ``trouble``: why a record could not be written that no restore depends on, "" for none.
     """
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
@@ -150,7 +150,7 @@ class JournalFile:
             self.trouble = reason(error)
 
     def _append(self, *records: dict[str, Any], sync: bool = False) -> None:
-        """Add a line for each record, or nothing at all. Raises OSError."""
+        """Append one line for each record. If that fails, nothing is appended. Raises OSError."""
         lines = [encode(record) for record in records]
         data = b"".join(lines)
         if max(map(len, lines), default=0) > MAX_LINE or self._length + len(data) > MAX_BYTES:
@@ -201,8 +201,8 @@ def close_finished(
     """Close all files, and put away the journals that have no change in place any more.
 
     If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported, else they
-    stay. Only the oldest of many closed journals are deleted. The newest journal is put away first: an older one that
-    is still there shows that a restore was interrupted and had restored more than it could record.
+    stay. Only the oldest of many closed journals are deleted. The newest journal is put away first. If older ones
+    remain, a restore was interrupted, and restored more than it could record.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):

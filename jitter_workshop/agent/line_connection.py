@@ -25,7 +25,7 @@ _STEP_S = 0.5
 """Time in seconds between two checks for an end while an answer is not read."""
 
 LeaseS = Callable[[], float | None]
-"""Idle timeout in seconds; None if nothing is held for the caller."""
+"""The idle timeout in seconds of a connection; None if nothing is held for the caller."""
 
 
 class NonBlockingFd:
@@ -33,8 +33,8 @@ class NonBlockingFd:
 
     A caller of sudo's may hold both ends of a pipe, and so take the data that select(2) saw, or fill the pipe.
     O_NONBLOCK belongs to the open file description, which such a caller shares and can change, so a pipe is opened
-    anew. A pipe that this user may not open is used as it is; only a service that holds nothing for its caller meets
-    this.
+    anew. A pipe that this user may not open is used as it is; only a service that has nothing to restore for its caller
+    meets this.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:
@@ -127,8 +127,9 @@ class Lines:
                 return None
 
     def gone(self) -> bool:
-        """Return True to stop between two writes: we were told to, or the caller has left and could not learn what was
-        done."""
+        """Return True to stop between two writes: a stop was requested, or the caller has left and cannot read the
+        answer.
+        """
         if not self.stop:
             look = select.poll()
             look.register(self._source, 0)
@@ -136,8 +137,9 @@ class Lines:
         return self.stop
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
-        """Write an answer. A caller that does not read it counts as gone; the time of their turn goes on meanwhile.
-        Raises Gone."""
+        """Write an answer. A caller that does not read the answer counts as gone. The time of the caller's turn goes on
+        meanwhile. Raises Gone.
+        """
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
         while view:

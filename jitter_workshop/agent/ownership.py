@@ -2,7 +2,7 @@
 
 A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change it: every file of
 the agent has to belong to root and be writable by root alone. A caller who may run anything as root anyway, or is root,
-is only told which tree runs.
+only gets a notice with the tree that runs.
 """
 
 from __future__ import annotations
@@ -75,11 +75,12 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """Return the first file, or folder above one, that is not ``owner``'s alone, in words; "" if there is none.
+    """Return in words the first file (or folder above a file) that users other than ``owner`` can change; "" if there
+    is none.
 
     A folder above that all may write to is allowed if it is sticky (/tmp): other users cannot rename, remove or replace
-    there what belongs to ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` is one that code is loaded
-    from: there an added file counts, and the sticky bit does not help.
+    there what belongs to ``owner`` (inode(7), S_ISVTX). Code is loaded from a folder that is itself in ``files``. There
+    an added file is a danger, too, so the sticky bit does not help.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

@@ -1,5 +1,5 @@
-"""Check what a caller may ask for, and in a class what the class lets them do. The caller need not be this program: it
-may be a student's own.
+"""Check the requests of a caller, in a class also by its rules. The caller may be another program than this one, such
+as a student's own.
 
 The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
 tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.

@@ -43,7 +43,9 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.text import clean
 
 Verb = Callable[[dict[str, Any]], Any]
-"""Answers a request: a dataclass or a dict, None for no answer now. Raises WorkshopError for a refusal."""
+"""The function that answers a request: it returns a dataclass or a dict, None for no answer now. It raises
+WorkshopError for a refusal.
+"""
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20
@@ -116,8 +118,8 @@ def lease(request: dict[str, Any]) -> float | None:
 def answered(
     line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
 ) -> bytes | None:
-    """Answer one request by the function of its verb; return None if that returns None: then the answer comes later, or
-    never. ``refused`` is told each refusal.
+    """Answer one request by the function of its verb. Return None if that function returns None; the answer then comes
+    later, or never. ``refused`` is called with each refusal.
 
     An error of our own is answered, too: the service has to go on, because a lease may still have to be restored.
     """

@@ -30,7 +30,7 @@ def listen() -> None:
 
 
 def sweep() -> None:
-    """Restore what a turn left whose agent has died. Raises HostError."""
+    """Restore the changes of a turn whose agent has died. Raises HostError."""
     from jitter_workshop.agent.service import class_connection
 
     _only_root()
@@ -93,8 +93,8 @@ def _only_root() -> None:
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
     """Return the setup for one caller. Raises WorkshopError.
 
-    ``free``: the caller is root and did not come by the socket. It needs no turn, and works without a readable class
-    file: root must be able to act when the class's own way does not work.
+    ``free``: the caller is root and did not connect over the socket. It needs no turn, and works without a readable
+    class file: root must be able to act when the class's own way does not work.
     """
     try:
         described = caller.read_class()

@@ -17,9 +17,9 @@ from jitter_workshop.tuning.reasons import reason
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DONE = "done"
-"""Folder below the journal's: journals whose changes are all given back, for reference."""
+"""The folder below the journal's for journals whose changes are all given back; they are kept for reference."""
 DAMAGED = "damaged"
-"""Folder below the journal's: damaged journals of which everything readable is given back."""
+"""The folder below the journal's for damaged journals. Everything readable in them is given back."""
 
 
 def below(folder: int, name: str, path: str, owner: int) -> int:

@@ -27,7 +27,7 @@ CONNECT_LIMIT_S = 10.0
 
 
 class Broken(Exception):
-    """Report that the other side has ended, is silent, or sends what is not understood."""
+    """Report that the other side has ended, is silent, or sends an invalid line."""
 
 
 class Late(Broken):
@@ -55,8 +55,9 @@ class Link:
         return bool(_poll(self.source, 0))
 
     def code(self, wait_s: float) -> int | None:
-        """Return the other side's exit code as ``subprocess`` gives it; None if it runs on after ``wait_s`` seconds, or
-        if the code is unknown."""
+        """Return the other side's exit code as ``subprocess`` gives it; None if it still runs after ``wait_s`` seconds,
+        or if the code is unknown.
+        """
         return None
 
     def wait(self) -> int:
@@ -65,14 +66,14 @@ class Link:
         return 0
 
     def last_words(self) -> str:
-        """Return the last line that it wrote beside the answers, "" for none."""
+        """Return the last line that the other side wrote on standard error, "" for none."""
         return ""
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
         """Send a request, and return the answer.
 
-        Raises HostError or UsageError as the other side says, Broken if it does not answer, Late if it does not answer
-        within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable.
+        Raises HostError or UsageError if the other side answers so, Broken if it does not answer, Late if it does not
+        answer within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable.
         """
         self._id += 1
         ends = time.monotonic() + limit_s

@@ -109,7 +109,9 @@ class Throttling:
 
 @dataclass(slots=True)
 class _Group:
-    """Hold the largest count among the threads of one core, or of one package: all of them count the same event."""
+    """Hold the largest count among the threads of one core, or of one package; all of these threads count the same
+    events.
+    """
 
     events: int = 0
     milliseconds: int | None = None
@@ -131,9 +133,8 @@ def read_temperatures(root: HostRoot) -> Thermal:
 
 
 def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
-    """Return the counters of ``cpus``, or of all; None where none of them counts any.
-
-    This reads two files a CPU, more only for those that throttled.
+    """Return the counters of ``cpus``, or of all CPUs; None if none of these CPUs has counters. This reads two files
+    for each CPU, and more only for a CPU that throttled.
     """
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}

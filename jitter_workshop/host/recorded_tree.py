@@ -28,11 +28,13 @@ _TOP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
 
 _OPENAT2 = 437
 _OPENAT2_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64", "armv7l", "i686")
-"""Architectures where the call has that number (437 on every architecture younger than asm-generic's unified table)."""
+"""The architectures on which openat2(2) has this number (437 on every architecture younger than asm-generic's unified
+table).
+"""
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 Opener = Callable[[int, str], int]
-"""(folder's descriptor, path below it) → an O_PATH descriptor. Raises OSError."""
+"""The function that opens a path: (folder's descriptor, path below it) → an O_PATH descriptor. It raises OSError."""
 
 
 class Refused(Exception):
@@ -147,7 +149,7 @@ class Recording:
     """Hold a recording's description of itself.
 
     ``not_permitted``: files that existed and could not be read for lack of rights. ``read_only``: files that no user
-    may write on that host; the modes of a copy do not keep this. ``recorded_at``: UTC, ISO 8601.
+    could write on that host; the copied files do not have that mode. ``recorded_at``: UTC, ISO 8601.
     """
 
     tool_version: str = ""

@@ -169,8 +169,9 @@ class HostRoot:
         return self._recording
 
     def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
-        """Return what ``ask`` says of a file or folder, by a path that never leaves the tree; ``nothing`` where it is
-        missing or refused."""
+        """Return the result of ``ask`` for a file or folder, by a path that never leaves the tree. Return ``nothing``
+        where it is missing or refused.
+        """
         try:
             if not self.recorded:
                 return ask("/" + path.lstrip("/"))

@@ -76,7 +76,7 @@ KNOWN: tuple[KnownService, ...] = (
     _known("pcp", "load", "samples the whole host periodically", "pmlogger", "pmcd", unit="pmcd.service"),
     _known("node-exporter", "load", "reads the whole host when asked", "node_exporter", "prometheus-node"),
 )
-"""Each service is found by a task's name, by its active unit, or by both."""
+"""The known services. Each is found by a task's name, by its active unit, or by both."""
 
 SERVICE_TASKS: frozenset[str] = frozenset(task for service in KNOWN for task in service.tasks)
 SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
@@ -125,7 +125,9 @@ class Services:
 
 
 def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Services:
-    """Return the known services that run. ``tasks``: all processes, which saves the pass over /proc (one file each)."""
+    """Return the known services that run. ``tasks``: all processes if the caller has read them already, which saves the
+    pass over /proc.
+    """
     init = read_init(root)
     systemd = runs_systemd(root, init)
     pids: dict[str, list[int]] = {}

@@ -29,8 +29,8 @@ _SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Proc
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     """Read everything once.
 
-    Each field that is None has its reason in ``notes``; so have the empty lists that a learner would ask about.
-    ``topology`` saves reading it again. This reads temperatures, so do not call it during a block.
+    ``notes`` has the reason for each field that is None, and for empty lists that a learner may ask about. ``topology``
+    saves reading it again. This reads temperatures, so do not call it during a block.
     """
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)

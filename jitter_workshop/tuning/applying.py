@@ -48,7 +48,8 @@ def apply_changes(
 
     All changes are announced in the journal before the first write, because one write may alter a setting that another
     change has to give back. A write that the host refuses is reported, and so is each change that depends on it; the
-    others are made. ``stopped`` is called before each write. The result's ``journal_id`` is None: the caller knows it.
+    others are made. ``stopped`` is called before each write. The result's ``journal_id`` is None; the caller fills it
+    in.
     """
     way = _Way(root, writer, recorder, changes)
     ready = [change for change in changes if way.is_as_planned(change)]
@@ -80,8 +81,8 @@ def apply_changes(
 class _Way:
     """Hold the state of one apply.
 
-    ``made`` and ``refused`` are the outcomes so far. ``coming`` are the conditions that the plan makes. ``missing`` are
-    the conditions that no remaining write will make (``ordering.cannot_without``).
+    ``made`` and ``refused`` are the outcomes so far. ``coming`` are the conditions that remaining writes of the plan
+    will make. ``missing`` are the conditions that no remaining write will make (``ordering.cannot_without``).
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -129,8 +130,9 @@ class _Way:
         self._take_stock(change, kind, found.text, why)
 
     def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
-        """Record the outcome of a write to a setting that said ``found`` before. ``why`` is the host's refusal, "" for
-        none."""
+        """Record the outcome of a write to a setting whose value was ``found`` before. ``why`` is the host's refusal,
+        "" for none.
+        """
         says = kind.read(self.root, change.path).text
         # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
         ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
@@ -201,7 +203,7 @@ class _Way:
 
 
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
-    """Return why a setting that reads ``found`` is not the one that the plan was made for; "" where it is."""
+    """Return why the plan was not made for a setting with the value ``found``; "" if it was."""
     if found.text is None:
         return f"it cannot be read, so it could not be given back: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):

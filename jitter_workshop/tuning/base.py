@@ -64,7 +64,8 @@ class Write:
     """Hold one write that a tunable asks for.
 
     ``before`` is the current value, ``after`` the wanted one. ``kind`` names how the setting is read, compared and
-    written (:mod:`jitter_workshop.tuning.setting_types.kinds`). ``why`` "" means the tunable's own ``why``.
+    written (:mod:`jitter_workshop.tuning.setting_types.kinds`). An empty ``why`` is replaced by the tunable's own
+    ``why``.
     """
 
     path: str
@@ -81,8 +82,8 @@ class Setting:
     """Hold one file (or call) that a tunable looks at, with its current and its wanted value.
 
     ``current`` is None if the setting cannot be read; ``reason`` then says why, and it is left alone. ``refuses`` says
-    why a readable setting cannot be written ("" = it can be written); such a setting is reported and not counted
-    against the host.
+    why a readable setting cannot be written ("" = it can be written); such a setting is reported, but is no reason to
+    judge the host as bad.
     """
 
     path: str
@@ -135,7 +136,7 @@ class Tunable:
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     culprits: ClassVar[tuple[str, ...]] = ()
-    """Services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
+    """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
         """Return the entry for ``status``. Never raise because of the host's state."""
@@ -169,8 +170,9 @@ class Tunable:
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Return the writes left out because the host is known to refuse them, in words with the reason; "" for
-        none."""
+        """Return, in words, the writes that are left out because the host is known to refuse them, with the reason; ""
+        for none.
+        """
         return ""
 
     @property
@@ -191,7 +193,7 @@ class Tunable:
         fix: str = "",
         only_host: bool = False,
     ) -> Assessment:
-        """Return an Assessment of this tunable; ``paths`` None: with its own.
+        """Return an Assessment of this tunable; ``paths``: the files to show, None for the tunable's own.
 
         State ``improve`` gets the apply command as its fix if the tunable can be changed.
         """
@@ -249,7 +251,7 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return ``bad`` for this setting."""
+        """Return the reason shown for a setting that is not as wanted, from ``bad``."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:

@@ -173,7 +173,7 @@ class Host:
 
     @cached_property
     def processes(self) -> tuple[Task, ...]:
-        """Return every process and kernel thread; one pass over /proc serves all callers."""
+        """Return every process and kernel thread; /proc is read once for all callers."""
         return tuple(each_process(self.root))
 
     @property
@@ -193,7 +193,7 @@ class Host:
 
     @cached_property
     def one_boot(self) -> next_boot.OneBoot:
-        """Return how far the boot loader takes an entry for one boot."""
+        """Return the result of checking the boot loader for an entry for one boot."""
         return next_boot.one_boot(self.root)
 
     @cached_property

@@ -8,7 +8,7 @@ only appends to it. Each line is one JSON object whose last field is the CRC-32 
 ``intent``   a write that is about to happen, with the value before it; all intents of an apply are synced to the disk
              before the first write
 ``written``  the host says ``read_back``; repeated where another write, or a restore, changed it later
-``refused``  the write did not happen, or was taken back at once
+``refused`` the write did not happen, or was undone at once
 ``owed``     a restore could not give it back yet (``why``): every later restore tries again
 ``before``   a new value to give back: an earlier write to the same setting was given up
 ``undone``   given back, void since a reboot, or gone with its task or device
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def active(self) -> bool:
-        """Return True if the write may still stand on the host."""
+        """Return True if the write may still be in effect on the host."""
         return self.state in ("intent", "written")
 
 
@@ -95,16 +95,16 @@ class Journal:
 
     @property
     def active(self) -> tuple[Entry, ...]:
-        """Return the entries that may still stand, in the order in which they were written."""
+        """Return the entries that may still be in effect, in the order of their writes."""
         return tuple(entry for entry in self.entries.values() if entry.active)
 
 
 class Recorder(Protocol):
-    """Append to an open journal: the changes announced, and what became of each one.
+    """Append to an open journal: the announced changes, and the outcome of each.
 
     ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails;
-    then no change was announced. The others do not raise: if the record of a restored setting is lost, the next
-    restore finds the setting in place.
+    then no change was announced. The others do not raise: if the record of a restored setting is lost, the next restore
+    finds the setting in place.
     """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
@@ -209,7 +209,7 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """Return the settings of this tool that stand on the host, without owed ones, in the order of their writes."""
+    """Return the settings of this tool that are in effect on the host, without owed ones, in the order of their writes."""
     journals = read_journals(root)
     if not journals:
         return ()
@@ -221,8 +221,8 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     """Return what is applied now, as ``{"id": …, "value": …}`` in order.
 
     Value "" is the tunable's good value; ``"once": "1"`` marks one that is for one boot. A tunable that was applied
-    twice has the place and the value of the last time. ``in_effect`` leaves out what waits for a boot, or was for
-    another one.
+    twice has the place and the value of the last time. ``in_effect`` leaves out writes that wait for the next boot or
+    were made for another one.
     """
     journals = read_journals(root)
     if not journals:

@@ -25,7 +25,7 @@ CYCLED = "hot CPUs were offline and are back"
 VACANT = "nothing is bound to the CPUs that leave"
 
 _THERE = "there: "
-"""Prefix of the conditions without which a write cannot be made at all (a group, a controller, an entry)."""
+"""The prefix of a condition that a write cannot do without (a group, a controller, an entry)."""
 
 _NONE: frozenset[str] = frozenset()
 _SWITCH = re.compile(r"/sys/devices/system/cpu/cpu\d+/online|/sys/devices/system/cpu/smt/control")
@@ -183,8 +183,7 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
     """Return pairs (earlier, later) of positions, conditions and groups.
 
-    Conditions and groups stand between writes, so that there are only as many pairs as facts, however many writes there
-    are.
+    Each pair has a write on one side and a condition or group on the other, so there are only as many pairs as facts.
     """
     pairs: list[tuple[object, object]] = []
     for n, found in enumerate(known):
@@ -203,7 +202,8 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
     """Return a topological order (Kahn) of the positions of ``names``; None where the pairs form a cycle.
 
-    Among the free positions it takes the lowest with the same name as the last one taken, else the lowest.
+    Of the positions that may come next, it takes the lowest one with the same name as the last position, else the
+    lowest one.
     """
     import heapq
 

@@ -97,7 +97,8 @@ def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
 
 
 def digest(change: Change) -> str:
-    """Return the id by which the agent recognises a change that was shown; it makes no others.
+    """Return the id by which the agent recognises a change that was shown to the user; the agent makes no other
+    changes.
 
     It has 24 hex digits of SHA-256 over tunable, kind, path, old and new value; ``n`` and the wording do not count.
     """

@@ -8,7 +8,7 @@ from jitter_workshop.tuning.writer import HostWriter
 PROGRAMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "update-grub": (("/usr/sbin/update-grub",), ("/sbin/update-grub",)),
 }
-"""Name → candidates of program and arguments; the first one that exists is run. No other program can be named."""
+"""Name → commands (program and arguments); the first one whose program exists is run. No other program can be named."""
 
 
 WRITTEN = ("/boot/grub", "/boot/grub2", "/boot/loader/entries")

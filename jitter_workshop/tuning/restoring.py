@@ -73,7 +73,7 @@ class _Chain:
 
     ``holds``: the setting is to stay in effect; it is written again if giving back another one displaces it.
     ``foreign``: somebody else has changed it since. ``every``: the CPUs of an affinity that is to be opened to all of
-    them; ``opens``: those of them that are enough after the write. ``sure``: no rest of an interrupted write is left.
+    them; ``opens``: those of them that are enough after the write. ``sure``: nothing of an interrupted write is left.
     ``readable``: the setting can be handled. ``first``: its value at the start. ``done``: how it was settled, "" while
     it is not; then ``why`` gives the reason.
     """
@@ -197,8 +197,8 @@ class _Way:
     def _choose_of(self, entries: list[Entry]) -> None:
         """Build the chain of one setting from its newest writes that are to be given back.
 
-        An older write that is to be given back, below one that stays, hands its value from before up to the one that
-        stays.
+        If an older write is to be given back but a later one stays, the later one takes over the older one's value from
+        before.
         """
         asked = [self._asked(entry) for entry in entries]
         kinds = [kind_of(entry.kind) for entry in entries]
@@ -227,7 +227,7 @@ class _Way:
         """Use an older value as the target if the setting already has it.
 
         An interrupted restore may have given back several writes to a setting, and recorded this for the earlier ones
-        only. Such writes lie directly below the chain: each left the value that the next one found.
+        only. Such writes come directly before the chain: each one wrote the value that the next one found.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -241,7 +241,7 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return how many of the oldest entries lie below a value of somebody else that a later entry overwrote."""
+        """Return how many of the oldest entries came before a value that somebody else set and a later entry overwrote."""
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
@@ -251,7 +251,7 @@ class _Way:
         return 0
 
     def _hand_down(self, entry: Entry, above: Entry) -> None:
-        """Have the later write ``above``, which stays, give back the value from before ``entry``."""
+        """Record that a later restore of ``above``, which stays now, gives back the value from before ``entry``."""
         try:
             if above.before != entry.before:
                 self.recorders[above.journal].handed(above.n, entry.before)
@@ -263,7 +263,7 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Open masks that were noted while a set of ours stood and that lack only the set's CPUs.
+        """Open masks that were noted while one of our sets existed and that lack only the set's CPUs.
 
         The kernel took these CPUs from a task that could use all CPUs. Such a task has a right to all of them once the
         set is gone.
@@ -440,7 +440,9 @@ class _Way:
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
-        """Return the value of a setting that has to be written; None where it is settled or cannot be written."""
+        """Return the current value of a setting that still has to be written; None where it is settled or cannot be
+        written.
+        """
         kind = chain.kind
         if not kind.exists(self.root, chain.path):
             away = _cpu_offline(self.root, chain.path)
@@ -464,7 +466,7 @@ class _Way:
         return reading.text
 
     def _wish_back(self, chain: _Chain) -> None:
-        """Ask once more for a mask that the kernel gave back by itself.
+        """Request a mask once more that the kernel gave back by itself.
 
         From 6.2 on the kernel remembers the last requested mask, which is ours, and returns to it when a set or a CPU
         comes or goes.
@@ -480,7 +482,9 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Remove the rests of an interrupted write from a setting that is as before, and make its value last."""
+        """Remove the rests of an interrupted write from a setting with its value from before, and make that value
+        durable.
+        """
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
             return True
@@ -648,7 +652,9 @@ def _checked(entry: Entry) -> Kind:
 
 
 def _cpu_offline(root: HostRoot, path: str) -> str:
-    """Return that the CPU of a path is offline, so that the setting is only away; "" for any other path."""
+    """Return a sentence if the CPU of a path is offline, so that its setting is missing only for now; "" for any other
+    path.
+    """
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
     cpu = cpu_of(path)
     if cpu is None or present is None or online is None:

@@ -21,8 +21,8 @@ _SHOWN = 60
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wrote] = ()) -> tuple[Assessment, ...]:
     """Return each tunable's Assessment (of ``chosen``, or of all), in the order of the registry.
 
-    ``standing`` are the writes that we made on this host and have not given back. If one no longer stands, the
-    Assessment says that it drifted.
+    ``standing`` are the writes that we made on this host and have not given back. If one of them has another value now,
+    the Assessment reports drift.
     """
     writes = list(standing)
     set_by_us: dict[str, list[Wrote]] = {}
@@ -55,7 +55,7 @@ def _known(write: Wrote) -> bool:
 def find_drift(
     host: Host, tunable: Tunable, standing: Iterable[Wrote], switched: Switched | None = None
 ) -> Drift | None:
-    """Return the first setting of ours that has another value now; None where all stand.
+    """Return the first setting of ours that has another value now; None if all are unchanged.
 
     These have not drifted: a setting that is gone (a task that ended, a device that left), a value that the kernel made
     when we switched CPUs or sets (``switched``), and a setting that was only noted.

@@ -2,7 +2,7 @@
 
 A CPU that leaves, and a set that is made or dissolved, change other settings as a side effect (see ``ordering``). We
 have to give back such a change; it does not count as somebody else's. :class:`Switched` holds every state of the host
-since our first write, as the journals tell it. The kinds ask it if a value comes from one of these states.
+since our first write, worked out from the journals. The kinds ask it if a value comes from one of these states.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ _OWN_LISTS = (
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _OF_CPU = re.compile(r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)(\d{1,6})/", re.ASCII)
 _MANY = 16
-"""Up to this number of CPUs, every order of leaving is considered; for more, only all at once."""
+"""Up to this number of CPUs, every order of leaving is considered. With more CPUs, it is assumed that all leave at
+once.
+"""
 
 
 class Wrote(Protocol):
-    """Describe a write that may stand on the host: a Change, or an entry of the journal."""
+    """Describe a write that may be in effect on the host: a Change, or an entry of the journal."""
 
     @property
     def tunable(self) -> str: ...

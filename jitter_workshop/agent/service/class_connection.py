@@ -79,7 +79,9 @@ class Attending:
             self._turns.need()
 
     def need_instructor(self) -> None:
-        """Raise HostError for a student's change that would stay: their changes end with the turn at the latest."""
+        """Raise HostError if a student asks for a change that stays: a student's changes end with the turn at the
+        latest.
+        """
         if not self._who.instructor:
             words = "in this class your changes are restored when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
@@ -108,7 +110,7 @@ class Attending:
         self._mind()
 
     def _mind(self) -> None:
-        """Keep a child while the turn lasts: if this process is killed, the child restores the machine."""
+        """Start a child for the time of the turn. If this process is killed, the child restores the machine."""
         if self._turns.holds and self._watcher is None:
             setup = self._setup
             self._watcher = Watcher(lambda: sweep(setup))
@@ -149,7 +151,8 @@ class Attending:
             self._turns.reclaim()
 
     def _give_back(self) -> str:
-        """Restore everything that students applied. Return what could not be restored, "" for nothing.
+        """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
+        none.
 
         Raises Busy while another agent changes the host. If there is nothing to restore, it does not wait for the lock.
         """

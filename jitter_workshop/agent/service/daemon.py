@@ -1,4 +1,4 @@
-"""Run a service's process: leave the environment that it was started in, and tell its caller why it cannot begin."""
+"""Run a service's process: reset the environment that it was started in, and report to its caller if it cannot begin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 _IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _NOT_ENDING = ("SIGXFSZ",)
-"""Signals that Python itself ignores: a write that fails reports the error."""
+"""Signals that Python itself ignores: a failed write raises an error instead."""
 _NONE = resource.RLIM_INFINITY
 _LIMITS = {
     "CPU": _NONE,
@@ -52,8 +52,9 @@ def leave(first_to_close: int) -> None:
 
 
 def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
-    """Do what the command line ``words`` ask for, one of ``ways``. Return 0; 2 if it could not begin, with one sentence
-    on standard error. ``called``: the service's name in messages."""
+    """Run the function in ``ways`` that the command line ``words`` names. Return 0; 2 if it could not begin, with one
+    sentence on standard error. ``called``: the service's name in messages.
+    """
     from jitter_workshop.errors import UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 

@@ -27,7 +27,9 @@ BUFFER_KB = 8192
 """KiB for each hot CPU: some 200,000 events, more than a second of a storm."""
 SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
-"""The most KiB for all CPUs, of the hot instance and of the other: on a host with 128 CPUs each gets less."""
+"""The largest buffers in KiB over all CPUs, for the hot instance and for the other. On a host with 128 CPUs each CPU
+gets less.
+"""
 LEAST_KB = 8
 SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
@@ -38,7 +40,7 @@ _HANDED = ("read events",)
 """Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
 _WHOLE = ("trace_clock", "tracing_cpumask", "set_event_pid", "set_event_notrace_pid")
-"""Files of an instance that have to stay as they were set."""
+"""Files of an instance whose contents must not change during a recording."""
 _WORDS = 60
 
 
@@ -54,7 +56,7 @@ class Instance:
 
     It remembers how it was set, as the kernel prints it right after: the kernel may print a filter or a mask in other
     words. Root may switch its events off, filter them or read them away (``trace-cmd reset -B``, ``echo 0 >
-    events/enable``). Events that are missing then are counted nowhere, and an empty trace would look like a quiet CPU.
+    events/enable``). No counter shows the events that are missing then, so an empty trace would look like a quiet CPU.
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, folder: str, cpus: CpuSet) -> None:
@@ -375,7 +377,9 @@ class Capture:
             os.close(file)
 
     def _note_handed(self) -> None:
-        """Note how many events were read so far: these reads are ours, reads during a block are not."""
+        """Note how many events were read so far. Only this process reads between blocks, so any read during a block is
+        another program's.
+        """
         self._hot.handed = {cpu: self._hot.count(cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _packed(self, events: list[TraceEvent]) -> bytes:

@@ -26,8 +26,9 @@ PREFIX = "jitter-workshop-"
 MOST_PAIRS = 4
 """Captures at a time on a host, because their buffers are kernel memory. Measurements wait for each other."""
 PATIENCE_S = 5.0
-"""Seconds to wait for an instance that another process still reads; the child, for which no program waits, has
-LONG_S."""
+"""Seconds to wait for an instance that another process still reads. The child waits LONG_S, because no program waits
+for the child.
+"""
 LONG_S = 300.0
 _STEP_S = 0.1
 _DIGITS = 20
@@ -96,7 +97,8 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 
 def stale(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of our instances whose process has ended, or has this process's number: it has made none yet.
+    """Return the names of our instances whose process has ended. An instance with the number of this process counts
+    too, because this process has made none yet.
 
     Return none if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
     """
@@ -115,8 +117,9 @@ def hidden(root: HostRoot) -> bool:
 
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Remove the stale instances, without waiting. Return the names of the removed ones; path and reason of the
-    others."""
+    """Remove the stale instances, without waiting. Return the names of the removed ones, and path and reason for each
+    of the others.
+    """
     gone, stay = [], []
     for name in stale(root):
         path = f"{tracefs(root)}/instances/{name}"
@@ -181,7 +184,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Release the child: it ends at once if all is ``done``, else it goes on trying on its own."""
+        """Release the child. It ends at once if all is ``done``; else it keeps trying on its own."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:

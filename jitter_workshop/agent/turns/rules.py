@@ -84,7 +84,7 @@ def prune(state: TurnState, alive: Alive) -> TurnState:
 
 
 def orphaned(state: TurnState, alive: Alive) -> bool:
-    """Check that another process has to restore the machine, because the turn's agent has ended."""
+    """Return True if the turn's agent has ended, so that another process has to restore the machine."""
     return state.turn is not None and not alive(state.turn.agent)
 
 
@@ -100,9 +100,8 @@ def returning(state: TurnState) -> TurnState:
 
 
 def returned(state: TurnState, trouble: str = "") -> TurnState:
-    """Remove the turn after its machine is restored. With ``trouble`` it is not.
-
-    Then no student's turn begins until an instructor allows it (:func:`thaw`).
+    """Remove the turn after its machine is restored. ``trouble``: why the machine could not be restored. In that case
+    no student's turn begins until an instructor allows it (:func:`thaw`).
     """
     return replace(state, turn=None, trouble=trouble or state.trouble)
 
@@ -151,8 +150,8 @@ def over(turn: Turn, now_s: float) -> str:
 
 
 def stuck_s(state: TurnState) -> float:
-    """Return the time after which a waiting agent may kill the agent of the turn, because that had time enough to end
-    it.
+    """Return the time after which a waiting agent may kill the agent of the turn. By then that agent had enough time to
+    end the turn.
 
     Infinite if the turn has no end, or the machine is being restored, which has no time limit.
     """

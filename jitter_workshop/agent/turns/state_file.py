@@ -97,9 +97,8 @@ class TurnFile:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Draft]:
-        """Lock the state for a change; at the end ``draft.state`` is written, and the agents concerned are woken.
-
-        An exception leaves the state as it was.
+        """Lock the state for a change. At the end ``draft.state`` is written, and the agents concerned are woken. After
+        an exception the state is unchanged.
         """
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
@@ -129,7 +128,7 @@ class TurnFile:
 
 
 class Draft:
-    """Hold a state while it is changed."""
+    """Hold the state of the turns during a change."""
 
     def __init__(self, state: TurnState) -> None:
         self.state = state

@@ -2,7 +2,7 @@
 
 It lies at the top of the hierarchy that has the cpuset controller, beside the group of the logins
 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
-still follow each other, but other users are not kept off the hot CPUs. Runs that they disturbed say so.
+still follow each other, but other users are not kept off the hot CPUs. A run that was disturbed reports it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class TurnGroup:
     def take_in(self, pid: int, uid: int) -> str:
         """Put a process of ``uid`` into the group, which is made if missing. Raises HostError.
 
-        Return the group that the process came from, as :meth:`close` wants it; "" if there are no groups here.
+        Return the group that the process came from, in the form that :meth:`close` takes; "" if there are no groups
+        here.
         """
         if self._sets is None:
             return ""
@@ -70,8 +71,8 @@ class TurnGroup:
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
         """Put ``client`` back where it came from, kill all other processes of the group, and remove it.
 
-        Processes of ``uid`` in the isolated set of this tool are killed, too. Return what could not be done, "" for
-        nothing.
+        Processes of ``uid`` in the isolated set of this tool are killed, too. Return a text with the steps that failed,
+        "" for none.
         """
         if uid:
             self._calm(uid)
@@ -122,7 +123,7 @@ class TurnGroup:
     def release(self) -> str:
         """Move all processes out of the logins' group, remove it, and switch the controller off if it was off before.
 
-        Return what could not be done, "" for nothing.
+        Return a text with the steps that failed, "" for none.
         """
         if self._sets is None:
             return ""
@@ -139,7 +140,7 @@ class TurnGroup:
         return self._switch_off()
 
     def _switch_on(self) -> None:
-        """Enable the cpuset controller at the top: a group of version 2 has it only if its parent enables it."""
+        """Enable the cpuset controller at the top: a version 2 group has the controller only if its parent enables it."""
         control = f"{self._where.where}/cgroup.subtree_control"
         if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
             with contextlib.suppress(OSError):
@@ -162,7 +163,7 @@ class TurnGroup:
     def step_aside(self) -> None:
         """Move this process out of this tool's groups, if it was started in one. Raises HostError.
 
-        The process that manages turns must not be killed with a turn, and must not run on its CPUs.
+        The process that manages turns must not be killed with a turn, and must not run on the turn's CPUs.
         """
         if self._sets is None:
             return
@@ -273,7 +274,9 @@ class TurnGroup:
         raise HostError(f"the control group of process {pid} is unknown")
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Check that one of a process's user ids is ``uid``: a set-user-ID program may run as another user."""
+        """Return True if one of a process's user ids is ``uid``. All ids count, because a set-user-ID program may run
+        as another user.
+        """
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

@@ -32,14 +32,15 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
-"""Seconds between two checks for users who have logged in since, and are confined, too."""
+"""Seconds between two checks for newly logged-in users, who are confined, too."""
 AGAIN_S = 1.0
-"""Seconds until a restore is tried again that had to wait for root's own changes."""
+"""Seconds until a restore is tried again, if it had to wait for root's own changes."""
 _DEATH_S = 10.0
 """Time limit in seconds for the death of a process."""
 
 GiveBack = Callable[[], str]
-"""Restores everything that students applied; returns what could not be restored, "" for nothing.
+"""The function that restores everything that students applied. It returns a text with the settings that could not be
+restored, "" for none.
 
 Raises Busy if it has to wait for another agent's changes.
 """
@@ -100,7 +101,7 @@ class TurnQueue:
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, noticed or not. It changes nothing."""
+        """Return True if this connection's turn is over, even if this was not handled yet. The state is not changed."""
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
@@ -174,7 +175,7 @@ class TurnQueue:
     def finish(self, why: str) -> None:
         """End this connection's turn, or its wait. Never raises.
 
-        What could not be restored keeps the next turn from beginning, and is told to those who wait.
+        If something could not be restored, the next turn does not begin, and the waiting users get the reason.
         """
         self.waiting, self.later = False, None
         held, self._mine = self._mine, None
@@ -192,7 +193,7 @@ class TurnQueue:
             self._return(held)
 
     def reclaim(self) -> None:
-        """Restore what students left, if no turn is running; no turn begins meanwhile."""
+        """Restore the changes that students left, if no turn is running. No turn begins meanwhile."""
         with self._file.changing() as draft:
             if draft.state.turn is not None:
                 return

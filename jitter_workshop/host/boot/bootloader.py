@@ -28,7 +28,7 @@ _LINE_FILES = {
     "/boot/syslinux/syslinux.cfg": "syslinux",
     "/etc/zipl.conf": "zipl",
 }
-"""Files that hold the kernel's line, and the loader that reads it there."""
+"""Files with the kernel's parameters, and the boot loader that reads each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class BootLoader:
     """Hold the boot loader of a host.
 
     ``means``: how this tool adds parameters. ``grub-dropin``: a file in GRUB_DROPINS, then update-grub. ``grubby``: by
-    that program. ``by-hand``: ``reason`` says where the line goes. ``none``: not possible here; ``reason`` says who
-    can. ``name``: the loader's, for display.
+    that program. ``by-hand``: the user adds them; ``reason`` names the place. ``none``: not possible here; ``reason``
+    says who can. ``name``: the loader's, for display.
     """
 
     means: Means
@@ -58,7 +58,8 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
 def read_boot_loader(root: HostRoot) -> BootLoader:
     """Find the boot loader by its files.
 
-    A folder that only root can list (/boot on some hosts) counts as missing; the answer is then the safe one: by hand.
+    A folder that only root can list (/boot on some hosts) counts as missing; the result is then ``by-hand``, which is
+    safe.
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):

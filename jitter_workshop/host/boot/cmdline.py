@@ -55,7 +55,7 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold ``isolcpus=``: its flags without those that the kernel does not know and skips, and the CPUs.
+    """Hold ``isolcpus=``: its CPUs, and those of its flags that the kernel knows.
 
     The flags are ``domain`` where none was given. The CPUs are None where they are not a list or a flag is malformed;
     the kernel then drops the parameter.

@@ -1,8 +1,8 @@
 """Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
 
-An entry for one boot has to be a copy of the one that GRUB boots by default, and none of GRUB's tools names that entry
-or copies it: grub-reboot only chooses among those that are there. So the default entry is found here. No code is run,
-and nothing is guessed: an unknown construct raises :class:`NotUnderstood` with the reason.
+An entry for one boot has to be a copy of the default entry. No tool of GRUB finds or copies that entry: grub-reboot
+only chooses among existing ones. So the default entry is found here. No code is run, and nothing is guessed: an unknown
+construct raises :class:`NotUnderstood` with the reason.
 
 GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. It can write only into
 the file's own blocks, so the file keeps its size and its place; grub-editenv empties the file before it writes it.
@@ -50,12 +50,13 @@ _SAVEDEFAULT = r"(?m)^([ \t\r]*)savedefault(?=[ \t\r]*$)"
 
 ENVIRONMENT_SIZE = 1024
 _SECTOR = 512
-"""Size of a sector, which a disk writes whole or not at all; many disks have larger ones, none a smaller."""
+"""Size of a sector, which a disk writes whole or not at all; many disks have larger sectors, no disk has smaller ones.
+"""
 _HEADER = b"# GRUB Environment Block\n"
 
 
 class NotUnderstood(Exception):
-    """Signal a menu that this tool leaves alone; the message is the reason."""
+    """Signal a menu that this tool does not understand and does not change; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 GRUB boots ``next_entry`` of its environment block once and clears it before it starts the kernel. So the boot after
 that is the normal one, even if this boot fails. GRUB can clear it only where it can write: on a plain disk and a file
-system without checksums (GNU GRUB manual, "Environment block"). Our entry stands in ``custom.cfg`` beside the menu,
-which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files are read.
+system without checksums (GNU GRUB manual, "Environment block"). Our entry is in the file ``custom.cfg`` beside the
+menu, which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files are read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class OneBoot:
     """Hold the result of checking GRUB for an entry for one boot.
 
     ``reason``: why there can be none, "" where there can. ``folder``: GRUB's. ``entry``: its default entry.
-    ``next_entry``: the entry chosen for the next boot already. ``shut``: only root can find out.
+    ``next_entry``: the entry chosen for the next boot already. ``shut``: only root can read the files needed for the
+    answer.
     """
 
     folder: str = ""

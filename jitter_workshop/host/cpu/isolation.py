@@ -43,6 +43,6 @@ def read_isolation(root: HostRoot) -> Isolation:
 
 
 def last_cpu(root: HostRoot) -> int | None:
-    """Return the largest possible CPU number, for which ``N`` stands in a list; None where it is not shown."""
+    """Return the largest possible CPU number, which a list may write as ``N``; None where it is not shown."""
     possible = root.cpu_list(f"{CPU_DIR}/possible")
     return possible.cpus[-1] if possible else None

@@ -1,4 +1,4 @@
-"""Read each CPU's time since boot: by use, steal included, and what its tasks ran and waited.
+"""Read each CPU's time since boot: by use (steal included), and the time that its tasks ran and waited.
 
 /proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst; it
 exists in kernels with CONFIG_SCHEDSTATS, for every user. It counts in ns of the run queue's clock (the document's

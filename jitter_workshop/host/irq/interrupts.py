@@ -1,6 +1,7 @@
 """Read /proc/interrupts and /proc/softirqs: how often each source interrupted each CPU (proc(5)).
 
-The header names the CPUs: interrupts list the online ones, softirqs all possible ones. So columns are never counted.
+The header names the CPUs: interrupts list the online ones, softirqs all possible ones. So a column is found by its
+name, never by its position.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Read where each interrupt may arrive and where it does (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
+"""Read the CPUs at which each interrupt may arrive, and those at which it arrives now
+(Documentation/core-api/irq/irq-affinity.rst, proc(5)).
 
 It reads one small file for each interrupt: hosts have thousands of them. The CPUs that irqbalance has to leave alone
-stand in the distributions' settings files (irqbalance(1)); without a setting of its own it bans isolated and tickless
+are in the distributions' settings files (irqbalance(1)); without a setting of its own it bans isolated and tickless
 CPUs. Its command line and its socket are not read.
 """
 
@@ -17,7 +18,7 @@ IRQ_DIR = "/proc/irq"
 DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"
 
 _IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
-"""The files of Debian, of Fedora and SUSE, and of Arch."""
+"""irqbalance's settings files: those of Debian, of Fedora and SUSE, and of Arch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def read_movable(root: HostRoot, number: int) -> bool | None:
     """Return False where the kernel shows that it refuses a new affinity; None where it shows nothing.
 
     It refuses for managed interrupts, and for some of the chipset's own. Newer kernels such as 6.18 then show the file
-    as read-only; older kernels accept the attempt and answer with EIO.
+    as read-only; older kernels show it as writable, and a write fails with EIO.
     """
     return False if root.writable(affinity_path(number)) is False else None
 

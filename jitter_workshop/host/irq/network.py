@@ -17,11 +17,11 @@ NET_DIR = "/sys/class/net"
 class Interface:
     """Hold one network card.
 
-    ``node``: None = no particular one. ``defer_hard_irqs``: the number of empty polls before the interrupt is armed
-    again, after ``gro_flush_timeout_ns``. ``threaded``: polled by a kernel thread. None = not shown. ``queues``: the
-    CPUs of each queue by the file that steers it, ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus``
-    (CPUs that send here); empty = no steering. Queues whose mask cannot be read are left out (a card with one transmit
-    queue shows none).
+    ``node``: its memory node, None = no particular one. ``defer_hard_irqs``: the number of empty polls before the
+    interrupt is armed again, after ``gro_flush_timeout_ns``. ``threaded``: polled by a kernel thread. None = not shown.
+    ``queues``: the CPUs of each queue by the file that steers it, ``rps_cpus`` (CPUs that share the work of receiving)
+    or ``xps_cpus`` (CPUs that send here); empty = no steering. Queues whose mask cannot be read are left out (a card
+    with one transmit queue shows none).
     """
 
     name: str

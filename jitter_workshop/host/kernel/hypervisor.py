@@ -4,8 +4,9 @@ x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 3
 from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
 
 QEMU runs guests under KVM and emulates processors without it (TCG), and its boards look the same in both cases. Only
-these show KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product name that QEMU
-puts into the DMI strings of an arm64 board. Without any of these it is unknown, and ``doubt`` says so.
+these are evidence of KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product name
+that QEMU puts into the DMI strings of an arm64 board. Without any of these the hypervisor is unknown, and ``doubt``
+says so.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ _KERNEL_WORDS = re.compile(
     r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
     r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
 )
-"""Files in which a word equal to the host's name is the kernel's: ``cpu`` in /proc/stat, ``performance``."""
+"""Files in which a word equal to the host's name is a word of the kernel: ``cpu`` in /proc/stat, ``performance``."""
 
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
@@ -106,7 +106,7 @@ class Scrubber:
         self._secret = re.compile(rf"(?<![\w-]){re.escape(secret)}(?![\w-])") if len(secret) > 1 else None
         self._stand_ins: dict[str, str] = {}
         self.kernel_threads: set[str] = set()
-        """Folders (``/proc/2``) of kernel threads, whose names may be kept."""
+        """The folders (``/proc/2``) of kernel threads; the names of these threads may be kept."""
 
     def path(self, path: str) -> str | None:
         """Return the path under which a file or folder is kept; None where it is left out."""
@@ -211,7 +211,7 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if the path's name at ``n`` may derive from the host: it is not one of the kernel's own."""
+    """Return True if the path's part ``n`` may derive from the host's name; the kernel's own names do not."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])

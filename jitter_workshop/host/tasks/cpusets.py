@@ -105,7 +105,7 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
     """Return the CPUs of isolated partitions, also on kernels before 6.7, which have no list of them.
 
-    In version 1 these are the CPUs that no balanced set has while the top is unbalanced.
+    In version 1 these are the CPUs that belong to no balanced set, if the top is unbalanced.
     """
     if sets is None:
         return CpuSet()

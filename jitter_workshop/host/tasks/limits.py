@@ -10,7 +10,7 @@ from jitter_workshop.model.record import dataclass
 
 _CAP_IPC_LOCK = 14
 _CAP_SYS_NICE = 23
-"""linux/capability.h"""
+"""The number of a capability (linux/capability.h)."""
 
 
 @dataclass(frozen=True, slots=True)

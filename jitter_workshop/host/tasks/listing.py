@@ -149,9 +149,9 @@ def parse_migrations(text: str | None) -> int | None:
 
 
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
-    """Parse a ``stat`` line; the name stands in parentheses and may itself hold blanks and parentheses.
+    """Parse a ``stat`` line; the name is in parentheses and may itself contain blanks and parentheses.
 
-    ``pid``: the process that a thread belongs to, its own number where None. Return None for anything else.
+    ``pid``: the process that a thread belongs to, None if it is the process itself. Return None for any other text.
     """
     if text is None:
         return None

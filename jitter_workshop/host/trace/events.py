@@ -53,7 +53,7 @@ class Record:
 
 Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
 Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
-"""The numbers and the texts needed of a record, and the function that makes events of them, in that order."""
+"""The needed numbers of a record, its needed texts, and the function that makes events from them, in that order."""
 Maker = Callable[["Decoder", EventFormat], Plan]
 
 
@@ -118,8 +118,9 @@ class Decoder:
             yield from build(record, tuple(values))
 
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
-        """Return the function that gets a field's text: held in it, elsewhere in its record, or a string of the
-        kernel."""
+        """Return the function that reads a field's text. The text is in the field, elsewhere in its record, or a string
+        of the kernel.
+        """
         field = wanted(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))

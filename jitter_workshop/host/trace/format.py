@@ -63,9 +63,9 @@ class EventFormat:
 class PageFormat:
     """Describe a sub-buffer.
 
-    It has the places of its time stamp, of the length of its data (with flags above it) and of its data. An entry in it
-    begins with 32 bits: ``type_bits`` for its type or length, the rest for its time. ``padding``, ``time_extend`` and
-    ``time_stamp`` are types; smaller values are lengths in words.
+    The fields are the places of the time stamp, of the data's length (with flags in the upper bits) and of the data. An
+    entry in it begins with 32 bits: ``type_bits`` for its type or length, the rest for its time. ``padding``,
+    ``time_extend`` and ``time_stamp`` are types; smaller values are lengths in words.
     """
 
     stamp: Field

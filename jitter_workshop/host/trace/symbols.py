@@ -1,7 +1,7 @@
 """Look up names of the kernel's functions by address (``/proc/kallsyms``).
 
-This is for root's process alone: only names leave it. The kernel hides the addresses where ``kernel.kptr_restrict``
-says so (Documentation/admin-guide/sysctl/kernel.rst).
+Only root's process does this, and only names leave that process. The kernel hides the addresses where
+``kernel.kptr_restrict`` says so (Documentation/admin-guide/sysctl/kernel.rst).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _FUNCTIONS = ("T", "t", "W", "w")
 class Symbols:
     """Hold the table of symbols.
 
-    It is sorted once and parsed only for a lookup, because it has over a hundred thousand lines. ``reason``: why it has
-    no names, "" where it has.
+    It is sorted once and parsed only for a lookup, because it has over a hundred thousand lines. ``reason``: why the
+    table has no names, "" if it has some.
     """
 
     def __init__(self, text: str | None, why: str = "") -> None:

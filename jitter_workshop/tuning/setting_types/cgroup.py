@@ -126,7 +126,7 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True where only CPUs that left are missing; a set of our own is ours whatever its lists say now."""
+        """Return True where only CPUs that left are missing. A set made by this tool counts as ours with any lists."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:
@@ -145,7 +145,7 @@ class CpusetFolder(CgroupFolder):
 
 
 def cpuset_text(cpus: str, mems: str) -> str:
-    """Return ``cpus 0-2 mems 0``; ``none`` stands for an empty list."""
+    """Return ``cpus 0-2 mems 0``; an empty list is written ``none``."""
     return f"cpus {cpus or 'none'} mems {mems or 'none'}"
 
 

@@ -102,7 +102,7 @@ NO_LIMIT_US = 2_000_000_000
 class IrqAcross(CpuList):
     """Handle an interrupt's affinity that its driver resets whenever a CPU comes or goes.
 
-    It is noted before CPUs switch, and therefore given back after that.
+    It is noted before CPUs switch, so it is given back after they have switched back.
     """
 
     name = "irq-across"

@@ -25,9 +25,9 @@ class Kind:
     then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
     would change nothing, because another write of the same plan displaces it and its ``before`` has to be known.
     ``self_moving``: the kernel changes it by itself at any time, so another value does not mean that somebody changed
-    it. ``fleeting``: only the process that wrote it can tell if it still stands, so other processes report no drift.
+    it. ``fleeting``: only the process that wrote it knows if it is still in effect, so other processes report no drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no error.
-    ``never_gone``: it is always there to be written, even where there is no file yet.
+    ``never_gone``: it can always be written, even if its file does not exist yet.
     """
 
     name = "value"
@@ -71,12 +71,11 @@ class Kind:
         """
 
     def halfway(self, found: str, after: str) -> bool:
-        """Return True if only our own interrupted write of ``after`` leaves ``found`` behind."""
+        """Return True if ``found`` can only come from our own interrupted write of ``after``."""
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Return True if only our own interrupted write of one of these values over the other leaves ``found``
-        behind."""
+        """Return True if ``found`` can only come from our own interrupted write of one of these values over the other."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:

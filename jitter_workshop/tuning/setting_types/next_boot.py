@@ -1,6 +1,6 @@
 """Define the kinds of a menu entry for one boot: the entry, its parameters, and GRUB's choice of it.
 
-The path of each begins with its file, as in ``/boot/grub/custom.cfg(nohz_full)``; the part of the file stands in
+The path of each begins with its file, as in ``/boot/grub/custom.cfg(nohz_full)``; the part of the file is in
 parentheses.
 """
 
@@ -70,8 +70,7 @@ class GrubEntry(_Entry):
 class GrubOnce(_Entry):
     """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is "" where it has none of these. It is in effect if the running kernel has them, that is, in that one
-    boot.
+    The value is "" where it has none of these. It is in effect in that one boot only, when the running kernel has them.
     """
 
     name = "grub-once"

@@ -25,7 +25,9 @@ GONE = "no such file"
 """Reason for a setting that no longer exists (as ``HostRoot`` gives it)."""
 
 NODE_THREADS = ("kswapd", "kcompactd")
-"""Kernel threads that the kernel binds to their memory node's CPUs, once more whenever one of these returns."""
+"""Kernel threads that the kernel binds to their memory node's CPUs. It binds them again whenever one of these CPUs
+returns.
+"""
 
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
@@ -170,7 +172,8 @@ class AffinityAcross(Affinity):
     Kernels before 6.2 replace the mask of every task outside a partition when it is made or dissolved. Newer kernels
     replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
 
-    Journals of earlier versions hold several outcomes in ``after``: ``0 or 0-2 or 0-3``, the first one written.
+    Journals of earlier versions hold several outcomes in ``after``, such as ``0 or 0-2 or 0-3``; the first one is
+    written.
     """
 
     name = "affinity-across"
@@ -197,8 +200,9 @@ class IrqThread(AffinityAcross):
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Leave the thread alone where its interrupt may not use these CPUs any more: the thread follows the
-        interrupt."""
+        """Write the affinity, unless the interrupt may not use these CPUs any more: then the thread follows the
+        interrupt.
+        """
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None

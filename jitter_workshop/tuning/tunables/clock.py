@@ -104,7 +104,7 @@ def _clock(host: Host) -> tuple[Clocksource, str]:
 
 
 def _doubt(clock: Clocksource) -> str:
-    """Return why the TSC should not keep the time; "" where there is no objection."""
+    """Return the reason against the TSC as the clock source; "" if there is none."""
     if clock.constant_tsc is False:
         return "it changes its rate with the CPU's clock here"
     return "it stops in deep idle states here" if clock.nonstop_tsc is False else ""

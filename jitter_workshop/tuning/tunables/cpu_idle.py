@@ -112,7 +112,9 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """Handle one CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` accepts any (sic)."""
+    """Handle one CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` accepts any latency
+    (the kernel really means this).
+    """
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"

@@ -42,7 +42,7 @@ OWNS = (
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
     """Return writes that move settings to ``stay`` before ``leaving`` go offline, one or all at a time.
 
-    They are the settings that would lose all their CPUs. Raise Unavailable where a version 1 cpuset would be left
+    These are the settings that would lose all their CPUs. Raise Unavailable where a version 1 cpuset would be left
     without a CPU.
     """
     in_sets = list(_cpusets(host, leaving))

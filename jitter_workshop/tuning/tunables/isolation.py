@@ -115,7 +115,7 @@ class Isolation(Tunable):
     # Version 2 ----------------------------------------------------------------------------------------------------
 
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes of an exclusive partition; removing the group undoes it."""
+        """Return the writes that make an exclusive partition; removing its group undoes them."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
         return [
             _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),
@@ -129,7 +129,7 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes of two sets, one of them for every task that can be moved.
+        """Return the writes that make two sets. Every task that can be moved goes into one of them.
 
         Without load balancing at the top, tasks outside the sets would stay on their current CPUs. So it is switched
         off last and on again first (``ordering``).
@@ -154,7 +154,7 @@ class Isolation(Tunable):
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return why a sibling group keeps the kernel from isolating the hot CPUs; "" where it does not."""
+    """Return how a sibling group prevents the kernel from isolating the hot CPUs; "" if none does."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -168,9 +168,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if version 1 balances tasks between no two CPUs.
-
-    That is so where the top is unbalanced, and so is every set with more than one of the CPUs that are not hot.
+    """Return True if version 1 balances no tasks between CPUs: the top is unbalanced, and so is every set with two or
+    more CPUs that are not hot.
     """
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
@@ -191,10 +190,9 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """List threads that lose their mask when a partition is made or ends, with that mask.
-
-    Threads that refuse to be bound are left out. Threads that may not use every CPU lose their mask. Kernels before 6.2
-    open the others to the CPUs that are online at that moment; where a CPU is offline, every thread loses its mask.
+    """List threads that lose their mask when a partition is made or ends, with that mask. Threads with a mask of fewer
+    than all CPUs lose it. Threads that refuse to be bound are left out. Kernels before 6.2 open the others to the CPUs
+    that are online at that moment; where a CPU is offline, every thread loses its mask.
     """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online

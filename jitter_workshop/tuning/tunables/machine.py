@@ -177,8 +177,9 @@ class HypervisorState(Tunable):
 
 
 _STEAL_PERCENT = 0.01
-"""Threshold in percent of the time since boot. Below it, all steal may be long past: one tick at boot must not count
-against a host forever. It is 100 µs in each second."""
+"""The least steal, in percent of the time since boot, that counts as bad (100 µs in each second). Less steal may all be
+long past: one tick at boot must not be held against a host for ever.
+"""
 
 
 class Steal(Tunable):

@@ -86,7 +86,7 @@ _FLAW_STATES = {
     "KVM: Vulnerable": "vulnerable",
     "Processor vulnerable": "vulnerable",
 }
-"""The beginnings of the kernel's words on a flaw (ABI/testing/sysfs-devices-system-cpu, vulnerabilities)."""
+"""The first words of the kernel's text on a flaw (ABI/testing/sysfs-devices-system-cpu, vulnerabilities)."""
 
 
 class Mitigations(Observed):

@@ -69,7 +69,7 @@ class TradeOff(OneFile):
         return self.answer("info", current, self.sides(host, current))
 
     def sides(self, host: Host, current: str) -> str:
-        """Return ``both_sides``, as far as they matter on this host."""
+        """Return the text of ``both_sides``, or the part of it that matters on this host."""
         return self.both_sides
 
     def best(self, host: Host, current: str) -> str:

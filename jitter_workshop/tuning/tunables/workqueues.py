@@ -50,6 +50,8 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """Return the setting whose mask lacks the CPUs that work is kept off; unchanged where it has none of them."""
+    """Return the setting with a wanted mask without the CPUs that work is kept off; the mask is unchanged if it has
+    none of them.
+    """
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)
