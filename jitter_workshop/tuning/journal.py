@@ -209,7 +209,9 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """Return the settings of this tool that are in effect on the host, without owed ones, in the order of their writes."""
+    """Return the settings of this tool that are in effect on the host, without owed ones, in the order of their
+    writes.
+    """
     journals = read_journals(root)
     if not journals:
         return ()

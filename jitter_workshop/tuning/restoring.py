@@ -241,7 +241,9 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return how many of the oldest entries came before a value that somebody else set and a later entry overwrote."""
+        """Return how many of the oldest entries came before a value that somebody else set and a later entry
+        overwrote.
+        """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:

@@ -1,4 +1,6 @@
-"""Run a service's process: reset the environment that it was started in, and report to its caller if it cannot begin."""
+"""Run a service's process: reset the environment that it was started in, and report to its caller if it cannot
+begin.
+"""
 
 from __future__ import annotations
 

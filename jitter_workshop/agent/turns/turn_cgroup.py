@@ -140,7 +140,9 @@ class TurnGroup:
         return self._switch_off()
 
     def _switch_on(self) -> None:
-        """Enable the cpuset controller at the top: a version 2 group has the controller only if its parent enables it."""
+        """Enable the cpuset controller at the top: a version 2 group has the controller only if its parent
+        enables it.
+        """
         control = f"{self._where.where}/cgroup.subtree_control"
         if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
             with contextlib.suppress(OSError):

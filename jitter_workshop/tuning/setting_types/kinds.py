@@ -75,7 +75,9 @@ class Kind:
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Return True if ``found`` can only come from our own interrupted write of one of these values over the other."""
+        """Return True if ``found`` can only come from our own interrupted write of one of these values over the
+        other.
+        """
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
