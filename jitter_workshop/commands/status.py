@@ -77,17 +77,7 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
         page_of_one = explained(checkup.tunables[0], check, checkup.host)
         output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
         return
-    page = status.Page(
-        host=checkup.line,
-        recorded=checkup.host.root.recorded,
-        guest=checkup.host.guest,
-        hot=str(checkup.hot.cpus),
-        housekeeping=str(checkup.host.housekeeping),
-        why_hot=checkup.hot.why,
-        note=checkup.hot.note,
-        siblings=str(checkup.host.clear_siblings),
-    )
-    output.show(status.table(page, checkup.groups(), output.width, brief=not args.ids))
+    output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
 
 
 def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.model.assessment import Assessment, State
-from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
 from jitter_workshop.presenter.prose import clean_code
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.host_status import Finding, Findings
+    from jitter_workshop.flow.host_ops.host_status import Finding, Findings, StatusHead
 
 WORDS: dict[State, str] = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailable": "not here"}
 COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "dim", "info": "cool"}
@@ -30,23 +29,7 @@ _TITLES_FROM = 60
 """In a narrower list a check that can be better shows only its values; its title stands on its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Hold the lines above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
-    ``siblings`` (of hot CPUs, with work kept off them): CPU lists. ``note``: a problem with the choice of hot CPUs, ""
-    for none."""
-
-    host: str
-    recorded: bool
-    guest: bool
-    hot: str
-    housekeeping: str
-    why_hot: str
-    note: str = ""
-    siblings: str = ""
-
-
-def _above(page: Page | Findings, width: int) -> Iterator[Text]:
+def _above(page: StatusHead, width: int) -> Iterator[Text]:
     """Yield that a host is recorded, and its hot CPUs."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
@@ -62,10 +45,12 @@ def _above(page: Page | Findings, width: int) -> Iterator[Text]:
 # -- all checks --------------------------------------------------------------------------------------------------------
 
 
-def table(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True) -> Lines:
-    """Return every check under its heading. ``groups``: (heading, its checks). ``brief``: a check that asks for no
-    action has at most two lines; the others are complete."""
-    lines = [*wrap(clean(page.host, 400), width, style="bold"), *_above(page, width)]
+def table(
+    host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
+) -> Lines:
+    """Return every check under its heading. ``host``: its name, kernel and the host in a line. ``groups``: (heading,
+    its checks). ``brief``: a check that asks for no action has at most two lines; the others are complete."""
+    lines = [*wrap(clean(host, 400), width, style="bold"), *_above(page, width)]
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
         before = ""
@@ -106,7 +91,7 @@ def _cut(lines: Lines, most: int, width: int) -> Lines:
     return [*lines[: most - 1], Text(last.rstrip(" ;,:") + " …")]
 
 
-def _sum(page: Page, checks: Sequence[Assessment], width: int) -> Iterator[Text]:
+def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator[Text]:
     count = {state: sum(1 for c in checks if c.state == state) for state in MARKS}
     yield Text.assemble(
         (f"{count['ok']} ok", "good"),
@@ -141,7 +126,7 @@ def _sum(page: Page, checks: Sequence[Assessment], width: int) -> Iterator[Text]
 
 def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
     """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the list's filter."""
-    yield from _above(found, width)
+    yield from _above(found.head, width)
     counts = Text()
     for state, word in WORDS.items():
         number = found.summary[state]

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.flow.host_ops.host_status import StatusHead
 from jitter_workshop.model.assessment import Assessment, Drift
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Output, wrap, written
-from jitter_workshop.presenter.status import Page, table
+from jitter_workshop.presenter.status import table
 from jitter_workshop.report.formats import prometheus
 
-PAGE = Page("lab03 · Linux 6.12", False, True, "1", "0", "asked with --cpus")
+PAGE = StatusHead(False, True, "1", "0", "asked with --cpus")
 ESCAPE = re.compile(r"\x1b\[[\d;]+m")
 
 
-def render(page: Page, groups: Any, width: int, colour: bool = False, *, brief: bool = True) -> str:
-    return written(table(page, groups, width, brief=brief), colour)
+def render(page: StatusHead, groups: Any, width: int, colour: bool = False, *, brief: bool = True) -> str:
+    return written(table("lab03 · Linux 6.12", page, groups, width, brief=brief), colour)
 
 
 def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessment:
@@ -49,7 +50,7 @@ def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessme
     ],
 )
 def test_the_three_sorts_of_cpus_stand_above_the_checks(hot: str, siblings: str, housekeeping: str, said: str) -> None:
-    page = Page("lab03", False, False, hot, housekeeping, "asked", siblings=siblings)
+    page = StatusHead(False, False, hot, housekeeping, "asked", siblings=siblings)
     assert said in render(page, [], 100)
 
 
@@ -95,12 +96,12 @@ def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
 def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
     found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
     assert "Only the hypervisor's owner can answer or change: governor." in render(PAGE, [("A", found)], 80)
-    bare = Page("lab03", False, False, "1", "0", "")
+    bare = StatusHead(False, False, "1", "0", "")
     assert "hypervisor's owner" not in render(bare, [("A", found)], 80)
 
 
 def test_recorded_hosts_and_odd_choices_are_marked() -> None:
-    page = Page("lab03", True, False, "0-1", "", "asked", note="every online CPU is hot")
+    page = StatusHead(True, False, "0-1", "", "asked", note="every online CPU is hot")
     text = render(page, [("A", [check()])], 80)
     assert "A recorded host" in text
     assert "no housekeeping CPU" in text

@@ -5,7 +5,7 @@ something to do here first, each with its progress and its next step.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -130,6 +130,27 @@ def entry(
         curve=progress.marks.get("curve", False),
         guess=guess,
         rehearsed=rehearsed,
+    )
+
+
+def whole_path(
+    course: Course,
+    room: CpuBudget,
+    recorded: bool,
+    recordings: Recordings,
+    of_class: Sequence[str],
+    progress: Callable[[str], ChapterProgress],
+    missing: Callable[[Chapter], str],
+    guess: Callable[[Chapter], bool | None] = lambda chapter: None,
+) -> tuple[PathEntry, ...]:
+    """Return a course's chapters in the order for a host. ``progress``: by a chapter's id. The other arguments are
+    those of :func:`entry` and :func:`in_order`."""
+    return in_order(
+        tuple(
+            entry(chapter, progress(chapter.id), guess(chapter), room, recorded, missing(chapter), recordings)
+            for chapter in course.chapters
+        ),
+        of_class,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
+from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import missing_here
@@ -50,23 +50,15 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         session = store.find(wanted) if wanted is not None else None
     except SessionError as error:
         notices.append(f"No progress is shown: {error.sentence()}.")
-    recordings = Recordings(course.source)
-    space = room(host_root, topology)
     of_class = () if host_root.recorded else class_chapters()
-    path = in_order(
-        tuple(
-            entry(
-                chapter,
-                progress_of(session, course.id, chapter.id) if session is not None else ChapterProgress(),
-                None,
-                space,
-                host_root.recorded,
-                missing_here(host_root, chapter, topology),
-                recordings,
-            )
-            for chapter in course.chapters
-        ),
+    path = whole_path(
+        course,
+        room(host_root, topology),
+        host_root.recorded,
+        Recordings(course.source),
         of_class,
+        lambda ident: progress_of(session, course.id, ident) if session is not None else ChapterProgress(),
+        lambda chapter: missing_here(host_root, chapter, topology),
     )
     current = current_chapter(session, course.id) if session is not None else None
     return Tour(

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 from jitter_workshop.flow.chapters.hunting import Hunts, caught
-from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
+from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.host_status import Findings, find
@@ -95,20 +95,15 @@ class Workshop(SessionContext):
     def path(self) -> tuple[PathEntry, ...]:
         """Return the chapters in the order for this host: with something to do here first, then those on a
         recording."""
-        return in_order(
-            tuple(
-                entry(
-                    chapter,
-                    self.progress(chapter.id),
-                    self._guess(chapter),
-                    self.room,
-                    self.root.recorded,
-                    self._missing(chapter),
-                    self._recordings,
-                )
-                for chapter in self.course.chapters
-            ),
+        return whole_path(
+            self.course,
+            self.room,
+            self.root.recorded,
+            self._recordings,
             self._of_class,
+            self.progress,
+            self._missing,
+            self._guess,
         )
 
     @property

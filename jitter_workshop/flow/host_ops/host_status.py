@@ -34,6 +34,20 @@ from jitter_workshop.tuning import journal
 
 
 @dataclass(frozen=True, slots=True)
+class StatusHead:
+    """Hold the facts above the checks. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, with work kept off them):
+    CPU lists. ``why_hot``: the reason for the choice of the hot ones; ``note``: a problem with them, "" for none."""
+
+    recorded: bool
+    guest: bool
+    hot: str
+    housekeeping: str
+    why_hot: str
+    note: str = ""
+    siblings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HostStatus:
     """Hold the checks of one host: ``checks[i]`` is the assessment of ``tunables[i]`` on ``host``."""
 
@@ -45,6 +59,18 @@ class HostStatus:
     @property
     def summary(self) -> dict[str, int]:
         return status.summary(self.checks)
+
+    @property
+    def head(self) -> StatusHead:
+        return StatusHead(
+            recorded=self.host.root.recorded,
+            guest=self.host.guest,
+            hot=str(self.hot.cpus),
+            housekeeping=str(self.host.housekeeping),
+            why_hot=self.hot.why,
+            note=self.hot.note,
+            siblings=str(self.host.clear_siblings),
+        )
 
     def summarise(self) -> HostSummary:
         """Return the summary of the host, as it is stored with each run."""
@@ -129,18 +155,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Hold all checks of a host in the order of ``status``. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, kept
-    free of work): CPU lists; ``why_hot``: the reason for the choice of the hot ones; ``note``: a problem with them, ""
-    for none. ``summary``: the number of checks in each state."""
+    """Hold all checks of a host in the order of ``status``. ``summary``: the number of checks in each state."""
 
     checks: tuple[Finding, ...]
-    recorded: bool
-    hot: str
-    housekeeping: str
-    why_hot: str
-    note: str
+    head: StatusHead
     summary: dict[str, int]
-    siblings: str = ""
 
     @property
     def improvable(self) -> tuple[Finding, ...]:
@@ -160,16 +179,7 @@ def find(root: Path, course: Course) -> Findings:
     # ``status`` puts the families in the order in which the registry first names each; this page does the same.
     order = {name: number for number, (name, _) in enumerate(checkup.groups())}
     found.sort(key=lambda finding: order[finding.group])
-    return Findings(
-        checks=tuple(found),
-        recorded=checkup.host.root.recorded,
-        hot=str(checkup.hot.cpus),
-        housekeeping=str(checkup.host.housekeeping),
-        why_hot=checkup.hot.why,
-        note=checkup.hot.note,
-        summary=checkup.summary,
-        siblings=str(checkup.host.clear_siblings),
-    )
+    return Findings(tuple(found), checkup.head, checkup.summary)
 
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:

@@ -35,16 +35,14 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
-    context = workshop
-    like = walk.request("again")
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
         rounds=rounds,
         chapter=_key(workshop, walk),
         wait_s=WAIT_S,
-        like=like,
+        like=walk.request("again"),
     )
-    return Prover(request, context.handle, context.agent_session)
+    return Prover(request, workshop.handle, workshop.agent_session)
 
 
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:

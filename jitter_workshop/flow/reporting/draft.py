@@ -64,9 +64,9 @@ class Draft:
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
         first. Raises NothingToReport, SessionError, LessonError, and what ``progress`` raises."""
-        document, context = build(workshop, progress=progress), workshop
-        keep_found(context.handle, context.root, document)
-        return cls(context.handle, workshop.host.name, document)
+        document = build(workshop, progress=progress)
+        keep_found(workshop.handle, workshop.root, document)
+        return cls(workshop.handle, workshop.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
         """Return the document, or with ``private`` the one for others."""

@@ -131,7 +131,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding is None or self._found is None:
             return ()
         return views.page(
-            finding.check, finding.explained, self._found.recorded, width, views.treated(finding, "Enter")
+            finding.check, finding.explained, self._found.head.recorded, width, views.treated(finding, "Enter")
         )
 
     # -- keys ------------------------------------------------------------------------------------------------------
