@@ -8,6 +8,8 @@ import select
 import signal
 import threading
 import weakref
+from collections.abc import Iterator
+from types import FrameType
 
 _SUSPEND = b"z"
 _CANCEL = b"c"
@@ -69,6 +71,31 @@ class CancelToken:
             # A full pipe already holds enough requests.
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writer, key)
+
+
+@contextlib.contextmanager
+def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
+    """While this is open, let HUP, INT and TERM stop a run, and TSTP suspend it. Yield the list of the signals that
+    came. A signal that this process ignores stays ignored."""
+    received: list[int] = []
+
+    def stop(signum: int, _frame: FrameType | None) -> None:
+        received.append(signum)
+        token.cancel(signal.Signals(signum).name)
+
+    def suspend(_signum: int, _frame: FrameType | None) -> None:
+        token.suspend()
+
+    wanted = {signal.SIGHUP: stop, signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGTSTP: suspend}
+    before = {signum: signal.getsignal(signum) for signum in wanted}
+    for signum, handler in wanted.items():
+        if before[signum] is not signal.SIG_IGN:
+            signal.signal(signum, handler)
+    try:
+        yield received
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
 
 
 def stop_this_process() -> None:

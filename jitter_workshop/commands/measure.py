@@ -18,8 +18,9 @@ import sys
 from functools import partial
 from typing import Any
 
+from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs, stopped_by_signals
+from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
@@ -107,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     session, not_kept = session_for_runs(args.session, host.name)
     request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
-    token = flow.CancelToken()
+    token = CancelToken()
     agent_session = AgentSession()
     poster = Poster(session) if session is not None and class_host() is not None else None
     turn: flow.Turn = partial(

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.common.shared import (
     agreed,
@@ -34,7 +35,6 @@ from jitter_workshop.commands.common.shared import (
     say_if_any,
     say_notices,
     session_to_keep_in,
-    stopped_by_signals,
 )
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
@@ -45,7 +45,6 @@ from jitter_workshop.presenter.progress import Line
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
-    from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 
@@ -86,7 +85,6 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     if not args.words:
         raise UsageError("no change is named", "name placement, or a tunable from 'jitter-workshop status'")
-    from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest

@@ -207,7 +207,7 @@ class PlainChapter:
         walk = self._walk
         waking = walk.progress.noise is None
         if waking and not walk.offer_noise():
-            self._talk.tell("A thief is offered where the first run is quiet; this one is not.")
+            self._talk.tell("A noise is offered where the first run is quiet; this one is not.")
             return False
         walk.accept_noise(waking)
         return True

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-
-from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WaitStopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean
-from jitter_workshop.plain.run import queued, stopped_by_signals
+from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.class_host import title_of
 
@@ -94,17 +91,12 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True
-    token, pending = CancelToken(), list[int]()
-    try:
-        with stopped_by_signals(token, pending):
+    with stopping() as token:
+        try:
             take_turn(workshop.agent_session, DAY_S, token, queued(talk.write, talk.width), view.people)
-    except WaitStopped:
-        talk.tell("Stopped waiting. Nothing was done.")
-        return False
-    finally:
-        token.close()
-        for signum in pending:
-            signal.raise_signal(signum)
+        except WaitStopped:
+            talk.tell("Stopped waiting. Nothing was done.")
+            return False
     return True
 
 

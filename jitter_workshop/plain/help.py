@@ -44,7 +44,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
         yield "v", "who took the time (if no run has a trace, one more is measured with it)"
-        yield "w", "wake a thief, or let it sleep"
+        yield "w", "let a noise run beside the measurement, or end it"
     yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "undo", "give back what this chapter applied"

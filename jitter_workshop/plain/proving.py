@@ -3,9 +3,6 @@ rounds."""
 
 from __future__ import annotations
 
-import signal
-
-from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -19,7 +16,7 @@ from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.plain.run import Write, queued, stopped_by_signals
+from jitter_workshop.plain.run import Write, queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import proof as words
 from jitter_workshop.stats.scale import times
@@ -102,18 +99,15 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
     back."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
-    token, pending = CancelToken(), list[int]()
     observer = _Lines(talk.write, talk.width, plan.workload)
-    try:
-        with stopped_by_signals(token, pending):
+    with stopping() as token:
+        try:
             proof = prover.prove(plan, observer, token, queued(talk.write, talk.width))
-    except Cancelled:
-        talk.tell("Stopped before a round was finished: there is nothing to judge.")
-        return
-    finally:
-        chapter.over(workshop, walk)
-        for signum in pending:
-            signal.raise_signal(signum)
+        except Cancelled:
+            talk.tell("Stopped before a round was finished: there is nothing to judge.")
+            return
+        finally:
+            chapter.over(workshop, walk)
     _tell(proof, talk)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
-from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
@@ -50,17 +49,11 @@ class PlainObserver:
 def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width: int) -> Run:
     """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks. HUP and TERM do the same and then
     act as usual. Raises WorkshopError where there is no run."""
-    token = CancelToken()
-    pending: list[int] = []
-    try:
-        with stopped_by_signals(token, pending):
-            run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
-            if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
-                write(written(wrap(said, width, "  ")))
-            return run
-    finally:
-        for signum in pending:
-            signal.raise_signal(signum)
+    with stopping() as token:
+        run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
+        if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
+            write(written(wrap(said, width, "  ")))
+        return run
 
 
 def queued(write: Write, width: int) -> Callable[[str], None]:
@@ -71,22 +64,15 @@ def queued(write: Write, width: int) -> Callable[[str], None]:
 
 
 @contextmanager
-def stopped_by_signals(token: CancelToken, pending: list[int]) -> Iterator[None]:
-    """While this is open, let signals cancel the token. SIGTERM and SIGHUP are meant for the whole program, so they are
-    also kept in ``pending``. SIGTSTP suspends the token."""
-
-    def stop(signum: int, _: FrameType | None) -> None:
-        if signum != signal.SIGINT:
-            pending.append(signum)
-        token.cancel(signal.Signals(signum).name)
-
-    def suspend(_: int, __: FrameType | None) -> None:
-        token.suspend()
-
-    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, suspend)
+def stopping() -> Iterator[CancelToken]:
+    """While this is open, let signals cancel the yielded token, and not the workshop. SIGTERM and SIGHUP are meant for
+    the whole program, so they act as usual afterwards."""
+    token, received = CancelToken(), list[int]()
     try:
-        yield
+        with stopped_by_signals(token) as received:
+            yield token
     finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+        token.close()
+        for signum in received:
+            if signum != signal.SIGINT:
+                signal.raise_signal(signum)

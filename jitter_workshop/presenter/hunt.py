@@ -62,7 +62,7 @@ def own_command() -> str:
 
 
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
-    """Return the cures for a thief, as (command, effect). ``other``: a CPU that is not measured on."""
+    """Return the cures for a noise, as (command, effect). ``other``: a CPU that is not measured on."""
     found = [
         ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, the CPU each ran on last"),
         ("kill PID", "stop it"),

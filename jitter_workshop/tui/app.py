@@ -15,7 +15,6 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.model.palette import THEMES
 from jitter_workshop.presenter.changes import farewell
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
@@ -198,8 +197,7 @@ class WorkshopApp(Frame):
             self.push_screen(screen())
 
     def action_theme(self) -> None:
-        names = list(THEMES)
-        self.change_settings(theme=names[(names.index(self.settings.theme) + 1) % len(names)])
+        self.change_settings(theme=self.next_palette)
 
     def action_turn(self) -> None:
         """Take the turn of a class host, or give it back."""

@@ -58,7 +58,7 @@ async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
     """Wait for the file that would be written."""
     for _ in range(400):
         await settled(pilot)
-        if screen._made is not None or screen._said:
+        if screen._made is not None or screen.said:
             return
         await pilot.pause(0.02)
     raise AssertionError("the file is never made")

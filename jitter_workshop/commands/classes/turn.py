@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, say, show
-from jitter_workshop.commands.common.shared import say_if_any, stopped_by_signals
+from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.measuring.measure import CancelToken
 from jitter_workshop.flow.turns.classhost import (
     DAY_S,
     TurnOver,

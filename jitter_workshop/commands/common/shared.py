@@ -1,16 +1,13 @@
-"""Share code between verbs: the session that they work in, questions, notices, signals, numbers."""
+"""Share code between verbs: the session that they work in, questions, notices, numbers."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import signal
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitter_workshop.commands.common.base import say
@@ -20,8 +17,6 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-    from jitter_workshop.bench.cancel import CancelToken
 
 T = TypeVar("T", bound="DataclassInstance")
 
@@ -104,30 +99,6 @@ def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, s
         if name is not None:
             raise
         return None, f"the run was measured but not kept: {error.sentence()}"
-
-
-@contextmanager
-def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
-    """Let HUP, INT and TERM stop a run, and TSTP suspend it. Yields the list of the signals that came."""
-    received: list[int] = []
-
-    def stop(signum: int, _frame: FrameType | None) -> None:
-        received.append(signum)
-        token.cancel(signal.Signals(signum).name)
-
-    def suspend(_signum: int, _frame: FrameType | None) -> None:
-        token.suspend()
-
-    wanted = {signal.SIGHUP: stop, signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGTSTP: suspend}
-    before = {signum: signal.getsignal(signum) for signum in wanted}
-    for signum, handler in wanted.items():
-        if before[signum] is not signal.SIG_IGN:
-            signal.signal(signum, handler)
-    try:
-        yield received
-    finally:
-        for signum, old in before.items():
-            signal.signal(signum, old)
 
 
 def number(text: str) -> float:

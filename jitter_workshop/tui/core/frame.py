@@ -6,15 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from textual.app import App
 from textual.binding import BindingType
 from textual.screen import Screen
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.presenter import preferences
 from jitter_workshop.tui.core.actions import bindings
-from jitter_workshop.tui.core.theme import textual_theme
+from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.terminal.driver import QuietDriver
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ class ClassTurn(Protocol):
     def pause(self, paused: bool) -> None: ...
 
 
-class Frame(App[None]):
+class Frame(PaintedApp):
     """Hold what all screens share: the workshop, the preferences, the run or the change under way.
 
     The app makes ``class_turn`` and knows the way between screens.
@@ -45,7 +43,8 @@ class Frame(App[None]):
     class_turn: ClassTurn
 
     def __init__(self, workshop: Workshop, driver: type[Driver]) -> None:
-        super().__init__(driver_class=driver)
+        self.settings, self.settings_notice = preferences.load()
+        super().__init__(self.settings.theme, driver)
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
@@ -59,17 +58,6 @@ class Frame(App[None]):
         """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
         self._after_work: Callable[[], None] | None = None
         self._after_run: Callable[[], None] | None = None
-        self.settings, self.settings_notice = preferences.load()
-        # A calm screen, and no timers of Textual's animator at any time.
-        self.animation_level = "none"
-        for name in THEMES:
-            self.register_theme(textual_theme(name))
-        self.theme = f"workshop-{self.settings.theme}"
-
-    @property
-    def palette(self) -> Palette:
-        """Return the colours in force."""
-        return PALETTES[self.theme.removeprefix("workshop-")]
 
     @property
     def measuring(self) -> bool:
@@ -118,7 +106,7 @@ class Frame(App[None]):
     def change_settings(self, **changes: object) -> None:
         """Change preferences, let them take effect, and keep them."""
         self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
-        self.theme = f"workshop-{self.settings.theme}"
+        self.paint(self.settings.theme)
         try:
             preferences.save(self.settings)
         except WorkshopError as error:

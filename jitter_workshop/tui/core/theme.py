@@ -1,18 +1,53 @@
-"""Make a Textual theme of each palette."""
+"""Show an app in the colours of a palette, with a Textual theme for each."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from textual.app import App
 from textual.theme import Theme
 
-from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.model.palette import PALETTES, THEMES, Palette
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+
+_PREFIX = "workshop-"
+"""It begins the names of our themes, so that they hide none of Textual's."""
 
 
-def textual_theme(name: str) -> Theme:
-    """Return the Textual theme of one of ``palette.THEMES``. Its name has a prefix, so that it hides none of
-    Textual's."""
+class PaintedApp(App[None]):
+    """Show a calm app, without animation, in the colours of the palette with this name."""
+
+    def __init__(self, palette: str, driver: type[Driver] | None = None) -> None:
+        super().__init__(driver_class=driver)
+        # No timers of Textual's animator at any time.
+        self.animation_level = "none"
+        for name in THEMES:
+            self.register_theme(_textual_theme(name))
+        self.paint(palette)
+
+    @property
+    def palette(self) -> Palette:
+        """Return the colours in force."""
+        return PALETTES[self.theme.removeprefix(_PREFIX)]
+
+    @property
+    def next_palette(self) -> str:
+        """Return the name of the palette behind the one in force."""
+        names = list(THEMES)
+        return names[(names.index(self.palette.name) + 1) % len(names)]
+
+    def paint(self, palette: str) -> None:
+        """Put a palette in force."""
+        self.theme = f"{_PREFIX}{palette}"
+
+
+def _textual_theme(name: str) -> Theme:
+    """Return the Textual theme of one of ``palette.THEMES``."""
     p = PALETTES[name]
     return Theme(
-        name=f"workshop-{name}",
+        name=f"{_PREFIX}{name}",
         primary=p.cool,
         secondary=p.dim,
         accent=p.accent,

@@ -33,11 +33,6 @@ class Sheet(Widget):
         self._made_for: tuple[int, str] | None = None
         self._lines: list[Text] = []
 
-    def show(self, build: Build) -> None:
-        """Show other lines on the sheet."""
-        self._build = build
-        self.renew()
-
     def renew(self) -> None:
         """Make the lines anew."""
         self._made_for = None

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
@@ -435,8 +435,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_copy(self) -> None:
         by_hand = self.walk.by_hand() if self.step == "explain" else ()
         if by_hand:
-            self.app.copy_to_clipboard("\n".join(command for command, _ in by_hand))
-            self.tell("The commands are in the clipboard, where this terminal allows it.")
+            self.copy((command for command, _ in by_hand), "The commands are")
 
     def pane(self) -> Pane:
         chart_alone = self.now.with_chart and not (self.step == "compare" and self.tall)
@@ -447,26 +446,17 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.now.vertical(-by):
             super().vertical(by)
 
-    def _sideways(self, direction: int) -> None:
-        if self.now.sideways(direction):
+    def sideways(self, by: int) -> None:
+        if self.now.sideways(by):
             return
         page = self._page
         count = len(page.curves())
         if self.now.with_chart and count:
             highlighted = count - 1 if page.highlight is None else page.highlight
-            page.highlight = (highlighted + direction) % count
+            page.highlight = (highlighted + by) % count
             self.redraw()
 
-    def on_key(self, event: events.Key) -> None:
-        if event.character is None or event.character not in "123456789":
-            return
-        index = int(event.character) - 1
+    def digit(self, index: int) -> None:
         if not self.now.digit(index) and self.now.with_chart and index < len(self._page.curves()):
             self._page.highlight = index
             self.redraw()
-
-    def action_left(self) -> None:
-        self._sideways(-1)
-
-    def action_right(self) -> None:
-        self._sideways(+1)

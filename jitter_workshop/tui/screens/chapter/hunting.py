@@ -16,6 +16,7 @@ from jitter_workshop.presenter import hunt as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question
 from jitter_workshop.tui.widgets.keybar import Shown
 
@@ -213,7 +214,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
     def key_words(self) -> str:
         return _ANSWERED if self._over else _NAMING.format(numbers=words.numbers(len(self._hunt.suspects)))
 
-    def choose(self, index: int) -> None:
+    def digit(self, index: int) -> None:
         if not self._over and 0 <= index < len(self._hunt.suspects):
             self.cursor = index
             self._finding = None
@@ -262,9 +263,9 @@ class CuresPage(ChoosingPage, scope="cures"):
 
     def key_words(self) -> str:
         keys = _ACTING.format(numbers=words.numbers(len(self._choices)))
-        return "The commands are in the clipboard, where this terminal allows it." if self._copied else keys
+        return f"The commands are {IN_CLIPBOARD}." if self._copied else keys
 
-    def choose(self, index: int) -> None:
+    def digit(self, index: int) -> None:
         if 0 <= index < len(self._choices):
             self.cursor = index
             self._copied = False

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
-from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
-from jitter_workshop.tui.core.theme import textual_theme
+from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 EVERY_S = 3.0
@@ -43,7 +42,7 @@ class ClassChart(Widget):
 
     def render(self) -> Text:
         width, height = self.content_size
-        palette = PALETTES[self.app.theme.removeprefix("workshop-")]
+        palette = cast(PaintedApp, self.app).palette
         if not self._shown.curves:
             return Text(self._shown.told, palette.dim)
         from jitter_workshop.chart import canvas
@@ -56,7 +55,7 @@ class ClassChart(Widget):
         return Text("\n", no_wrap=True, end="").join([chart, *legend])
 
 
-class PresentApp(App[None]):
+class PresentApp(PaintedApp):
     """Show one page; q leaves, ^t is the next theme."""
 
     CSS = """
@@ -72,19 +71,10 @@ class PresentApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, first: Presented, titles: dict[str, str]) -> None:
-        super().__init__()
+        super().__init__("high-contrast")
         self._shown = first
         self._titles = titles
         self._error = ""
-        self.animation_level = "none"
-        for name in THEMES:
-            self.register_theme(textual_theme(name))
-        self.theme = "workshop-high-contrast"
-
-    @property
-    def palette(self) -> Palette:
-        """Return the colours in force."""
-        return PALETTES[self.theme.removeprefix("workshop-")]
 
     def compose(self) -> ComposeResult:
         yield Sheet(self._head, id="present-head")
@@ -99,9 +89,7 @@ class PresentApp(App[None]):
         self._show()
 
     def action_next_theme(self) -> None:
-        names = list(THEMES)
-        now = names.index(self.theme.removeprefix("workshop-"))
-        self.theme = f"workshop-{names[(now + 1) % len(names)]}"
+        self.paint(self.next_palette)
         self._show()
 
     def _look(self) -> None:
@@ -122,8 +110,8 @@ class PresentApp(App[None]):
         self._show()
 
     def _show(self) -> None:
-        self.query_one("#present-head", Sheet).show(self._head)
-        self.query_one("#present-foot", Sheet).show(self._foot)
+        for sheet in self.query(Sheet):
+            sheet.renew()
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int) -> Iterable[Text]:

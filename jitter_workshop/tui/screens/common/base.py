@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 WIDE, HUGE, TALL = 100, 140, 36
 """From these sizes on, more is shown side by side."""
+
+IN_CLIPBOARD = "in the clipboard, where this terminal allows it"
 
 _WHILE_HOST_CHANGES = frozenset({"up", "down", "page_up", "page_down"})
 """The actions that still work while the host is being changed: scrolling."""
@@ -102,6 +105,22 @@ class KeyedScreen(Screen[None]):
     def action_page_down(self) -> None:
         self.pane().scroll_page_down(animate=False)
 
+    def sideways(self, by: int) -> None:
+        """Take an arrow left (-1) or right (+1), on a screen that has these keys."""
+
+    def action_left(self) -> None:
+        self.sideways(-1)
+
+    def action_right(self) -> None:
+        self.sideways(+1)
+
+    def digit(self, index: int) -> None:
+        """Take a key 1 to 9, as an index from 0. The index may be of a line that does not exist."""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character in "123456789":
+            self.digit(int(event.character) - 1)
+
     def action_close(self) -> None:
         self.dismiss(None)
 
@@ -116,6 +135,11 @@ class WorkshopScreen(KeyedScreen):
     def wide(self) -> bool:
         """Return True if there is room for lesson and chart side by side."""
         return self.size.width >= WIDE
+
+    @property
+    def huge(self) -> bool:
+        """Return True if there is room for everything side by side."""
+        return self.size.width >= HUGE
 
     @property
     def tall(self) -> bool:
@@ -164,6 +188,11 @@ class WorkshopScreen(KeyedScreen):
         """Show a sentence above the keys."""
         self.said = text
         self.redraw()
+
+    def copy(self, lines: Iterable[str], what: str) -> None:
+        """Copy lines, and tell so. ``what``: the begin of the sentence, such as "The commands are"."""
+        self.app.copy_to_clipboard("\n".join(lines))
+        self.tell(f"{what} {IN_CLIPBOARD}.")
 
     def show_class(self) -> None:
         """Show the class as it was seen last; show nothing on a host without a class."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rich.text import Text
-from textual import events
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.changes import stands
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
 from jitter_workshop.tui.widgets.sheet import Build
 
 ON_LEAVING = (
@@ -38,7 +37,7 @@ class ErrorDialog(Page, scope="dialog"):
             yield from wrap(Text(clean(self.error.advice, 1_000), "text"), width, "→ ")
 
     def key_words(self) -> str:
-        copied = "in the clipboard, where this terminal allows it" if self._copied else "y copies this text"
+        copied = IN_CLIPBOARD if self._copied else "y copies this text"
         return f"Esc closes · {copied}"
 
     def action_copy(self) -> None:
@@ -105,17 +104,9 @@ class LeaveQuestion(Question):
 
 
 class ChoosingPage(Page):
-    """Choose a line with up, down and the digits. A subclass handles the choice in :meth:`choose`, which also gets
-    indices of lines that do not exist."""
+    """Choose a line with up, down and the digits: a subclass moves ``cursor`` in :meth:`digit`."""
 
     cursor = 0
 
-    def choose(self, index: int) -> None:
-        raise NotImplementedError
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789":
-            self.choose(int(event.character) - 1)
-
     def vertical(self, by: int) -> None:
-        self.choose(self.cursor + by)
+        self.digit(self.cursor + by)

@@ -18,7 +18,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("accumulator", "the consumer whose transit the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
-    ("knee", "where a curve leaves its floor. The rate of a thief decides at which percentile it sits."),
+    ("knee", "where a curve leaves its floor. The rate of the noise decides at which percentile it sits."),
     ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
     ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),

@@ -17,7 +17,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.tui.background import aside
-from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -70,11 +70,6 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
-    @property
-    def _beside(self) -> bool:
-        """Return True if there is room for the steps below the chart and all else beside it."""
-        return self.size.width >= HUGE
-
     def redraw(self) -> None:
         self.set_class(self._numbers, "-numbers")
         summary = self._summary
@@ -126,14 +121,14 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             if self._error:
                 yield from wrap(Text(clean(self._error, 400), "text"), width, "! ")
             return
-        if not self._beside:
+        if not self.huge:
             yield from self._steps(width)
             yield Text()
         yield from words.rest(summary, width)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def _choose(self, by: int) -> None:
+    def sideways(self, by: int) -> None:
         count = len(self._summary.steps) if self._summary is not None else 0
         if not count:
             return
@@ -147,14 +142,8 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         numbers = [number for number, _ in words.steps(self._summary, self.size.width)]
         here = self._under + 1
         region = Region(0, numbers.index(here), 1, numbers.count(here))
-        pane = "#summary-steps-pane" if self._beside else "#summary-rest-pane"
+        pane = "#summary-steps-pane" if self.huge else "#summary-rest-pane"
         self.query_one(pane, Pane).scroll_to_region(region, animate=False)
-
-    def action_left(self) -> None:
-        self._choose(-1)
-
-    def action_right(self) -> None:
-        self._choose(+1)
 
     def action_table(self) -> None:
         self._numbers = not self._numbers

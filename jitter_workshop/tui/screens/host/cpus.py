@@ -159,11 +159,8 @@ class CpuPicker(Page, scope="cpus"):
     def vertical(self, by: int) -> None:
         self._moved(0, by)
 
-    def action_left(self) -> None:
-        self._moved(-1, 0)
-
-    def action_right(self) -> None:
-        self._moved(+1, 0)
+    def sideways(self, by: int) -> None:
+        self._moved(by, 0)
 
     def _moved(self, across: int, down: int) -> None:
         self.query_one(CpuMap).move(across, down)

@@ -192,8 +192,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def action_copy(self) -> None:
         finding = self.finding
         if finding is not None and finding.explained.by_hand:
-            self.app.copy_to_clipboard("\n".join(finding.explained.by_hand))
-            self.tell("The commands that show it by hand are in the clipboard, where this terminal allows it.")
+            self.copy(finding.explained.by_hand, "The commands that show it by hand are")
 
     def action_improve(self) -> None:
         self._only_improve = True

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -307,12 +306,11 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     def action_copy(self) -> None:
         if self._page == "verdict":
-            self.app.copy_to_clipboard(self.sheet("#proof-sheet").plain())
-            self.tell("The verdict is in the clipboard, where this terminal allows it.")
+            self.copy([self.sheet("#proof-sheet").plain()], "The verdict is")
 
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789" and not self.frame.at_work:
-            self._choose(int(event.character) - 1)
+    def digit(self, index: int) -> None:
+        if not self.frame.at_work:
+            self._choose(index)
 
     def vertical(self, by: int) -> None:
         if self._page == "cost":

@@ -24,7 +24,7 @@ from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.tui.background import aside
-from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -69,7 +69,6 @@ class ReportScreen(WorkshopScreen, scope="report"):
         """The ticket of the file that is being made; None while none is."""
         self._wanted = False
         """True if the file is to be written as soon as it is made."""
-        self._said = ""
         self._written: Written | None = None
         self._overlay = 0
 
@@ -83,14 +82,14 @@ class ReportScreen(WorkshopScreen, scope="report"):
                 yield Sheet(self._rest, id="report-rest")
             with Pane(id="report-side"):
                 yield Sheet(self._side, id="report-side-sheet")
-        yield Sheet(self._say, id="report-say")
+        yield Sheet(self.say_lines, id="report-say")
 
     def heading(self) -> str:
         return "Report · preview"
 
     def keys(self) -> Sequence[Shown]:
         if self._draft is None:
-            return (("app.help", ""), ("report.close", "" if self._said else "stop"))
+            return (("app.help", ""), ("report.close", "" if self.said else "stop"))
         return (
             ("report.write", f"write {self._chosen.name}"),
             ("report.format", f"as {self._formats[1].name}"),
@@ -111,14 +110,10 @@ class ReportScreen(WorkshopScreen, scope="report"):
         return self._draft.shown(self._private) if self._draft is not None else None
 
     def on_mount(self) -> None:
-        self._redraw()
         self.run_worker(self._build(), exclusive=True, group="report")
 
     def on_unmount(self) -> None:
         self._stopped = True
-
-    def on_resize(self) -> None:
-        self._redraw()
 
     # -- building and rendering ------------------------------------------------------------------------------------
 
@@ -126,11 +121,11 @@ class ReportScreen(WorkshopScreen, scope="report"):
         try:
             self._draft = await aside(partial(Draft.of, self.workshop, self._told))
         except WorkshopError as error:
-            self._said = error.sentence()
+            self.said = error.sentence()
         finally:
             # This also runs when the screen is closed or the workshop is left: the thread ends at its next step.
             self._stopped = self._draft is None
-        self._redraw()
+        self.redraw()
         if self._draft is not None:
             await self._make()
 
@@ -144,13 +139,13 @@ class ReportScreen(WorkshopScreen, scope="report"):
     def _goes_on(self, message: Went) -> None:
         self._went = (message.what, message.done, message.total)
         if self._draft is None:
-            self.sheet("#report-head").show(self._head)
+            self.sheet("#report-head").renew()
 
     def _again(self) -> None:
         """Make the file again: the format, the names or the folder have changed."""
         self._made = None
         self._wanted = False
-        self._redraw()
+        self.redraw()
         self.run_worker(self._make(), exclusive=True, group="report")
 
     async def _make(self) -> None:
@@ -168,7 +163,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         try:
             self._made = await aside(make)
         except WorkshopError as error:
-            self._said = f"{error.sentence()}."
+            self.said = f"{error.sentence()}."
         finally:
             # A making that was given up may end after the next one has begun.
             if self._making is ticket:
@@ -176,39 +171,27 @@ class ReportScreen(WorkshopScreen, scope="report"):
         wanted, self._wanted = self._wanted, False
         if wanted and self._made is not None:
             await self._write(*self._made, (chosen.name, private))
-        self._redraw()
+        self.redraw()
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
-    @property
-    def _beside(self) -> bool:
-        """Return True if there is room for the list of visible names beside the page."""
-        return self.size.width >= HUGE
-
-    def _redraw(self) -> None:
-        overlays = self._document.overlays if self._document is not None else ()
+    def redraw(self) -> None:
         self.set_class(self._draft is None, "-waiting")
+        if not self.is_mounted:
+            return
+        overlays = self._document.overlays if self._document is not None else ()
         chart = self.query_one("#report-chart", ChartView)
         chart.display = bool(overlays)
         if overlays:
             drawn = overlays[self._overlay].curves[:MOST_DRAWN]
             chart.show_curves([RunCurve(str(n), c.label, c, None) for n, c in enumerate(drawn)])
-        for selector, build in (
-            ("#report-head", self._head),
-            ("#report-opening", self._opening),
-            ("#report-chart-title", self._chart_title),
-            ("#report-rest", self._rest),
-            ("#report-side-sheet", self._side),
-            ("#report-say", self._say),
-        ):
-            self.sheet(selector).show(build)
-        self.sheet("#report-say").set_class(not self._said and self._written is None, "-empty")
-        self.refresh_keys()
+        self.sheet("#report-say").set_class(not self.said and self._written is None, "-empty")
+        super().redraw()
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._document is None:
             nothing = [Text("There is nothing to write yet.", "dim")]
-            return nothing if self._said else preview.waiting(*self._went, width)
+            return nothing if self.said else preview.waiting(*self._went, width)
         facts = [self._chosen.name]
         if self._made is not None:
             path, files = self._made
@@ -229,7 +212,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
     def _rest(self, width: int) -> Iterable[Text]:
         if self._document is not None:
             yield from preview.rest(self._document, width)
-            if not self._beside:
+            if not self.huge:
                 yield from self._side(width)
 
     def _side(self, width: int) -> Iterable[Text]:
@@ -238,15 +221,14 @@ class ReportScreen(WorkshopScreen, scope="report"):
             yield from preview.about(tuple(FORMATS.values()), self._chosen, width)
             yield from preview.for_others(self._document, self._chosen.name == RAW, width)
 
-    def _say(self, width: int) -> Iterable[Text]:
+    def say_lines(self, width: int) -> Iterable[Text]:
         if self._written is not None:
             written = self._written
             done = f"Written ({written.size}): {clean(written.path, 400)}"
             yield from wrap(Text(done, "bold good"), width, "✓ ")
             for line in self._lines(written):
                 yield from wrap(Text(line, "code"), width, "  ")
-        if self._said:
-            yield from wrap(clean(self._said, 400), width, "▸ ")
+        yield from super().say_lines(width)
 
     def _lines(self, written: Written) -> tuple[str, str]:
         here, there = opened_with(written.path, self.workshop.host.name)
@@ -259,14 +241,14 @@ class ReportScreen(WorkshopScreen, scope="report"):
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
-            self._said = "It is written already; f and n make another version."
+            self.said = "It is written already; f and n make another version."
         elif self._made is None:
             self._wanted = self._making is not None
-            self._said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
+            self.said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
         else:
             self.run_worker(self._write(*self._made, wish), exclusive=True, group="report")
             return
-        self._redraw()
+        self.redraw()
 
     async def _write(self, path: Path, files: Files, wish: tuple[str, bool]) -> None:
         try:
@@ -274,70 +256,44 @@ class ReportScreen(WorkshopScreen, scope="report"):
         except WorkshopError as error:
             self._refused(error, path)
             return
-        self._said = ""
+        self.said = ""
         self._written = Written(made[0], preview.size(files), wish)
-        self._redraw()
+        self.redraw()
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
         """Tell why writing was refused. Offer the next folder, or the next name if only the name was taken."""
-        self._said = f"{error.message}."
+        self.said = f"{error.message}."
         if path.exists():
-            self._said += " Enter takes another name."
+            self.said += " Enter takes another name."
         elif len(self._places) > 1:
             self._places = (*self._places[1:], self._places[0])
-            self._said += f" Enter tries {clean(self._places[0], 200)}."
+            self.said += f" Enter tries {clean(self._places[0], 200)}."
         self._again()
 
     def action_format(self) -> None:
         if self._draft is not None:
             self._formats = (*self._formats[1:], self._formats[0])
-            self._said = ""
+            self.said = ""
             self._again()
 
     def action_names(self) -> None:
         if self._draft is not None:
             self._private = not self._private
-            self._said = ""
+            self.said = ""
             self._again()
 
-    def _turn(self, by: int) -> None:
+    def sideways(self, by: int) -> None:
         count = len(self._draft.document.overlays) if self._draft is not None else 0
         if count:
             self._overlay = (self._overlay + by) % count
-            self._redraw()
-
-    def action_left(self) -> None:
-        self._turn(-1)
-
-    def action_right(self) -> None:
-        self._turn(+1)
+            self.redraw()
 
     def action_copy(self) -> None:
         if self._draft is None:
             return
         if self._written is None:
-            self._said = "Nothing is written yet: Enter writes it."
+            self.said = "Nothing is written yet: Enter writes it."
         else:
-            self.app.copy_to_clipboard("\n".join(self._lines(self._written)))
-            self._said = "The lines that open it are in the clipboard, where this terminal allows it."
-        self._redraw()
-
-    @property
-    def _page(self) -> Pane:
-        return self.query_one("#report-page", Pane)
-
-    def action_up(self) -> None:
-        self._page.scroll_relative(y=-1, animate=False)
-
-    def action_down(self) -> None:
-        self._page.scroll_relative(y=1, animate=False)
-
-    def action_page_up(self) -> None:
-        self._page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self._page.scroll_page_down(animate=False)
-
-    def action_close(self) -> None:
-        self._stopped = True
-        self.app.pop_screen()
+            self.copy(self._lines(self._written), "The lines that open it are")
+            return
+        self.redraw()

@@ -173,8 +173,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
     def action_copy(self) -> None:
         commands = self._commands()
         if commands:
-            self.app.copy_to_clipboard("\n".join(commands))
-            self.tell("The commands that show it by hand are in the clipboard, where this terminal allows it.")
+            self.copy(commands, "The commands that show it by hand are")
 
     def _commands(self) -> tuple[str, ...]:
         if isinstance(self._report, CounterReport):

@@ -157,7 +157,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             ),
             ("CPUs", where or "the scheduler was free"),
             ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
-            ("thief", clean(run.noise, 30) if run.noise else "none woken"),
+            ("noise", clean(run.noise, 30) if run.noise else "none made"),
         ]
         for rate in run.stalls.rates:
             stolen = nice_ns(rate.stolen_ns_per_second)
