@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     curves, view, notices = _curves(args)
     if form is None:
-        from jitter_workshop.chart.printed import printed
+        from jitter_workshop.chart.canvas import printed
 
         sys.stdout.write(printed(curves, view))
     elif args.output == STDOUT:

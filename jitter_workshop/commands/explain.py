@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from jitter_workshop.commands.common.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, print_json, show_lines
 from jitter_workshop.errors import UsageError
 
 _MOST = 1_000
@@ -27,7 +27,6 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution import explained
     from jitter_workshop.presenter import causes
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.presenter.progress import LateLine
 
     if not 0 <= args.top <= _MOST:
@@ -44,6 +43,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report)
     else:
-        output = Output()
-        output.show(causes.explained(report, output.width, measured.label))
+        show_lines(lambda width: causes.explained(report, width, measured.label))
     return 0

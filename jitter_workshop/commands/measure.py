@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
 from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -155,14 +155,13 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
-        from jitter_workshop.presenter.lines import Output
         from jitter_workshop.presenter.run import kept as told
 
         assert session is not None
         named = args.session is not None
-        output = Output()
+        name, traced = session.session.name, session.has_trace(measured.id)
         print()
-        output.show(told(measured, session.session.name, session.has_trace(measured.id), output.width, named))
+        show_lines(lambda width: told(measured, name, traced, width, named))
     return 0
 
 
@@ -246,11 +245,9 @@ def _print(run: Run, as_json: bool) -> None:
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.presenter.run import result
 
-    output = Output()
-    output.show(result(run, output.width))
+    show_lines(partial(result, run))
 
 
 def _priority(text: str) -> int:

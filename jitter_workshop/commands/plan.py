@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import add_json, print_json, say
+from jitter_workshop.commands.common.base import add_json, print_json, say, show_lines
 from jitter_workshop.errors import UsageError
 
 
@@ -56,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
             say(sentence)
     else:
         from jitter_workshop.presenter import plan as plan_view
-        from jitter_workshop.presenter.lines import Output
 
-        output = Output()
-        output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why, drawn.host.root.recorded))
+        recorded = drawn.host.root.recorded
+        show_lines(lambda width: plan_view.of_host(drawn.plan, width, drawn.hot.why, recorded))
     return 0

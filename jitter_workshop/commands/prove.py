@@ -22,10 +22,11 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
 from jitter_workshop.commands.common.shared import (
     agreed,
     asked,
@@ -149,11 +150,9 @@ def _take_turn(
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     """Show the cost, and ask if needed. Raises UsageError if the answer is no."""
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.presenter.proof import cost
 
-    output = Output(sys.stderr)
-    output.show(cost(plan, output.width))
+    show_lines(partial(cost, plan), sys.stderr)
     if not args.yes and not agreed("\nProve it?"):
         raise UsageError("nothing was measured, nothing was changed")
     sys.stderr.write("\n")
@@ -225,7 +224,6 @@ class ProofLine(Line):
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.presenter.proof import listed
 
     if args.words or (args.list and args.show is not None):
@@ -244,20 +242,17 @@ def _old(args: argparse.Namespace) -> int:
     elif args.json:
         print_json({"proofs": [as_json(proof) for proof in found]})
     else:
-        output = Output()
-        output.show(listed(found, output.width))
+        show_lines(partial(listed, found))
     return 0
 
 
 def _print(proof: Proof, as_object: bool) -> None:
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.presenter.proof import verdict
 
     if as_object:
         print_json(as_json(proof))
     else:
-        output = Output()
-        output.show(verdict(proof, output.width))
+        show_lines(partial(verdict, proof))
     sys.stdout.flush()
 
 

@@ -15,9 +15,10 @@ Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reb
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, require_live_host
+from jitter_workshop.commands.common.base import add_json, print_json, require_live_host, show_lines
 from jitter_workshop.commands.common.shared import picked, say_if_any
 from jitter_workshop.model.change import RestoreResult
 
@@ -39,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.presenter import changes
-    from jitter_workshop.presenter.lines import Output
 
     change_log = apply.change_log_of(args.session)
     agent_session = AgentSession(change_log=change_log)
@@ -54,8 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(as_json(result))
     else:
-        output = Output()
-        output.show(changes.given_back(result, output.width))
+        show_lines(partial(changes.given_back, result))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 
@@ -73,7 +72,6 @@ def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.presenter import changes
-    from jitter_workshop.presenter.lines import Output
     from jitter_workshop.tuning.journal import read_journals
     from jitter_workshop.tuning.tunables.registry import find
 
@@ -90,6 +88,5 @@ def _list(args: argparse.Namespace) -> int:
         nothing = as_json(RestoreResult((), (), False))
         print_json({"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing})
     else:
-        output = Output()
-        output.show(changes.standing(entries, problems, traces, output.width))
+        show_lines(partial(changes.standing, entries, problems, traces))
     return 0

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         from jitter_workshop.flow.chapters.tour import take
-        from jitter_workshop.plain.tour import tour_lines
+        from jitter_workshop.plain.views import tour_lines
         from jitter_workshop.presenter.lines import written
 
         taken = take(args.session, args.course, args.root)

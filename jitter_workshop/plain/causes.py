@@ -35,8 +35,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.tell("No run of this chapter has a trace: its own runs are measured without one, so that all are alike.")
         if talk.ask("Enter measures once more, with a trace · anything else does not"):
             return
-        talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
-        run = run_plainly(workshop, further, talk.write, talk.width)
+        run = run_plainly(workshop, further, talk)
     _tell(workshop, run, talk)
 
 

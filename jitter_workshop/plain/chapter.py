@@ -354,9 +354,8 @@ class PlainChapter:
             return
         if self._workshop.host.on_battery:
             talk.tell("On battery: these curves will differ from those on mains.")
-        talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
         try:
-            run = run_plainly(self._workshop, walk.request(step), talk.write, talk.width)
+            run = run_plainly(self._workshop, walk.request(step), talk)
         except WaitStopped:
             talk.tell("Stopped waiting. Nothing was measured.")
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jitter_workshop.errors import UsageError, WaitStopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
@@ -93,7 +95,7 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
         return True
     with stopping() as token:
         try:
-            take_turn(workshop.agent_session, DAY_S, token, queued(talk.write, talk.width), view.people)
+            take_turn(workshop.agent_session, DAY_S, token, partial(queued, talk), view.people)
         except WaitStopped:
             talk.tell("Stopped waiting. Nothing was done.")
             return False

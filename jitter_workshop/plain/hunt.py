@@ -101,8 +101,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
         raise UsageError(f"'{clean(where, 20)}' is no CPU to step aside to", "type cure here, or cure CPU")
     request = mitigation.request(walk, None if where == "here" else int(where[:5]))
-    talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
-    run = run_plainly(workshop, request, talk.write, talk.width)
+    run = run_plainly(workshop, request, talk)
     walk.record(TREATED, run)
     if run.complete:
         workshop.hunts.weigh(beside, run)

@@ -3,6 +3,8 @@ rounds."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -16,7 +18,7 @@ from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.plain.run import Write, queued, stopping
+from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import proof as words
 from jitter_workshop.stats.scale import times
@@ -99,10 +101,10 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
     back."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
-    observer = _Lines(talk.write, talk.width, plan.workload)
+    observer = _Lines(talk, plan.workload)
     with stopping() as token:
         try:
-            proof = prover.prove(plan, observer, token, queued(talk.write, talk.width))
+            proof = prover.prove(plan, observer, token, partial(queued, talk))
         except Cancelled:
             talk.tell("Stopped before a round was finished: there is nothing to judge.")
             return
@@ -118,9 +120,8 @@ def _tell(proof: Proof, talk: Talk) -> None:
 class _Lines:
     """Print one line per round, between the runs. The runs themselves print nothing."""
 
-    def __init__(self, write: Write, width: int, workload: str) -> None:
-        self._write = write
-        self._width = width
+    def __init__(self, talk: Talk, workload: str) -> None:
+        self._talk = talk
         self._workload = workload
 
     def side_begins(self, step: ProofStep) -> RunObserver:
@@ -130,8 +131,7 @@ class _Lines:
         number = f"{len(rounds):>{len(str(planned))}}"
         first, then = words.signs(rounds[-1].order)
         figure = _figure(so_far(rounds, self._workload))
-        text = f"  round {number} of {planned}  {first} {then}  {figure}  {words.left(left_s)}"
-        self._write(f"{text[: self._width].rstrip()}\n")
+        self._talk.row(f"  round {number} of {planned}  {first} {then}  {figure}  {words.left(left_s)}")
 
     def restoring(self) -> None:
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -12,8 +13,8 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
+from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.class_host import disturbed
-from jitter_workshop.presenter.lines import wrap, written
 from jitter_workshop.presenter.run import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
@@ -21,19 +22,17 @@ from jitter_workshop.stats.scale import nice_ns
 _LINES = 5
 """The most lines that a run prints, for any number of blocks."""
 
-Write = Callable[[str], object]
-
 
 class PlainObserver:
     """Print between blocks, never during one, and wait for nothing."""
 
-    def __init__(self, write: Write, width: int) -> None:
-        self._write = write
-        self._width = width
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
 
     def started(self, event: RunStarted) -> None:
         tids = ", ".join(f"{clean(name, 20)} {tid}" for name, tid in event.tids.items())
-        self._write(f"  thread ids: {tids}"[: self._width].rstrip() + "\n" if tids else "")
+        if tids:
+            self._talk.row(f"  thread ids: {tids}")
 
     def block_done(self, progress: Progress) -> None:
         step = max(1, progress.total // _LINES)
@@ -42,25 +41,23 @@ class PlainObserver:
         wide = len(str(progress.total))
         p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
-        text = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}"
-        self._write(f"{text[: self._width].rstrip()}\n")
+        self._talk.row(f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}")
 
 
-def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width: int) -> Run:
-    """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks. HUP and TERM do the same and then
-    act as usual. Raises WorkshopError where there is no run."""
+def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
+    """Measure on this thread, and say so first. Ctrl-C cancels the run and keeps its finished blocks. HUP and TERM do
+    the same and then act as usual. Raises WorkshopError where there is no run."""
+    talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
-        run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
+        run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
         if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
-            write(written(wrap(said, width, "  ")))
+            talk.tell(said, "  ")
         return run
 
 
-def queued(write: Write, width: int) -> Callable[[str], None]:
-    def say(sentence: str) -> None:
-        write(written(wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  ")))
-
-    return say
+def queued(talk: Talk, sentence: str) -> None:
+    """Tell what is waited for; "": the turn has come."""
+    talk.tell(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", "  ")
 
 
 @contextmanager

@@ -96,6 +96,10 @@ class Talk:
         for line in lines:
             self.write(f"{line if isinstance(line, str) else line.plain[: self.width].rstrip()}\n")
 
+    def row(self, text: str) -> None:
+        """Write one line, cut at the width."""
+        self.say(Text(text))
+
     def page(self, markdown: str) -> None:
         self.say(*prose(markdown, min(self.width, _PAGE)), "")
 
@@ -114,7 +118,7 @@ class Talk:
         if not curves:
             self.tell("There is no curve yet.")
             return
-        from jitter_workshop.chart.printed import in_plain
+        from jitter_workshop.chart.canvas import in_plain
 
         self.say(*in_plain([shown.curve for shown in curves], self.width, _CHART_ROWS))
 

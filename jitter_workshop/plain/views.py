@@ -1,4 +1,4 @@
-"""Show the path, and the loop of a chapter's steps, for the plain walk."""
+"""Show the path, the loop of a chapter's steps, and the tour where there is no terminal, as lines of text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from jitter_workshop.flow.chapters.path import in_groups
+from jitter_workshop.flow.chapters.tour import Tour
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
@@ -14,6 +15,21 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import STEP_SIGNS, PathEntry, StepView
 from jitter_workshop.presenter.lines import Lines, wrap
+
+MAX_LINES = 120
+"""Most lines of the tour."""
+_TOUR_WIDTH = 80
+_COMMANDS = (
+    "",
+    "There is no terminal here. On a terminal:",
+    "  jitter-workshop                   the workshop, full screen",
+    "  jitter-workshop --plain           the same, line by line",
+    "Anywhere:",
+    "  jitter-workshop measure           one measurement, about 7 s (or --json)",
+    "  jitter-workshop compare @2 @1     how the last two runs differ",
+    "  jitter-workshop chart             their curves (-o curves.svg for a picture)",
+    "  jitter-workshop --help            everything else",
+)
 
 
 def mark(value: bool | None) -> str:
@@ -73,3 +89,21 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     return f"{what} {reach(request, runs)}".rstrip()
+
+
+def tour_lines(tour: Tour) -> Lines:
+    """Return this host, the chapters, and the commands to run: at most 120 lines of at most 80 columns."""
+    lines = [Text(f"Jitter Workshop · {clean(tour.host_name, 40)}"), *wrap(tour.host_line, _TOUR_WIDTH)]
+    for notice in tour.notices[:10]:
+        lines += wrap(f"! {notice}", _TOUR_WIDTH, "", "  ")
+    following, session = tour.next_entry, tour.session
+    lines += [Text(), *path_lines(tour.path, following.chapter_id if following else None, _TOUR_WIDTH), Text()]
+    known = f"Session {clean(session.name, 50)}, {len(session.runs)} runs." if session is not None else ""
+    lines += wrap(f"{known or 'No session yet: the first start makes one.'} Nothing was measured.", _TOUR_WIDTH)
+    if following is not None:
+        lines += [Text(), *wrap(f"NEXT: {clean(following.title, 40)} · {following.next_step}", _TOUR_WIDTH)]
+        lines += wrap(following.summary, _TOUR_WIDTH, "      ")
+    if len(lines) > MAX_LINES - len(_COMMANDS):
+        hidden = len(lines) + len(_COMMANDS) - MAX_LINES + 1
+        lines = [*lines[: MAX_LINES - len(_COMMANDS) - 1], Text(f"  … {hidden} lines are left out")]
+    return [*lines, *map(Text, _COMMANDS)]

@@ -7,21 +7,23 @@ Enter always takes the next useful step. This module is the path; ``plain.chapte
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.course_summary import all_done_here, sum_up
+from jitter_workshop.flow.chapters.course_summary import CourseSummary, all_done_here, sum_up
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import settings, views
 from jitter_workshop.plain.chapter import PlainChapter
 from jitter_workshop.plain.help import path_help, tell_help
 from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
-from jitter_workshop.plain.summary import tell_summary
 from jitter_workshop.plain.talk import Leave, Talk
+from jitter_workshop.presenter import summary as words
 
 _MOST_CURVES = 6
 
@@ -112,8 +114,8 @@ class PlainWalk:
                 "r report",
             )
             of_class.tell(workshop, talk)
-            words = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
-            answer = talk.ask(" · ".join((*words, "? help", "q quit")))
+            offered = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
+            answer = talk.ask(" · ".join((*offered, "? help", "q quit")))
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:
@@ -151,3 +153,29 @@ class PlainWalk:
                 settings.apply_again(self._workshop, self._talk)
         else:
             self._talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
+
+
+def tell_summary(summary: CourseSummary, talk: Talk) -> None:
+    """Tell the stack of curves, the gain of each step, the changes applied now, the open chapters and checks, and the
+    results of the guesses."""
+    where = ", on a recording" if summary.recorded else ""
+    talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
+    talk.say("")
+    steps = summary.steps
+    if steps:
+        shown = words.drawn(steps, len(steps) - 1)
+        talk.chart([_numbered(steps[n].shown, n + 1) for n in shown])
+        if len(shown) < len(steps):
+            talk.tell(f"Drawn: {', '.join(str(n + 1) for n in shown)} of {len(steps)}.")
+        talk.say("", *(line for _, line in words.steps(summary, talk.width)), "")
+        for number, step in enumerate(steps, 1):
+            talk.tell(words.about(step), f"{number}: ", "   ")
+    else:
+        talk.tell(words.NO_STEPS)
+    talk.say("", *words.rest(summary, talk.width))
+
+
+def _numbered(shown: RunCurve, number: int) -> RunCurve:
+    """Return the curve with its number in the table before its label."""
+    label = f"{number} {shown.label}"
+    return replace(shown, label=label, curve=replace(shown.curve, label=label))

@@ -23,8 +23,8 @@ from jitter_workshop.flow.chapters.course_summary import (
 from jitter_workshop.flow.host_ops.host_status import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.plain.summary import tell_summary
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.plain.walkthrough import tell_summary
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.stats.scale import times
 from tests import madeup

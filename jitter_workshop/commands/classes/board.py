@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from jitter_workshop.chart.printed import printed
+from jitter_workshop.chart.canvas import printed
 from jitter_workshop.classroom import client as board_service
-from jitter_workshop.commands.common.base import print_json, say, show
+from jitter_workshop.commands.common.base import print_json, say, show, show_lines
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes.classboard import (
@@ -27,7 +28,7 @@ from jitter_workshop.model.board import MAX_SAID, Banner, Board
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.board import boards as boards_shown
 from jitter_workshop.presenter.board import checks, fleet
-from jitter_workshop.presenter.lines import Output, wrap
+from jitter_workshop.presenter.lines import wrap
 
 
 def run(args: argparse.Namespace) -> int:
@@ -98,8 +99,7 @@ def _collect(args: argparse.Namespace) -> int:
     elif args.json:
         print_json({**board_json(found), "fleet": [row.plain() for row in rows]})
     else:
-        output = Output()
-        output.show(checks(rows, output.width))
+        show_lines(partial(checks, rows))
         if answered:
             # The table above lists the silent machines, and why.
             sys.stdout.write("\n")
@@ -117,8 +117,8 @@ def _one_form(args: argparse.Namespace) -> None:
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
     """Print the boards as a table that fits the terminal."""
-    course, output = Judged(), Output()
-    output.show(boards_shown(machines(boards), course.columns, course.near, output.width))
+    course = Judged()
+    show_lines(partial(boards_shown, machines(boards), course.columns, course.near))
 
 
 def _show_curves(board: Board, chapter: str, step: str) -> None:
@@ -128,8 +128,7 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
     if shown:
         sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))
     words = f"{many(len(shown), 'member')}: {told}" if shown else told
-    output = Output()
-    output.show(wrap(words, output.width))
+    show_lines(partial(wrap, words))
 
 
 def _known_place(ident: str | None, step: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import say, show
+from jitter_workshop.commands.common.base import say, show, show_lines
 from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
@@ -44,10 +44,9 @@ def _init(args: argparse.Namespace) -> int:
 
 def _item(mark: str, words: str) -> None:
     """Print one item of a list, wrapped to the terminal's width."""
-    from jitter_workshop.presenter.lines import Output, wrap
+    from jitter_workshop.presenter.lines import wrap
 
-    output = Output(sys.stderr)
-    output.show(wrap(words, output.width, mark))
+    show_lines(lambda width: wrap(words, width, mark), sys.stderr)
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:

@@ -29,12 +29,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 PROGRAM = "jitter-workshop"
 
@@ -173,6 +177,14 @@ def show(args: argparse.Namespace, payload: Any, text: str) -> None:
     else:
         sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = None) -> None:
+    """Print what ``build`` makes for the width of a stream (None: stdout)."""
+    from jitter_workshop.presenter.lines import Output
+
+    output = Output(stream)
+    output.show(build(output.width))
 
 
 def say(sentence: str) -> None:
