@@ -31,9 +31,9 @@ from jitter_workshop.model.course import (
     PredictionTask,
     StepName,
 )
-from jitter_workshop.model.fences import Kind, split_code
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
+from jitter_workshop.model.text import Kind, split_code
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 SLOTS = ("measure", "again")

@@ -11,8 +11,7 @@ import re
 from rich.cells import cell_len
 from rich.text import Text
 
-from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.presenter.lines import wrap
 
 _INLINE = re.compile(

@@ -31,8 +31,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import ID, LABEL, PATH, REASON, clean
 from jitter_workshop.session import files, history, ids, imports, proofs
-from jitter_workshop.session.lock import LOCK_NAME
-from jitter_workshop.session.opened import BLOCKS_FILE, MERGED_FILE, RUN_FILE, SESSION_FILE
+from jitter_workshop.session.opened import BLOCKS_FILE, LOCK_NAME, MERGED_FILE, RUN_FILE, SESSION_FILE
 from jitter_workshop.session.traces import TRACE_FILE
 
 FORMAT_VERSION = 2

@@ -14,8 +14,15 @@ from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.session import FORMAT_VERSION, Session
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, ids
-from jitter_workshop.session.lock import SessionLock
-from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, in_order, read_run, run_folders
+from jitter_workshop.session.opened import (
+    RUN_FILE,
+    SESSION_FILE,
+    OpenSession,
+    SessionLock,
+    in_order,
+    read_run,
+    run_folders,
+)
 
 __all__ = ["Damaged", "OpenSession", "SessionStore"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.files import Problems, SourceText, columns, heaped_marks
 from jitter_workshop.course.lesson import check_text, read_pages
 from jitter_workshop.course.table import parse_table
-from jitter_workshop.model.fences import split_code
+from jitter_workshop.model.text import split_code
 from jitter_workshop.presenter.prose import prose
 
 
