@@ -134,7 +134,7 @@ def test_the_verb_prints_a_report_within_80_columns(
     assert err == ""
     assert max(map(len, out.splitlines())) <= 80
     for row in ("mean", "min", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max", "count"):
-        assert f"\n  {row} " in out
+        assert f"\n{row} " in out
     assert "stalls over" in out
     assert "in session workshop" in out
 

@@ -36,6 +36,8 @@ class Sheet(Widget):
     def renew(self) -> None:
         """Make the lines anew."""
         self._made_for = None
+        # Textual keeps the height that it found after an earlier renewal until that renewal's own layout is over.
+        self._box_model_cache.clear()
         self.refresh(layout=True)
 
     def lines(self, width: int) -> list[Text]:
