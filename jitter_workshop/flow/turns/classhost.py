@@ -187,7 +187,7 @@ def place_words(state: TurnState, uid: int, at_s: float) -> str:
     """Return the place of a user who waits, without a full stop; "" for a user who does not wait."""
     here = place(state, uid, at_s)
     if not here.before:
-        return "Your turn is about to begin" if _waits(state, uid) else ""
+        return "Your turn is about to begin" if any(one.uid == uid for one in state.queue) else ""
     soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
     return f"{many(here.before, 'turn')} before yours{soon}"
 
@@ -212,16 +212,12 @@ def barrier_words(state: TurnState) -> list[str]:
     return said
 
 
-def _waits(state: TurnState, uid: int) -> bool:
-    return any(one.uid == uid for one in state.queue)
-
-
 def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
     """Return the JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
     turn, notes = state.turn, {}
     ends = None
     if turn is None:
-        notes["ends_at"] = "no one has the turn"
+        notes = dict.fromkeys(("ends_at", "holder", "doing"), "no one has the turn")
     elif turn.ends_s is None:
         notes["ends_at"] = "an instructor holds the machine until they give it back"
     else:
@@ -238,9 +234,7 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
             {"user": clean(one.people[0], 64) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
             for one in state.queue
         ],
-        "notes": notes
-        if turn is not None
-        else {**notes, "holder": "no one has the turn", "doing": "no one has the turn"},
+        "notes": notes,
     }
 
 
