@@ -1,8 +1,8 @@
 """Turn the stamps of one block into histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
 
-A block that is returned lacks what only its workload knows: the time, the threads' use of the kernel, the counters. All
-functions work on arrays from any source: entry 0 is the last unrecorded message, the reference for the first
-interval, and entries 1 … n are the block's messages.
+The returned block has no time, no thread usage and no counters: its workload adds these. All functions work on arrays
+from any source: entry 0 is the last unrecorded message, the reference for the first interval, and entries 1 … n are the
+block's messages.
 """
 
 from __future__ import annotations
@@ -146,8 +146,9 @@ def ack_block(
     """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
     MeasureError where there is no stamp.
 
-    A stall is an interval between two ACKs that reaches the threshold, the whole of it. The sender's own long intervals
-    are listed too, because a receiver cannot answer a segment that was not sent, but only the receiver's are counted.
+    A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. The sender's
+    own long intervals are listed too, because a receiver cannot answer a segment that was not sent, but only the
+    receiver's are counted.
     """
     if answered < 1:
         raise MeasureError("all segments of a block were answered at once", "measure for longer")
@@ -242,7 +243,7 @@ def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
 
 
 def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:
-    """Ask for the number of stalls, then for all of them."""
+    """Call native code twice: for the number of stalls, then for all of them."""
     count = int(find(ffi.NULL, 0))
     if count == 0:
         return NO_STALLS

@@ -20,7 +20,9 @@ NOTICED_S = 0.03
 
 UNNAMED_PERCENT = 2.0
 UNNAMED_S = 0.1
-"""Time of unnamed tasks is reported from these limits on: below them lie the ticks in which the kernel counts."""
+"""Time of unnamed tasks is reported only above these limits: less than that may come from the kernel's counting in
+ticks.
+"""
 
 _NAMED = 10
 

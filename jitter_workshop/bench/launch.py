@@ -73,7 +73,8 @@ class Event:
 
 class Child:
     """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out. ``name``: for
-    sentences about it; ``refusal``: the error to raise where it says that it cannot go on."""
+    sentences about it; ``refusal``: the error to raise if the child reports that it cannot go on.
+    """
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class Child:
                     return Event("suspend")
 
     def stop(self) -> None:
-        """Freeze the child and all in its group; return once it stands still (or has ended)."""
+        """Freeze the child and all in its group; return once all of them have stopped (or ended)."""
         self._signal(signal.SIGSTOP)
         with contextlib.suppress(ChildProcessError):
             # WNOWAIT leaves the status for Popen, which does the reaping.
@@ -173,7 +174,7 @@ class Child:
         return status
 
     def kill(self) -> None:
-        """End and reap it without patience; nothing where it was ended before."""
+        """Kill and reap it at once; do nothing if it was ended before."""
         if not self._stdout.closed:
             self.end(patience_s=0.0)
 

@@ -1,6 +1,6 @@
-"""Decide what a noise is to do on this host: the CPU it disturbs and from where, or one sentence why it cannot.
-
-All faults that can be known before a run are refused here; the noise itself reports those that only a try shows.
+"""Decide how a noise works on this host: the CPU it disturbs, and the CPU it works from; or one sentence why it cannot.
+This module reports all faults that can be known before a run. The noise itself reports those that only show when it
+starts.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
-    """Hold all that a noise needs to know. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not
-    take the hot CPU's time. ``away``: where moved threads are sent. -1: none. ``cpus``: of spinners. ``name``: of the
-    threads. ``period_ns``: approximate time from burst to burst, 0: the kind's own."""
+    """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not take the
+    hot CPU's time. ``away``: where moved threads are sent. -1: none. ``cpus``: of spinners. ``name``: of the threads.
+    ``period_ns``: approximate time from burst to burst, 0: the kind's own.
+    """
 
     kind: str
     hot: int
@@ -100,7 +101,7 @@ def order_for(
 
 
 def check_period(noise: Noise, period_ns: int | None) -> None:
-    """Check that the noise can come so often. Raise UsageError."""
+    """Check that bursts can be so frequent. Raise UsageError."""
     if period_ns is None:
         return
     if not noise.period_ns:

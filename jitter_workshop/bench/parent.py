@@ -31,8 +31,9 @@ class Silence(MeasureError):
 
 
 class Parent:
-    """Hold the two pipes. Anything else written to stdout goes to stderr instead. ``name``: of this process, for
-    sentences about it."""
+    """Hold the two pipes. Anything else written to stdout goes to stderr instead. ``name``: the name of this process in
+    messages.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,9 +52,9 @@ class Parent:
             rest = rest[self._out.write(rest) :]
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
-        """Return the next message. ``waits_s``: how long to wait for it, one time after the other: the patience of a
-        child that was stopped must not run out meanwhile. Raise Silence when none comes, CodecError when it makes no
-        sense."""
+        """Return the next message. ``waits_s``: the times to wait, one after the other, so that the time limit of a
+        child that was stopped does not run out. Raise Silence when none comes, CodecError when it makes no sense.
+        """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=wait_s))

@@ -24,7 +24,9 @@ BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
 """The words for CPUs of which one is CPU 0's sibling."""
 
 _ALIKE = 3
-"""The number of cores to compare among those that are alike in all that matters here: hosts have hundreds of them."""
+"""The largest number of equal cores that are compared: hosts have hundreds of cores that are alike in all that matters
+here.
+"""
 
 
 @dataclass(frozen=True, slots=True)

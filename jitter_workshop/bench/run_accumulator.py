@@ -162,7 +162,7 @@ class RunAccumulator:
         )
 
     def sum_of(self, counter: str) -> int | None:
-        """Return the sum of a field of the blocks; None where any block did not know it."""
+        """Return the sum of a field of the blocks; None if any block has no value for it."""
         return _sum(getattr(block, counter) for block in self.raw)
 
     def core_hz(self) -> int | None:
@@ -199,7 +199,7 @@ def _thread(name: str, tid: int, blocks: list[ThreadRecord]) -> ThreadRecord:
 
 
 def _grown(total: dict[str, Counter] | None, block: dict[str, Counter] | None) -> dict[str, Counter] | None:
-    """Add a block's counters to the total; None from the first block on that does not know them."""
+    """Add a block's counters to the total; None if any block so far had no counters."""
     if total is None or block is None:
         return None
     for key, counter in block.items():

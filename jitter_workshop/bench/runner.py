@@ -47,7 +47,9 @@ than ``_LEAST_BLOCKS`` blocks. The work of both sides between two blocks takes 3
 emulated one, which shares its time with the hot threads that go on spinning."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
-"""Returns the hottest zone in °C and the throttle events so far; None where the host does not show them."""
+"""The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
+them.
+"""
 
 
 class Cancelled(MeasureError):
@@ -253,7 +255,7 @@ class RunController:
                 self._pause(received + self.pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Call the witness, where there is one. Raise MeasureError."""
+        """Call the witness, if there is one. Raise MeasureError where it fails."""
         if self.witness is None:
             return
         try:
@@ -262,8 +264,9 @@ class RunController:
             raise MeasureError(f"the evidence could not be taken: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
-        """Measure one block; return None when it has to be measured again, because a suspension cut it or the due stall
-        missed it."""
+        """Measure one block; return None when it has to be measured again, because a suspension cut it or the ordered
+        stall was not in it.
+        """
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))

@@ -1,4 +1,4 @@
-"""Stop the whole measuring child once, in the middle of a run: a stall to order.
+"""Make a stall on request: stop the whole measuring child once, in the middle of a run.
 
 While it lasts nothing is sent, so transit shows hardly one late message: the producer waited together with the rest.
 The stall only shows against the times at which the messages were due (coordinated omission; Gil Tene, "How NOT to
@@ -24,11 +24,15 @@ _TRIES = 10
 _CATCH_UP_NS = STALL_NS // 4
 """Time left of a timed block after the stall, so that messages that were due meanwhile are still sent in it."""
 _LEAD_NS = 60_000_000
-"""From "go" to a block's unrecorded messages, until a block has shown it exactly: settling, and the counters."""
+"""The time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a block has shown
+the exact time.
+"""
 
 
 class Stall:
-    """Hold the one stall of a run. It belongs to the block in the middle; a block that it missed is not kept."""
+    """Hold the one stall of a run. It belongs to the block in the middle. If it does not fall into that block, the
+    block is not kept.
+    """
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
@@ -40,7 +44,7 @@ class Stall:
         self.done = False
 
     def due(self, index: int) -> bool:
-        """Return True if it is to happen in the block that is measured next."""
+        """Return True if the stall belongs to the block that is measured next."""
         return not self.done and index == self._index
 
     def begins_after_s(self) -> float:

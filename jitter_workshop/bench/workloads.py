@@ -1,4 +1,4 @@
-"""Define the workloads of the measuring child: what each is told, and what its blocks say."""
+"""Define the workloads of the measuring child: the parameters and the block results of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Publish the chapter and step of the instructor in one small file, which every user can read without a request."""
+"""Publish the chapter and step of the instructor in one small file, which every user can read without asking a
+service.
+"""
 
 from __future__ import annotations
 

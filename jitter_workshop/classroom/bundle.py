@@ -28,7 +28,7 @@ from jitter_workshop.errors import HostError
 FOLDER = "jitter-workshop-class"
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 _EPOCH_S = 1_577_836_800
-"""The same time in seconds. With a fixed time, an archive of the same files has the same bytes."""
+"""The same fixed time in seconds. With a fixed time, an archive of the same files has the same bytes."""
 
 
 def write(out: Path, class_data: bytes) -> None:
@@ -105,7 +105,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Return several tags as a file name has them: each part once, joined by dots."""
+    """Return several tags in the form of a file name: each part once, joined by dots."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

@@ -53,7 +53,8 @@ class Step:
     """Describe one step.
 
     ``what``: its name in a list. ``problem``: what is wrong, "" for nothing. ``do`` and ``undo`` raise HostError or
-    OSError. ``text``: the content, if the step writes a file. ``again``: done once more after any other step.
+    OSError. ``text``: the content, if the step writes a file. ``again``: the step is repeated after any other step was
+    done.
     """
 
     what: str
@@ -73,7 +74,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Hold the choices for a class host.
+    """Hold the choices of the user who sets up a class host.
 
     ``class_data``: the class file's bytes. ``housekeeping``: the CPUs for logins. ``python``: the interpreter.
     """
@@ -132,7 +133,7 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
 
 
 def undo(wish: Wish) -> tuple[str, ...]:
-    """Undo all steps, the last one first. Return what could not be undone, in words."""
+    """Undo all steps, the last one first. Return in words the steps that could not be undone."""
     left: list[str] = []
     for step in reversed(steps(wish)):
         try:

@@ -202,8 +202,9 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy everything to ``into``, in place of what is there: a new folder first, then one rename. Raises HostError,
-    OSError."""
+    """Copy everything to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raises
+    HostError, OSError.
+    """
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"{why}, and the tool runs from this copy",

@@ -38,7 +38,7 @@ from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 FILE = "board.sqlite"
 DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
-"""Seconds without anything new after which a member who is there and not done may want help."""
+"""Seconds without progress after which a connected member counts as stuck and may want help."""
 AWAY_S = 300.0
 """Seconds of silence after which a member's program counts as closed.
 
@@ -114,7 +114,7 @@ class BoardStore:
             self._base.execute("insert or replace into best values (?, ?, ?, ?)", (*key, _text(run)))
 
     def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
-        """Return all members, or only one. ``turns``: the turn and its queue. Raises HostError."""
+        """Return the board of all members, or of only one. ``turns``: the turn and its queue. Raises HostError."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
@@ -215,7 +215,7 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 
 
 def checked(posted: Posted) -> Posted:
-    """Return a post that the board can rely on, with words that are safe to show. Raises UsageError."""
+    """Check a post, and return it with all its texts cleaned. Raises UsageError for an invalid one."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
         raise UsageError("this is more than one member's work")
     for chapter in posted.chapters:
@@ -317,7 +317,7 @@ def _is_damaged(error: sqlite3.Error) -> bool:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time run, by a lock on the folder."""
+    """Let only one process at a time open the database, by a lock on the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,7 +1,8 @@
 """Compute the marks that a chapter has earned, only from its checks, the runs in its slots and the assessments of its
 tunables. An improvement is never required: a noisy host may not show one.
 
-For an author, find the marks that cannot be earned, or that are earned without the work that the chapter asks for."""
+Also find marks that cannot be earned, or that are earned without the chapter's work, for a lesson's author.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +60,9 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
-    """Return True if a run measured what the lesson asks for: the same work, asked for in the same way. Its length is
-    the learner's choice, and so is a noise where the lesson has none."""
+    """Return True if a run measured the lesson's workload with the lesson's options. Its length is the learner's
+    choice. So is a noise, if the lesson has none.
+    """
     # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
@@ -80,8 +82,9 @@ class Flaw:
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """Return every mark of ``chapter`` that cannot be earned, or that is earned without any work. The tunables'
-    assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The runs that
-    are judged are made up, and hold no more than :func:`marks` reads."""
+    assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The judged runs
+    are invented, with only the fields that :func:`marks` reads.
+    """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))

@@ -18,7 +18,7 @@ MAX_PROBLEMS = 200
 
 _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and a sign that draw nothing: Hangul fillers, Braille without dots."""
+"""The characters that count as letters or signs but draw nothing: Hangul fillers, Braille without dots."""
 _MOST_MARKS = 4
 """The most accents on one letter; scripts that stack them need no more."""
 
@@ -112,8 +112,8 @@ def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:
 
 
 def first_control(text: str) -> int | None:
-    """Return the position of the first character that a terminal could obey or a reader could not see; None without
-    one.
+    """Return the position of the first character that could control a terminal or be invisible to a reader; None
+    without one.
 
     These are control characters (newline and tab excepted), and the invisible format characters that make a text look
     different from its content (bidirectional overrides, zero-width joiners).
@@ -128,7 +128,7 @@ def first_control(text: str) -> int | None:
 
 
 def heaped_marks(text: str) -> bool:
-    """Return True if accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
+    """Return True if an accent has no letter, or a letter has so many accents that they cover other lines."""
     if text.isascii():  # nearly every text; all texts of a course are checked at each start
         return False
     row = _MOST_MARKS

@@ -292,7 +292,9 @@ def _treats(table: Table, known: Sequence[str]) -> tuple[str, ...]:
 def _check_ids(
     table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
-    """Check the ids of tunables in a list of ``words``. ``unlike``: what a word is that cannot be one."""
+    """Check the ids of tunables in a list of ``words``. ``unlike``: the text that describes a word which cannot be an
+    id.
+    """
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word(key, word, f"{word!r} is {unlike}")

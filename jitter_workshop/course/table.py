@@ -228,7 +228,7 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the path of a table header, with the index of each array of tables on the way."""
+    """Return the path of a table header, with the index of each array of tables in it."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)

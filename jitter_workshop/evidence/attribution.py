@@ -33,10 +33,11 @@ to the hypervisor of 1 to 5 µs each. The limit is twice the longest of these; a
 the trace did not see."""
 
 ARRIVAL_NS = 50_000
-"""The same limit for a gap before an interrupt's first event, where nothing else is known of that time. A guest's
+"""The same limit for a gap that ends with an interrupt's first event, if no other cause of the gap is known. A guest's
 interrupt first goes to the hypervisor. Of the gaps of 20 to 50 µs without an event that a KVM guest's thread felt, 35
 to 51 % ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one in fifteen is named after an
-interrupt that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
+interrupt that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table).
+"""
 
 CATCH_UP_NS = 200
 """The most that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's copy)."""
@@ -46,7 +47,7 @@ _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "n
 _HOLE = "hole"
 _INTERRUPTS = (IRQ, VECTOR)
 _ITS_OWN = (words.NOTHING, words.ASLEEP)
-"""Names of time without an event in which a thread may still be in its page fault."""
+"""The names of time without an event in which the thread may still be in its page fault."""
 
 
 class Piece(NamedTuple):
@@ -77,9 +78,10 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer, None where no event stopped it. This is for a message that
-    its consumer's CPU had no reason to see late: the producer stamped it, and was then interrupted before it could
-    publish it."""
+    """Return the causes that delayed a message's producer, None where no event stopped it. It is used for a late
+    message if nothing delayed the consumer: the producer was interrupted after it stamped the message and before it
+    published it.
+    """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
@@ -215,7 +217,7 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if in this last hole a consumer that had been stopped took the messages that had piled up."""
+    """Return True if a consumer took piled-up messages in this last hole, after it had been stopped."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
@@ -237,7 +239,7 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
 
 
 def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
-    """Return the interrupt that a hole ends with, if it may have been on its way for that long; else None."""
+    """Return the interrupt at the end of a hole, if its delivery may have taken so long; else None."""
     if place + 1 == len(raw) or raw[place + 1].kind not in _INTERRUPTS:
         return None
     return raw[place + 1].name if raw[place].ticks <= timeline.rate.to_ticks(ARRIVAL_NS) else None

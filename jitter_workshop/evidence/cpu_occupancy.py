@@ -169,7 +169,7 @@ def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
-    """Return the ticks in which a thread that has its CPU was not interrupted."""
+    """Return the ticks in which a thread had its CPU without an interruption."""
     track = timeline.cpus.get(cpu)
     taken = 0
     for segment in track.between(low, high) if track is not None else ():
@@ -186,7 +186,7 @@ def _unseen(missing: Collection[str]) -> str:
 
 
 def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> Proof:
-    """Build the proof. ``doubts``: reservations about the trace, each with a verb."""
+    """Build the proof. ``doubts``: the reasons why the trace may be incomplete, as clauses with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)

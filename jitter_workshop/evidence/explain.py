@@ -16,7 +16,7 @@ from jitter_workshop.model.trace import EventFields
 _MOST_THREADS = 16
 
 CauseKey = tuple[str, str]
-"""Kind and name."""
+"""A cause: its kind and its name."""
 
 
 class SplitStall(NamedTuple):

@@ -31,10 +31,10 @@ _DEEPEST = 32
 """Frames on one stack. No kernel nests so deep: a deeper stream is not a trace."""
 
 _made = tuple.__new__
-"""Make a named tuple from its fields: the same as calling its class, in a third of the time."""
+"""Make a named tuple from its fields, like a call of its class, but in a third of the time."""
 
 _FUNCTION = -1
-"""Number of a frame that is a function and not a vector."""
+"""The number that marks a frame as a function, not as a vector."""
 
 
 class Frame(NamedTuple):
@@ -113,7 +113,7 @@ class CpuState:
             self.since = ts
 
     def doubt(self, ts: int) -> None:
-        """Mark the time since the last event as unknown: it was not what it seemed, so no task is named for it."""
+        """Mark the time since the last event as unknown: an event was missing, so no task is named for this time."""
         self.unbalanced += 1
         self.kind, self.name, self.serial = UNKNOWN, MISSING, self._serials()
         self.close(ts)
@@ -142,7 +142,7 @@ class CpuState:
             self.own()
 
     def enter_vector(self, ts: int, number: int, raw: str, name: str) -> None:
-        """Enter one of the CPU's own interrupts: none begins inside another."""
+        """Enter one of the CPU's own interrupts; these are never nested."""
         if self.irqs and any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
             self.no_interrupt(ts)
         self.enter_irq(ts, VECTOR, number, raw, name)
@@ -262,7 +262,7 @@ class ThreadState:
         self.state, self.cpu, self.detail = state, cpu, detail
 
     def was_there(self, ts: int, cpu: int) -> None:
-        """Set the thread as running since the trace began, as the first event of a CPU shows."""
+        """Mark the thread as running since the trace began, because the first event of a CPU shows this."""
         if self.state == UNSEEN and not self.stretches:
             self.state, self.cpu = RUNS, cpu
 

@@ -34,7 +34,7 @@ _AROUND, _NO_EVENT = "around", "no_event"
 
 @dataclass(slots=True)
 class _Sums:
-    """Hold one cause while it is summed up. ``saved``: messages that would have been in time without it."""
+    """Hold one cause while it is summed up. ``saved``: messages that would not be late without it."""
 
     count: int = 0
     total_ns: int = 0
@@ -140,8 +140,9 @@ def summarise(
 
 
 def candidates(run: Run) -> tuple[str, ...]:
-    """Return a sentence for each possible explanation of a gap without an event that this host leaves open, with the
-    run's facts for or against it, the likeliest first. None is a finding. They contain names from outside."""
+    """Return possible explanations of gaps without an event on this host, a sentence each, the likeliest first. Each
+    has the run's facts for or against it. None is a finding. They contain names from outside.
+    """
     hypervisor = run.host.get("hypervisor")
     throttled = sum(block.throttle_events or 0 for block in run.blocks)
     found = []

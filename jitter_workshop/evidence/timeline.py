@@ -27,12 +27,14 @@ from jitter_workshop.model.evidence import IDLE, LOST, Rate
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
-"""Kinds of the second instance. They may come from any CPU, and the order of equal stamps in two buffers is not known,
-so they do not show which task runs."""
+"""The kinds of event that the second trace instance records. They may come from any CPU, and the order of equal stamps
+in two buffers is not known, so they do not show which task runs.
+"""
 
 _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
-"""Kinds that do not change which task runs. The stack of a switch follows it and carries the pid of the leaving
-task."""
+"""The kinds of event that do not change which task runs. The stack of a switch follows it and carries the pid of the
+leaving task.
+"""
 
 NMI = "NMI"
 
@@ -51,8 +53,8 @@ def build(
 
     ``cpus``: the traced ones. ``tids``: measured thread → its number as the trace has it. ``lost``: CPU → events for
     which there was no room. They are the last ones (a full buffer keeps what it has): after the last event of such a
-    CPU nothing is known. Any order of events and any nonsense in them gives a timeline: events that do not fit are
-    counted in ``unbalanced``.
+    CPU nothing is known. Events in any order, and invalid ones, give a timeline: events that do not fit are counted in
+    ``unbalanced``.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
 

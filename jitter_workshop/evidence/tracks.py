@@ -12,7 +12,7 @@ from jitter_workshop.model.evidence import Rate
 
 TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
 UNKNOWN = "unknown"
-"""Kind of a segment of which nothing is known; its name says why (``model.evidence.LOST`` or ``MISSING``)."""
+"""The kind of a segment with unknown activity; its name is the reason (``model.evidence.LOST`` or ``MISSING``)."""
 
 RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
 """States of a measured thread. RUNS: it has its CPU (an interrupt may run there). READY: it could run, but another task
@@ -121,8 +121,8 @@ class Timeline:
     """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: traced ones that had an event, or lost some.
     ``traced``: all traced ones. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
-    ``unbalanced``: events without their other half, or that contradict earlier ones. ``lost``: CPU → events for which
-    the trace had no room.
+    ``unbalanced``: events whose beginning or end is missing, and events that contradict earlier ones. ``lost``: CPU →
+    events for which the trace had no room.
     """
 
     start: int

@@ -27,13 +27,11 @@ Cells: TypeAlias = "tuple[Inline, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold a part of a line that is more than its words.
-
-    ``name``: others chose it. ``code``: a path or a value as the host has it. ``origin``: it was not measured here.
-    ``aside``: it says less than the text before it. ``time``: ``more`` is the stamp. ``link``: ``more`` is the id of
-    its aim. ``badge``: a sign and a word; ``more`` is the kind. ``few``: a figure and its mark; ``more`` says why it
-    has one. ``below``: it belongs under the rest of its cell. ``remark``: so does this, and it is needed to read the
-    row.
+    """Hold a part of a line with a kind. ``name``: a name that others chose. ``code``: a path or a value as the host
+    has it. ``origin``: the mark of data that was not measured here. ``aside``: less important than the text before it.
+    ``time``: ``more`` is the stamp. ``link``: ``more`` is the id of its target. ``badge``: a sign and a word; ``more``
+    is the kind. ``few``: a figure and its mark; ``more`` is the reason for the mark. ``below``: it is placed under the
+    rest of its cell. ``remark``: the same, and it is needed to read the row.
     """
 
     style: SpanStyle
@@ -60,15 +58,16 @@ class IntervalAxis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Hold a share of the largest value, 0 to 1; the number stands beside it."""
+    """Hold a share of the largest value, 0 to 1; the number is shown beside it."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Hold a paragraph. ``unknown``: it tells why a part is missing. ``how``: it tells how to read what follows.
-    ``verdict``: it is the most important sentence of its part."""
+    """Hold a paragraph. ``unknown``: the reason why a part is missing. ``how``: an explanation how to read the next
+    blocks. ``verdict``: it is the most important sentence of its part.
+    """
 
     text: Inline
     style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""
@@ -76,8 +75,9 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Hold a list. ``most``: how many items are in sight at first; None for all. ``summary``: it is the report's first
-    lines."""
+    """Hold a list. ``most``: the number of items that are visible at first; None for all. ``summary``: it is the
+    report's first lines.
+    """
 
     items: tuple[Inline, ...]
     most: int | None = None
@@ -86,7 +86,7 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold terms and what is said of each."""
+    """Hold terms, each with its description."""
 
     rows: tuple[tuple[str, Inline], ...]
 
@@ -104,9 +104,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table; the first cell of a row is its heading. ``most``: how many rows are in sight at first, 0 for a
-    table that is only there for reference, None for all. ``anchor``: links lead to ``ANCHOR-1``, …, the rows.
-    ``latest``: a preview, which has no room for all rows, shows the last ones."""
+    """Hold a table; the first cell of a row is its heading. ``most``: the number of rows that are visible at first, 0
+    for a table that is for reference only, None for all. ``anchor``: links lead to ``ANCHOR-1``, …, the rows.
+    ``latest``: a preview, which has no room for all rows, shows the last ones.
+    """
 
     style: str
     caption: str
@@ -187,7 +188,7 @@ def code(text: str | None, limit: int = 200) -> Inline:
 
 
 def below(*parts: Inline) -> Span:
-    """Return what belongs under the rest of a cell."""
+    """Return a text as a span that is placed under the rest of its cell."""
     return Span("below", parts)
 
 
@@ -206,7 +207,7 @@ def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inl
 
 
 def lower_lines(cell: Inline) -> tuple[tuple[Inline, ...], tuple[Inline, ...]]:
-    """Return a cell without what belongs under it, and that."""
+    """Split a cell: return its first line, and the spans that are placed under it."""
     parts = cell if isinstance(cell, tuple) else (cell,)
     lower = tuple(part for part in parts if isinstance(part, Span) and part.style in ("below", "remark"))
     return tuple(part for part in parts if part not in lower), tuple(part.text for part in lower)

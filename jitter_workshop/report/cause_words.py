@@ -1,4 +1,4 @@
-"""Say who took the time of a run's stalls, in the sentences that reports and every surface share."""
+"""Describe the causes of a run's stalls in sentences, the same for reports and every surface."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def stalls(report: EvidenceReport) -> str:
 
 
 def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
-    """Return all that is said of a run's causes beside the table of causes. The first sentence is the headline."""
+    """Return all sentences about a run's causes that are shown beside the table of causes. The first sentence is the
+    headline.
+    """
     if isinstance(report, CounterReport):
         return headline(report), *verdict(report), *others(report)
     return headline(report), *limits(report), *explanations(report)
@@ -129,8 +131,9 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share in time without a cause, or ``same`` if it would not change (more than one cause may have to
-    go)."""
+    """Return the share of messages in time without a cause, or ``same`` if it would not change (two causes may have to
+    be removed).
+    """
     said = _share(cause.below_without)
     return "same" if said == _share(report.below_now) else said
 
@@ -156,7 +159,7 @@ def _share(share: float | None) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """Yield sentences on what the counters say about the stalls' time; they claim no more than that."""
+    """Yield sentences on the stalls' time by the counters, without any further claim."""
     if not report.stalls:
         yield "No stall to explain."
     elif report.waited_ns is None:
@@ -182,7 +185,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
 
 
 def others(report: CounterReport) -> Iterator[str]:
-    """Yield tasks of others that were seen there."""
+    """Yield the other tasks that were seen on the measured CPUs."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
         yield f"Also there: {called(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."

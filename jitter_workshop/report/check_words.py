@@ -16,12 +16,12 @@ MARKS: dict[State, tuple[str, str, str]] = {
     "unavailable": ("–", "not here", "dim"),
     "info": ("·", "info", "known"),
 }
-"""State → mark, word, colour. The word stands beside the mark, so that either is enough alone."""
+"""State → mark, word, colour. The word is shown beside the mark; each of them is enough alone."""
 
 SENTENCES = 1_000
 """Characters of a reason or an advice that are shown."""
 _FILES = 24
-"""Files that are listed; the pattern stands for the rest."""
+"""The largest number of files that are listed; the other files are covered by the pattern."""
 
 _RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
 _WHEN = {
@@ -109,8 +109,9 @@ def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:
-    """Return the value and a better value. Return the reason where no value is known; a check that only informs has it
-    behind its value. ``before``: the reason that was just told and is not repeated."""
+    """Return the value and a better value. Return the reason where no value is known; a check for information has the
+    reason after its value. ``before``: the reason that was just shown and is not repeated.
+    """
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""

@@ -142,7 +142,7 @@ class Html(str):
 
 
 def shown(text: str) -> Html:
-    """Return a text as it may stand between tags or inside an attribute; a blank at either end stays."""
+    """Return a text that is safe between tags and inside an attribute; a blank at either end is kept."""
     if isinstance(text, Html):
         return text
     found = clean(text, _LONG)
@@ -270,7 +270,7 @@ def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Htm
 
 
 def _wide(label: str, inside: Html) -> Html:
-    """Return what scrolls sideways where there is no room."""
+    """Return content in an element that scrolls sideways where there is no room."""
     # Without a stop for the tab key a keyboard could not scroll it.
     return tag("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
 

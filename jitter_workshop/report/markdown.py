@@ -1,7 +1,7 @@
 """Write a report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or to read as plain text.
 
-No text can become markup: for GitHub's renderer, for others, and for reading as plain text. Names that others chose
-stand in code spans, where nothing is markup and nothing becomes a link. In sentences the characters that could be
+No text can become markup: for GitHub's renderer, for others, and for reading as plain text. Names that others chose are
+put into code spans, where nothing is markup and nothing becomes a link. In sentences the characters that could be
 markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw (:emoji:, $formulas$) become
 code spans, because an escape does not stop that. A paragraph is one line: GitHub's comments break lines where the text
 does.
@@ -70,7 +70,7 @@ def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
 
 
 class _Writer:
-    """Write blocks. ``at_end``: long tables for reference, which stand behind the sections."""
+    """Write blocks. ``at_end``: long tables for reference, which are written after the sections."""
 
     def __init__(self, charts: Mapping[int, str]) -> None:
         self._charts = charts
@@ -116,7 +116,7 @@ class _Writer:
 
 
 def _table(one: blocks.Table) -> Iterator[str]:
-    """Yield a table, then its intervals as pictures, then what would make it too wide: a list."""
+    """Yield a table, then its intervals as pictures, then a list of the columns that would make the table too wide."""
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
     rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
@@ -130,7 +130,7 @@ def _table(one: blocks.Table) -> Iterator[str]:
 
 
 def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
-    """Return the part of a row that does not stand in its table; "" for none."""
+    """Return the part of a row that is not in its table; "" for none."""
     name, lower = blocks.lower_lines(head)
     told = join(map(inline, (*lower, *wide)), "; ")
     return join((inline(name), ": ", told)) if told else Md("")

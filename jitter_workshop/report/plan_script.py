@@ -25,12 +25,12 @@ NOT_BY_A_SCRIPT = {
         ("grub-entry", "grub-once", "grub-next"), "a script cannot copy GRUB's default entry as it will be when it runs"
     ),
 }
-"""Kinds of setting that no script can change, and why; every other kind has its line."""
+"""Kinds of setting that no script can change, and why; every other kind has a line in the script."""
 _FORMS = {
     "partition": "value",
     **{kind: kind for kind in ("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable")},
 }
-"""Kinds of setting that are one file, and how the text of each is compared."""
+"""The kinds of setting that are one file, and how the contents of each are compared."""
 _TASK = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
 _CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 
@@ -123,7 +123,7 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
 
 
 def _functions(called: set[str]) -> list[str]:
-    """Return the texts of the called functions, and of the functions that these call, in the order of ``FUNCTIONS``."""
+    """Return the texts of the named functions and of all functions that these call, in the order of ``FUNCTIONS``."""
     wanted = set(called)
     while more := {need for name in wanted for need in _NEEDS.get(name, ())} - wanted:
         wanted |= more
@@ -180,7 +180,7 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 
 
 def _is_back(change: Change) -> list[str]:
-    """Stop the undo if a CPU that went offline did not come back."""
+    """Return the lines that stop the undo if a CPU that went offline did not come back."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
     words = f"stopped: {clean(change.path, 120)} does not say {clean(change.before, 20)}: the partition stays, because "
     words += "tasks would lose that CPU with it; bring it back and run undo again"
@@ -532,4 +532,4 @@ _NEEDS = {
     **dict.fromkeys(("file", "limit", "folder", "controller", "anew", "cycle", "switches"), ("meaning",)),
     "cpuset": ("meaning", "folder"),
 }
-"""The functions of which a function needs those in another block."""
+"""The functions that a function calls, for functions in different blocks."""

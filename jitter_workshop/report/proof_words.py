@@ -1,4 +1,4 @@
-"""Say how a proof ended, in the words that reports and every surface share."""
+"""Describe the end of a proof in words, the same for reports and every surface."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS: dict[VerdictWord, str] = {
 
 
 def headline(proof: Proof) -> str:
-    """Return the sentence to say first, without its full stop."""
+    """Return the sentence that is shown first, without its full stop."""
     said = proof.judgement
     if said is None:
         return "Not proven: no round was finished"
@@ -33,8 +33,7 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """Return the part after a headline that tells that others disturbed most of the runs, with a space before it; else
-    ""."""
+    """Return the addition to a headline if other tasks disturbed most of the runs, with a space before it; else ""."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
 
@@ -51,14 +50,14 @@ def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
 
 
 def span_of(row: Verdict) -> str:
-    """Return a line's interval: ``1/77 – 1/16``, ``any`` where it says nothing."""
+    """Return a line's interval: ``1/77 – 1/16``, ``any`` where it excludes nothing."""
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
 
 
 def given_back(proof: Proof) -> str:
-    """Tell in a sentence, without its full stop, if a proof's changes were given back."""
+    """Return a sentence, without its full stop, on whether a proof's changes were given back."""
     if not proof.restored:
         return "Not all of it was given back"
     if proof.subject == PLACEMENT or not proof.changes:

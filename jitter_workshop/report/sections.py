@@ -1,7 +1,7 @@
 """Make a report's blocks from its document: all words, their order, and the tables of every form of a report.
 
-The order is that in which a reader asks: the results in words, then what is behind them. What is not known has its
-reason in the document's notes.
+The order is that of a reader's questions: the results in words, then the data behind them. For unknown values, the
+document's notes have the reason.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, o
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
-"""A sign beside the word of each verdict. The word alone is enough, without the sign and without colour."""
+"""The sign beside the word of each verdict. The word alone is enough to understand it."""
 
 FATES: dict[Fate, str] = {
     "standing": "stands",
@@ -85,7 +85,7 @@ EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
 }
 
 OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
-"""Notes that stand in their part of a report; the others stand at its end."""
+"""Notes that are shown in their part of a report; the others are shown at its end."""
 
 FEW = (
     f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
@@ -93,7 +93,9 @@ FEW = (
 )
 """The meaning of the marks in a table of runs."""
 FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
-"""The meaning of the marks in a table of a chart's curves. There the samples are known, and not always the run."""
+"""The meaning of the marks in a table of a chart's curves. For these curves the number of samples is known, but not
+always the run.
+"""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
@@ -117,7 +119,7 @@ HOW_IT_COUNTS = (
 )
 
 HEADLINE_STALL_NS = 100_000
-"""The threshold of the stalls whose rate stands in a table of runs, in ns."""
+"""The threshold, in ns, of the stalls whose rate a table of runs shows."""
 
 _CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
 _FACTS = {
@@ -145,11 +147,11 @@ _FACTS = {
 }
 
 MOST_CAUSES = 14
-"""Rows of causes that are in sight at first."""
+"""The number of rows of causes that are visible at first."""
 STALL_CAUSES = 4
-"""Causes of a stall that are named; the others are added together."""
+"""The number of causes that are named for a stall; the others are added together."""
 LONG = 12
-"""Rows of other tables, and items of lists, that are in sight at first."""
+"""The number of rows of other tables, and of items of lists, that are visible at first."""
 
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting stands as it should", False: "its setting is not as it should be"}
@@ -158,7 +160,7 @@ _SETTINGS = {None: "sets nothing", True: "its setting stands as it should", Fals
 
 
 def opening(document: ReportDocument) -> tuple[Block, ...]:
-    """Return what stands under the title: the first lines, and the facts of the report."""
+    """Return the blocks under the title: the first lines, and the facts of the report."""
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
@@ -198,7 +200,7 @@ def sections(document: ReportDocument) -> Iterator[Section]:
 
 
 def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
-    """Return the last section. ``raw``: what a form of the report tells of its raw data."""
+    """Return the last section. ``raw``: the sentences of this form of the report on its raw data."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
     parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
@@ -347,7 +349,7 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
 
 
 def _given_back(proof: Proof) -> Iterator[Block]:
-    """Yield if a proof's changes were given back, and what was left alone."""
+    """Yield sentences on whether a proof's changes were given back, and on settings that were left alone."""
     told = given_back(proof)
     if proof.left_alone:
         yield Paragraph(f"{told}:", "attention")
@@ -371,7 +373,7 @@ def _written(proof: Proof) -> str:
 
 
 class _Links:
-    """Name runs, with a link to the line of each that has one."""
+    """Name runs, with a link for each run that has a line in the report."""
 
     def __init__(self, runs: Sequence[ReportedRun]) -> None:
         self._runs = {run.id: (number, run) for number, run in enumerate(runs, 1)}

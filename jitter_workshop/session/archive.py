@@ -44,7 +44,7 @@ _RATIO, _AT_LEAST = 60, 1 << 20
 """An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to two to seven times their length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
-"""``runs/ID/FILE``: no session has a file further down."""
+"""The most parts of a path, as in ``runs/ID/FILE``: no session has deeper folders."""
 _MOST_MEMORY = 32 << 20
 """The limit for xz's decoder: this tool's archives need a third of it, a crafted one could ask for gigabytes."""
 
@@ -106,7 +106,7 @@ class BroughtBack:
     old_id: str
     left_out: tuple[LeftOut, ...]
     missing: tuple[str, ...] = ()
-    """Runs that the session lists and that are not in it."""
+    """Runs that the session lists and the archive does not have."""
 
 
 # Packing --------------------------------------------------------------------------------------------------------------

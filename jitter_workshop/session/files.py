@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".new-"
-"""The prefix of unfinished work of a process that died; the next writer removes it."""
+"""The prefix of unfinished files that a dead process left; the next writer removes them."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -42,7 +42,7 @@ class NewerVersion(Exception):
 
 
 def is_newer(value: Any, known: int) -> bool:
-    """Return True if a later version of the workshop wrote an object of JSON."""
+    """Return True if a later version of the workshop wrote this JSON object."""
     version = value.get("format_version") if isinstance(value, dict) else None
     return isinstance(version, int) and version > known
 
@@ -177,9 +177,9 @@ def read_each(
 ) -> tuple[list[tuple[Path, T]], list[str]]:
     """Read a folder with a JSON file for each item of a kind: return the items by file name, with their files, and
     notices for the user. A damaged file is set aside under another name, and a file of a newer version is left alone;
-    the user is told of both. ``newest``: the latest version of
-    their form that is known here. ``check``: takes an item and its file's id, and raises ValueError for an impossible
-    item. ``may_rename``: a damaged file may be set aside."""
+    the notices name both. ``newest``: the latest version of their form that is known here. ``check``: takes an item and
+    its file's id, and raises ValueError for an impossible item. ``may_rename``: a damaged file may be set aside.
+    """
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
         paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
@@ -203,7 +203,7 @@ def read_each(
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove files that a process that died left under a temporary name. Call with the session's lock held."""
+    """Remove files with a temporary name that a dead process left. Call with the session's lock held."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             if entry.name.startswith(TEMPORARY_PREFIX):

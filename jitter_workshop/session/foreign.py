@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """No larger file is read: a day of one histogram a second has less."""
 
 FORMATS = (foreign_hlog, foreign_rt_tests, foreign_hgrm)
-"""In order of certainty: formats with more certain marks come first."""
+"""The readers in order of certainty: formats with more certain marks come first."""
 
 _ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")
 
@@ -35,8 +35,9 @@ KNOWN = (
 
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
     """Return the runs in the bytes of a file called ``name``: one, or one for each tag of a log. ``unit``: the unit of
-    its values, where the user knows better than the file (ns | us | ms | s). ``label``: replaces the file's name. Raise
-    SessionError."""
+    its values, where the user gives one in place of the file's (ns | us | ms | s). ``label``: replaces the file's name.
+    Raise SessionError.
+    """
     if unit is not None and unit not in UNITS:
         raise SessionError(f"there is no unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, PATH) or "the file"

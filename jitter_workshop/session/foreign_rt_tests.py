@@ -60,8 +60,9 @@ def detect(data: bytes) -> bool:
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """Return one run, all threads added up. ``unit`` may only be "us" or None for oslat, whose buckets state theirs.
-    Raise SessionError."""
+    """Return one run, all threads added up. ``unit`` may only be "us" or None for oslat, because oslat's buckets state
+    their unit. Raise SessionError.
+    """
     if _tool(data) == "cyclictest":
         return (_cyclictest_json(data, name, unit) if is_json(data) else _cyclictest_text(data, name, unit),)
     if unit not in (None, "us"):
@@ -154,7 +155,8 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 def _unit_of(value: dict[str, Any]) -> str | None:
     """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files only have the
-    command line. None where neither tells."""
+    command line. None if neither states it.
+    """
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"

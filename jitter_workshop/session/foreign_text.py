@@ -18,16 +18,16 @@ UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds in each unit that a file's values may have."""
 
 MAX_NS = 30 * 24 * 3600 * 10**9
-"""No real latency is thirty days: such a value has another unit, or is made up."""
+"""The largest accepted latency, thirty days in ns: a larger value has another unit, or is invalid."""
 
 MAX_COUNT = (1 << 63) - 1
 MAX_BINS = 200_000
 MAX_JSON_BYTES = 8 * 1024 * 1024
 MAX_COLUMNS = 4_096
-"""Threads of one run: Linux' own limit of CPUs on x86 is 8,192, and tools' tables have half of it."""
+"""The most threads of one run: Linux' own limit of CPUs on x86 is 8,192, and tools' tables have half of it."""
 
 MAX_LINES = 1_500_000
-"""The longest file is a table of cyclictest: a million buckets."""
+"""The most lines of a file: the longest files are cyclictest's tables of a million buckets."""
 
 _MAX_LINE = 1024 * 1024
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)

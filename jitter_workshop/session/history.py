@@ -3,7 +3,7 @@ moments.
 
 Each event is one line. A line is written in one call to a file opened for appending, so that another terminal's
 ``apply`` may add its own while a workshop has the session's lock. The file is its user's own and may be torn or edited:
-unreadable lines are left out, and the user is told.
+unreadable lines are left out, and a notice reports them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_STATUS = "status-first.json"
 LAST_STATUS = "status-last.json"
 MAX_BYTES = 64 << 20
 MAX_LINE = 1 << 18
-"""The limit that a write has in the agent's journal, too."""
+"""The longest value of a write; the agent's journal has the same limit."""
 
 
 def append(session: Path, events: Sequence[HostEvent]) -> None:

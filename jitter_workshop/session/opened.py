@@ -2,8 +2,8 @@
 
 Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
 --json``), ``histograms.hlog`` (every block) and ``merged.hlog`` (the whole run, one line a histogram, so that a chart
-need not add up thousands of blocks). A run's folder appears whole or not at all, and before it is named in
-``session.json``: the folders are the truth, the list is their order.
+need not add up thousands of blocks). A run's folder appears whole or not at all, and before ``session.json`` names it.
+So the folders decide which runs exist, and the list gives only their order.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class OpenSession:
         return self._here
 
     def _run(self, ident: str) -> Run | None:
-        """Return a run; None where it cannot be read, which is told once."""
+        """Return a run; None where it cannot be read; a notice reports that once."""
         if ident not in self._runs:
             self._runs[ident] = self._read(ident)
         return self._runs[ident]

@@ -25,7 +25,7 @@ from jitter_workshop.session import files, ids
 
 FOLDER = "proofs"
 CUT_OFF = "the process that made it was killed"
-"""Why a proof ended whose last rounds were never written down."""
+"""The reason for the end of a proof whose last rounds were not stored."""
 _ALIKE = 1e-9
 """The relative tolerance: logarithms differ in their last digit from one C library to the next."""
 
@@ -78,9 +78,9 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
     """Return a session's proofs, oldest first, and notices for the user about unreadable ones.
 
     ``ours``: this process may write, and no other can be at work on a proof. So a proof without an end was cut off: it
-    is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and the user is told. ``own``: the
-    proof that this process is making. A proof that disagrees with its runs is judged again by ``judge``; its old file
-    is set aside.
+    is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and a notice tells the user. ``own``:
+    the proof that this process is making. A proof that disagrees with its runs is judged again by ``judge``; its old
+    file is set aside.
     """
 
     def check(proof: Proof, ident: str) -> None:

@@ -25,7 +25,9 @@ _COMMENT = re.compile(
 _GENERATED = re.compile(rb'<meta name="?generator"? content="jitter-workshop[ "]')
 _UNSEEN = re.compile(rb"\A(?:\xef\xbb\xbf|[ \t\r\n]|<!--[^<>]{0,2000}-->){1,20}")
 _VERSION = 2
-"""1 in reports that were written before the first release; their archives had a form of their own."""
+"""The version of an archive's form in a report. It is 1 in reports from before the first release, whose archives had
+another form.
+"""
 _AGAIN = "get the report again from where it was written"
 
 

@@ -117,8 +117,9 @@ class SessionStore:
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Return True if ``--session NAME`` means an existing session, False if one of that name can be made. Raise
-        SessionError or UsageError where neither is possible."""
+        """Return True if a session exists for ``--session NAME``, False if a new one can have this name. Raise
+        SessionError or UsageError where neither is possible.
+        """
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)

@@ -2,8 +2,8 @@
 line that describes a run.
 
 Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is the name of
-the requested file; files beside it get names after it. "" is standard output, where only one file fits. The first entry
-is the file to name to the user. It is called ``name`` unless the format says otherwise.
+the requested file; files beside it get names after it. "" is standard output, which has room for one file only. The
+first entry is the file that the user is told about. It has the name ``name`` unless the format chooses another one.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
     """Yield (value, percentile, samples up to it), in the steps of HdrHistogram's PercentileIterator. A level is
     reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %.
 
-    ``also``: percentiles (0..100, ascending) that have a row although no step leads there.
+    ``also``: percentiles (0..100, ascending) that have a row in addition to the steps.
     """
     count = sum(b.samples for b in bins)
     if not count:

@@ -63,8 +63,9 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """Return comments that describe the file and each run. The importer sees by the words ``jitter-workshop run`` that
-    tags are the names of histograms."""
+    """Return comments that describe the file and each run. The words ``jitter-workshop run`` show the importer that
+    tags are the names of histograms.
+    """
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

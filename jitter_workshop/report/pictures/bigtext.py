@@ -15,7 +15,7 @@ _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 _FINE = 8
 """Points per quarter, each way, that decide if it is filled."""
 _FILLED = 128
-"""A quarter is filled from this share on, of 255."""
+"""A quarter is filled if its average reaches this value, of 255."""
 _STEM = 0.09
 """The width of a stroke of this font, in heights of a letter. A stroke thinner than a quarter would disappear."""
 

@@ -33,7 +33,7 @@ _REACH = 8
 """No stroke or mark reaches further from its points than this."""
 _DPI = 96 * FINE
 _BOLD = 0.6
-"""The extra pixels that make a title bold: the font has one weight."""
+"""The shift in pixels of the second drawing that makes a title bold: the font has one weight."""
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
@@ -158,7 +158,7 @@ def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
 def _write_upward(
     sheet: Image.Image, text: str, at: tuple[float, float], face: ImageFont.FreeTypeFont, colour: str
 ) -> None:
-    """Write a text turned by a quarter, centred on x's line and standing on it."""
+    """Write a text turned by a quarter, centred on ``x``."""
     ascent, descent = face.getmetrics()
     mask = Image.new("L", (math.ceil(face.getlength(text)) + 2, ascent + descent))
     ImageDraw.Draw(mask).text((1, ascent), text, 255, face, "ls")

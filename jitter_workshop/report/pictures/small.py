@@ -1,6 +1,6 @@
 """Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's time.
 
-The page's style sheet colours them. Each is hidden from screen readers, because the same stands beside it as text.
+The page's style sheet colours them. Each is hidden from screen readers, because the text beside it says the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict, axis: Axis) -> str:
-    """Draw an interval, with the band of no change and 1 behind it. Return "" where the rounds allow any ratio."""
+    """Draw an interval, with the band of no change and 1 behind it. Return "" if the interval allows any ratio."""
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""
