@@ -52,12 +52,12 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
     ("--clear", ("present",), {"help": "present: remove what is shown"}),
 )
-"""Each option, the actions that take it, and what argparse needs: an option that would do nothing is refused."""
+"""Each option with the actions that accept it and the arguments for argparse. An option without effect is refused."""
 _OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--json", ("check", "turn", "board", "results", "collect"), {}),
     ("command", _TAKE, {}),
 )
-"""The same for what is not added here."""
+"""The same for the options that other functions add."""
 _MODULES = {
     "init": "host",
     "check": "host",

@@ -1,7 +1,7 @@
 """Show how runs differ from the first one: figures only, because single runs prove nothing.
 
 Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; the differences are printed.
-Several runs stand in one table, each against the first.
+Several runs are shown in one table, each against the first.
 
 With --gate P (such as 99.9; or stolen, or stalls:100us for how often stalls over 100 µs come) the exit code is 1 if a
 later run is higher than the first there by more than the clock's resolution, and by more than --tolerance. If one of

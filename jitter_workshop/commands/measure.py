@@ -183,7 +183,7 @@ class _Once(argparse.Action):
 class ProgressLine(Line):
     """Write one line on stderr, and rewrite it between blocks.
 
-    ``first``: printed when the run begins, "" for nothing. So nothing is foretold of a run that has to wait or fails.
+    ``first``: printed when the run begins, "" for nothing. It is not printed for a run that still waits or fails.
     """
 
     def __init__(self, first: str = "") -> None:
@@ -209,10 +209,9 @@ class ProgressLine(Line):
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
-    """Return what to measure, and a sentence for its start. Raises UsageError.
-
-    On a terminal the sentence says how far the run will reach. With ``solid`` the run is made as long as that
-    percentile needs, and the sentence says how long.
+    """Return the request, and a sentence for its start. Raises UsageError. On a terminal the sentence has the
+    percentiles that the run will reach. With ``solid`` the run is made as long as that percentile needs, and the
+    sentence says how long.
     """
     from jitter_workshop.flow.measuring import run_length
 

@@ -160,7 +160,7 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
 
 
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
-    """Run the proof. ``received``: the signals that came meanwhile."""
+    """Run the proof. ``received``: the signals that arrived meanwhile."""
     from jitter_workshop.bench.runner import Cancelled
 
     progress = ProofLine(plan.rounds)

@@ -55,8 +55,9 @@ class Stopped(WorkshopError):
 
 
 Progress = Callable[[int, int], None]
-"""Called before the first block and after each with (blocks done, blocks in all). What it raises ends the
-explaining."""
+"""Called before the first block and after each with (blocks done, blocks in all). An exception from it ends the
+explaining.
+"""
 
 
 def unheard(done: int, total: int) -> None:
@@ -66,8 +67,9 @@ def unheard(done: int, total: int) -> None:
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the report of :func:`explain`, computed at most once where it can be kept. Raises what that
-    raises."""
+    """Return the report of :func:`explain`, computed only once if it can be kept. Raises the errors of
+    :func:`explain`.
+    """
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -83,7 +85,9 @@ def explained(
 
 @cache
 def made_by() -> str:
-    """Return the version and a digest of the modules that decide, because they change between versions too."""
+    """Return the version and a digest of the modules that compute the report, because they can change within a
+    version.
+    """
     digest = hashlib.sha256()
     modules = Path(str(evidence.__file__)).parent.glob("*.py")
     for path in sorted([*modules, Path(__file__), Path(str(types.__file__))]):
@@ -114,8 +118,9 @@ def _keep(session: OpenSession, path: Path, report: EvidenceReport) -> None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the causes of a run's stalls; the counters, where a trace was asked for and not to be had. Raises NoTrace
-    for a run with neither, SessionError for a damaged trace, and what ``progress`` raises."""
+    """Return the causes of a run's stalls; or the counters, if a trace was requested but not available. Raises NoTrace
+    for a run with neither, SessionError for a damaged trace, and the errors of ``progress``.
+    """
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
         return counted_report(run, run.counters, top)
@@ -155,7 +160,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
 
 
 def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
-    """Return the notes on a trace that does not have all of a run's blocks."""
+    """Return the notes for a trace that lacks some of a run's blocks."""
     traced, every = len(trace.blocks), len(run.blocks)
     why = run.notes.get("evidence", "")
     return {
@@ -234,7 +239,7 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
 
 
 def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Counter] | None:
-    """Return the rows that grew on one of ``cpus``, with those CPUs' figures only."""
+    """Return the rows of counters that grew on one of ``cpus``, with the figures of these CPUs only."""
     if table is None:
         return None
     rows = {
@@ -266,7 +271,9 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 
 
 def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
-    """Return the evidence of one run for one chapter. ``curve``: the run's main one, to set beside the arithmetic."""
+    """Return the evidence of one run for one chapter. ``curve``: the run's main curve, to compare with the
+    arithmetic.
+    """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
     return Explanation(

@@ -1,4 +1,4 @@
-"""Tell who took the time of a chapter's run, line by line."""
+"""Show the causes of a chapter's run, line by line."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from jitter_workshop.presenter.causes import explained, offered
 from jitter_workshop.presenter.progress import LateLine
 
 _WORST = 5
-"""Worst stalls that are listed, so that the causes above them stay on the screen."""
+"""The number of worst stalls that are listed; with few of them the causes above stay on the screen."""
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
-    Raises WorkshopError."""
+    """Show the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
+    Raises WorkshopError.
+    """
     run = walk.traced_run()
     if run is None:
         further = None if walk.hunts else walk.traced_request()
@@ -40,7 +41,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_offer(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell at the last step what v shows."""
+    """Explain at the last step what the command ``v`` shows."""
     talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 
 

@@ -70,7 +70,9 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path: ``path``, and ``p`` where it does not prove."""
+        """Return True for an answer that leads back to the path: ``path``, and ``p`` if it does not start a
+        proof here.
+        """
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -189,8 +191,9 @@ class PlainChapter:
         return len(answer) == 1 and 0 <= _LETTERS.find(answer.lower()) < len(task.answers)
 
     def _a_guess(self, answer: str) -> bool:
-        """Check that an input, which is no command, is a guess. At a mark "300" is a guess, and the learner is told
-        that a unit is missing. Beside letters a number is the number of a step."""
+        """Return True if an input that is no command is a guess. At a mark "300" is a guess, and the learner is asked
+        for the unit. If the answers have letters, a number is the number of a step.
+        """
         task = self._walk.chapter.prediction
         return task is not None and (task.kind == "mark" or not answer.isdigit())
 

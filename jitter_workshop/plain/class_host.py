@@ -63,7 +63,7 @@ def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
-    """Obey a word of a class. Return False if the answer is no such word. Raises HostError and Jump."""
+    """Obey a word of a class. Return False for any other answer. Raises HostError and Jump."""
     view = workshop.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False

@@ -33,7 +33,7 @@ def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
 
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the menu's part about causes, to stand in front of help and quit; "" if there is none."""
+    """Return the menu's part about causes, to be placed before help and quit; "" if there is none."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.host.rehearsed else ""
@@ -75,7 +75,7 @@ def tell_status(workshop: Workshop, talk: Talk) -> None:
 
 
 def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Tell how the cure did, instead of the comparison of two runs. Return False if no cure was tried."""
+    """Show the result of the cure, instead of the comparison of two runs. Return False if no cure was tried."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
@@ -155,8 +155,9 @@ class Watch:
         self._told = False
 
     def look(self, shown: bool) -> None:
-        """Tell once that the noise was ended, for example from another terminal. ``shown``: the page has told it
-        already."""
+        """Report once that the noise was ended, for example from another terminal. ``shown``: the page has reported it
+        already.
+        """
         hunt = self._workshop.hunts.hunt if self._walk.hunts else None
         ended = hunt is not None and hunt.state in ("stopped", "over")
         if ended and not self._told and not shown:

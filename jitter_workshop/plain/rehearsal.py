@@ -1,4 +1,4 @@
-"""Teach a chapter on a recording, line by line: each page says so, and settings stand in for curves."""
+"""Teach a chapter on a recording, line by line: each page says so, and settings replace curves."""
 
 from __future__ import annotations
 

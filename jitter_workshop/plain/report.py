@@ -21,8 +21,7 @@ _MOST_CURVES = 6
 
 
 def tell_report(workshop: Workshop, talk: Talk) -> None:
-    """Show the report, and write it where the learner says so. Raises WorkshopError where there is nothing to
-    report."""
+    """Show the report, and write it if the learner agrees. Raises WorkshopError where there is nothing to report."""
     try:
         draft = _built(workshop)
     except Stopped:

@@ -1,4 +1,4 @@
-"""Handle the host's settings line by line: show the plan, apply it, show the standing changes, give them back."""
+"""Handle the host's settings line by line: show the plan, apply it, show the applied changes, give them back."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def undo_everything(workshop: Workshop, talk: Talk) -> None:
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
-    """Show what this session had applied as one plan. After the learner agrees, apply it."""
+    """Show the settings that this session had applied, as one plan. Apply it after the learner agrees."""
     words = workshop.resumable()
     if not words:
         talk.tell("This session has nothing to apply again on this host.")
@@ -177,8 +177,9 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
-    """Give back what is held, or keep it if the learner says so. Return True if anything was held. Without ``ask``, and
-    at the end of the input, it is given back."""
+    """Give back the held changes, or keep them if the learner chooses so. Return True if anything was held. Without
+    ``ask``, and at the end of the input, it is given back.
+    """
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
@@ -198,8 +199,9 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
-    """Close the workshop, and return lines about what that gave back; [] if there was nothing, or it was told
-    before."""
+    """Close the workshop, and return lines about the settings that were given back; [] for none, or if they were shown
+    before.
+    """
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble

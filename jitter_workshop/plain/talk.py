@@ -68,7 +68,7 @@ class Talk:
         self._fixed_width = width
         self._told: set[str] = set()
         self.class_told: tuple[object, ...] | None = None
-        """The class host's state as it was told last."""
+        """The class host's state as it was shown last."""
 
     @property
     def width(self) -> int:
@@ -104,7 +104,7 @@ class Talk:
         self.say(*prose(markdown, min(self.width, _PAGE)), "")
 
     def refused(self, error: WorkshopError) -> None:
-        """Tell what was not done, and what to do instead."""
+        """Show an error: what was not done, and what to do instead."""
         self.tell(f"! {error.sentence()}.", "", "  ")
 
     def notices(self, notices: Iterable[str]) -> None:

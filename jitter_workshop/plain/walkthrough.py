@@ -69,8 +69,9 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """Run one chapter. ``step``: the instructor's step, which is opened if the learner has come so far; "" for
-        none."""
+        """Run one chapter. ``step``: the instructor's step, which is opened if the learner has reached it; ""
+        for none.
+        """
         walk = self._workshop.walk(chapter_id)
         wanted = next((name for name in walk.chapter.steps if name == step), None)
         if wanted is not None:
@@ -129,7 +130,7 @@ class PlainWalk:
                 talk.refused(error)
 
     def _sum_up(self) -> None:
-        """Tell the course from first to last. It is told once by itself, when no chapter is left."""
+        """Show the summary of the course. It is shown once automatically, when no chapter is left."""
         tell_summary(sum_up(self._workshop), self._talk)
 
     def _command(self, answer: str, chapters: int) -> None:

@@ -69,8 +69,9 @@ def boards(machines: Sequence[Machine], columns: Sequence[Column], near: Near, w
 
 
 def who(row: BoardRow) -> str:
-    """Return a member and the people that they say they are with. The row belongs to the member alone; the others did
-    not confirm it."""
+    """Return a member and the named people of the team. The row belongs to the member alone, because the others did not
+    confirm it.
+    """
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 

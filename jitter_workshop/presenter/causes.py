@@ -68,8 +68,9 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
 
 
 def head(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the number of stalls, the size of the trace, whether anything but the measured threads ran on their CPUs,
-    and what limits the answer."""
+    """Yield the number of stalls, the size of the trace, the other tasks on the measured CPUs, and the limits of the
+    answer.
+    """
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, 300), width)
@@ -131,8 +132,9 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> T
 
 
 def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[Text]:
-    """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: stands
-    before it; without one the meaning of its time is told, too."""
+    """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: the
+    number before it. Without one, the meaning of its time is explained, too.
+    """
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
@@ -218,7 +220,8 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
     """Yield what ran on the measured CPUs, and who sent, moved and woke. ``focus``: words of a chapter's ``evidence``,
-    whose sections come first; words without a section here are ignored."""
+    whose sections come first; words without a section are ignored.
+    """
     present = report.residence
     if present is None:
         return

@@ -66,8 +66,9 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
-    """Return the result of an apply. ``differently``: values that are read back as something else than was written.
-    ``held``: all is given back at the end."""
+    """Return the result of an apply. ``differently``: values that differ, when read back, from the written ones.
+    ``held``: all is given back at the end.
+    """
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("SAYS SOMETHING ELSE THAN WAS WRITTEN")]
@@ -81,7 +82,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
 
 
 def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
-    """Return what a chapter wrote, and the host's values now. ``checks``: the chapter's tunables, read again."""
+    """Return the writes of a chapter, and the host's values now. ``checks``: the chapter's tunables, read again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
     lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
     lines += [Text(), heading("REFUSED")] if view.refused else []
@@ -103,7 +104,7 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 
 
 def given_back_said(result: RestoreResult) -> list[str]:
-    """Return what was given back and what was left alone, one sentence each; [] for nothing."""
+    """Return the settings that were given back and those that were left alone, one sentence each; [] for none."""
     said = [f"Given back: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
@@ -160,13 +161,16 @@ def farewell(workshop: Workshop) -> str:
 
 
 def stands(written: Sequence[str]) -> str:
-    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``, "" for no write. The argument has the tunable of
-    each write."""
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" for no write. ``tunables``: the id of the
+    tunable of each write.
+    """
     return f"Applied now: {counted(written)}" if written else ""
 
 
 def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], width: int) -> Lines:
-    """Return what ``restore`` would give back. ``problems``: of journals. ``traces``: names of left-over instances."""
+    """Return the lines for the settings that ``restore`` would give back. ``problems``: of journals. ``traces``: names
+    of left-over instances.
+    """
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
@@ -198,7 +202,7 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return sentences as paragraphs, the first in a style; what was refused or left alone stands out."""
+    """Return sentences as paragraphs, the first in a style; sentences on refused or left settings are highlighted."""
     loud = ("Refused", "Left alone")
     return [
         line

@@ -32,7 +32,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
-    """Return what was seen on a host: title, value, and the meaning below."""
+    """Return the facts of a host: title, value, and the meaning below."""
     lines: Lines = [heading(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
@@ -122,7 +122,8 @@ def explanation(
     copied: str = "",
 ) -> Lines:
     """Return a run's evidence: threads and their CPUs, interrupts, the knee, and the same by hand. ``runs``: the runs
-    whose threads are shown, in the chapter's order. All else is of ``view``."""
+    whose threads are shown, in the chapter's order. Everything else comes from ``view``.
+    """
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -162,7 +163,7 @@ def explanation(
 
 
 def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the end of every chapter: the same by hand, and what to take along. ``copied``: the key that copies it."""
+    """Return the end of every chapter: the same by hand, and what to remember. ``copied``: the key that copies it."""
     lines: Lines = []
     if by_hand:
         lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip())]
@@ -182,7 +183,8 @@ def _measure(measure: str) -> str:
 
 def _command(command: str, width: int) -> Iterator[Text]:
     """Yield a command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on
-    at the margin of the next line, so that no blank comes into it."""
+    at the margin of the next line, so that no blank is added to the word.
+    """
     room = max(width - 6, 10)
     line, lead = "", "$ "
     for word in clean_code(command).split(" "):
@@ -241,7 +243,7 @@ def recording_lines(reason: str, recording: str, width: int) -> Lines:
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
-    """Return the lines that stand in the place of a run in a rehearsed chapter."""
+    """Return the lines that are shown instead of a run in a rehearsed chapter."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
@@ -283,7 +285,9 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
-    """Return the result of an answer that no run decides: whether it is right, why, and why the right one is right."""
+    """Return the result of an answer that no run decides: whether it is right, why, and the reason for the right
+    answer.
+    """
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]

@@ -123,7 +123,7 @@ def _short(measure: str) -> str:
 
 
 def _place(measure: str) -> tuple[int, float]:
-    """Return the place of a measure in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
+    """Return the sort key of a measure in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
     if measure.startswith(STALLS_PREFIX):
         return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
     if measure.startswith("p"):
@@ -153,7 +153,7 @@ def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> Li
 
 
 def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
-    """Return if the gate is passed, and each run that is higher."""
+    """Return the lines with the gate's result and with each run that is higher."""
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)

@@ -1,5 +1,6 @@
-"""Show what counters say of a run's stalls where there is no trace, and commands that this user may run by hand
-(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
+"""Show the counters of a run's stalls if there is no trace, and commands that this user may run by hand
+(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from jitter_workshop.report.cause_words import headline, others, verdict
 from jitter_workshop.stats.scale import nice_ns
 
 ROWS = 8
-"""Interrupts and softirqs that are shown; the JSON has all of them."""
+"""The largest number of interrupts and softirqs that are shown; the JSON has all of them."""
 
 THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
@@ -126,7 +127,7 @@ def _stall(number: int, stall: CountedStall) -> str:
 
 
 def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
-    """Yield the commands that this user may run without a trace, and what an administrator can allow."""
+    """Yield the commands that this user may run without a trace, and the rights that an administrator can grant."""
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (
@@ -187,7 +188,7 @@ def by_hand(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
 
 
 def to_ask_for(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
-    """Return what an administrator can allow, the smallest right first."""
+    """Return the rights that an administrator can grant, the smallest one first."""
     value = report.perf_event_paranoid
     found = []
     if value is not None and value > WHOLE:

@@ -111,7 +111,9 @@ def newest_imported(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
 
 
 def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
-    """Tell which of the known curves are drawn, and what they are not for; or why none is drawn."""
+    """Return a sentence on which of the imported curves are drawn and what they cannot show, or on why none is
+    drawn.
+    """
     if not known:
         return NOTHING
     if not drawn:

@@ -28,7 +28,7 @@ Lines = list[Text]
 
 NARROWEST, WIDEST = 60, 160
 PIPE_WIDTH = 100
-"""The width of a pipe or a file, which have none."""
+"""The assumed width of a pipe or a file, which have no width of their own."""
 
 _ON_A_TERMINAL = {
     "dim": "dim",
@@ -133,7 +133,7 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
     """Break a text at blanks into lines of at most ``width`` cells. The first line begins with ``first``, the others
     with ``rest`` (blanks as wide as ``first``). ``style``: of a text that has none of its own.
 
-    A word that is longer than a line (a path, a list) is broken behind a mark that is usual there. Styles stay.
+    A word that is longer than a line (a path, a list) is broken after a character such as ``/`` or ``,``. Styles stay.
     """
     text = Text(clean(text, _LONGEST), style) if isinstance(text, str) else text
     rest = " " * cell_len(first) if rest is None else rest
@@ -162,8 +162,9 @@ def _words(text: Text) -> Iterator[Text]:
 
 
 def _break(word: Text, room: int) -> int:
-    """Return where to cut a long word: behind the last mark that is usual in paths and lists, if that is not too
-    early."""
+    """Return the position at which a long word is cut: after the last separator of paths and lists, if that is not too
+    early.
+    """
     head = word.copy()
     head.truncate(room)
     cut = max(len(head.plain), 1)
@@ -177,7 +178,9 @@ def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines
 
 
 def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
-    """Return a value beside its name in a column of its own; the value's further lines stand below its first."""
+    """Return a value beside its name in a column of its own; the value's further lines are aligned below its first
+    line.
+    """
     lines = wrap(value, max(width - column, 8))
     return [Text.assemble((f"{'' if n else name:<{column}}", style), line) for n, line in enumerate(lines)]
 

@@ -53,8 +53,9 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False) 
 
 
 def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
-    """Return a chapter's plan for the screen: of many writes the first few, and all of them at the end. ``words``: what
-    was asked for."""
+    """Return a chapter's plan for the screen: of many writes the first few, and all of them at the end. ``words``: the
+    requested tunables.
+    """
     count, shortened = len(view.changes), _is_long(view.changes)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
     order = ". All of them are listed below." if shortened else ", in this order."
@@ -147,8 +148,9 @@ def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
 
 
 def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
-    """Return one tunable's writes: its name and risk, the reason, and each write; a write's own reason stands below
-    it. ``others``: sentences on the writes that are not shown."""
+    """Return one tunable's writes: its name and risk, the reason, and each write; a write's own reason is shown below
+    it. ``others``: sentences on the writes that are not shown.
+    """
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
@@ -203,7 +205,9 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def by_others(words: Sequence[str], width: int) -> Lines:
-    """Return the commands by which a user with root's rights makes the same changes. ``words``: what was asked for."""
+    """Return the commands by which a user with root's rights makes the same changes. ``words``: the requested
+    tunables.
+    """
     lines = wrap("A user with root's rights can do it for you:", width)
     commands = (
         (script_command(words), "writes the plan down as a script; look at it"),

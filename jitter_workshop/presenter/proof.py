@@ -40,7 +40,7 @@ _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
 _LEAST_STRIP, _MOST_STRIP = 9, 61
 _LABEL = 7
-"""Cells left of the picture of the rounds."""
+"""The number of cells left of the picture of the rounds."""
 _WIDEST_ROUND = 10
 _REACHES = (3, 10, 30, 100, 300, 1_000)
 
@@ -77,7 +77,7 @@ def cost(
 
 
 def _written(plan: ProofPlan) -> str:
-    """Tell what is written on the host during a proof, and that it is given back."""
+    """Return sentences on the writes of a proof, and on their restore."""
     if plan.subject == PLACEMENT:
         return "No file of this host is written: a thread asks for its own CPU, and that ends with the run."
     made = tally(change.tunable for change in plan.changes)
@@ -95,13 +95,16 @@ def subject(proven: str) -> str:
 
 
 def choices(before: Proof | None) -> tuple[int, ...]:
-    """Return the numbers of rounds to choose from: the usual ones, and the number that the proof before asked for."""
+    """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof
+    recommended.
+    """
     return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """Return the number of rounds that the headline of the proof before asked for. Return None if that proof has a
-    verdict, or if no sensible number would do."""
+    """Return the number of rounds that the headline of the earlier proof recommended. Return None if that proof has a
+    verdict, or if no sensible number would do.
+    """
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -164,7 +167,9 @@ def rounds_so_far(
 
 
 def seen_so_far(ratios: Sequence[float | None]) -> str:
-    """Tell how many of the rounds so far had less with the change. This is a count, not a verdict."""
+    """Return a sentence with the number of rounds so far that had less with the change. This is a count, not a
+    verdict.
+    """
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "nothing seen on either side"
@@ -269,7 +274,7 @@ def stop_question(finished: int) -> str:
 
 
 def verdict(proof: Proof, width: int) -> Lines:
-    """Return the verdict: first the words, then the table with its pictures, then all else."""
+    """Return the verdict: first the sentence, then the table with its pictures, then all other remarks."""
     said = proof.judgement
     head, _, tail = f"{headline(proof)}.".partition(": ")
     word = said.headline.verdict if said is not None else "cannot_tell"
@@ -349,7 +354,7 @@ def _strip(row: Verdict, shared: Axis, width: int) -> Text:
 
 
 def _colour(word: VerdictWord) -> str:
-    """Return a verdict's colour; its word always stands beside it."""
+    """Return a verdict's colour; its word is always shown beside it."""
     return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(word, "dim")
 
 
@@ -363,7 +368,9 @@ def made(proof: Proof) -> str:
 
 
 def rest(proof: Proof) -> Iterator[str]:
-    """Yield all else that a reader should know, one sentence each: the end, the rounds needed, drift, worst, notes."""
+    """Yield the other facts that a reader should know, one sentence each: the end, the rounds needed, drift, worst,
+    notes.
+    """
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
         yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
@@ -390,7 +397,7 @@ def _under_way(proof: Proof) -> bool:
 
 
 def restored(proof: Proof) -> str:
-    """Tell in a sentence if the host's settings are given back."""
+    """Return a sentence on whether the host's settings are given back."""
     if _under_way(proof):
         return "It is under way."
     if proof.restored or proof.subject == PLACEMENT:

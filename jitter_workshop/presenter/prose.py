@@ -1,6 +1,6 @@
 """Style lesson text: a small, safe subset of Markdown as styled lines of a given width.
 
-It knows headings, paragraphs, lists, quotes, tables (as they stand), fenced code, ``code``, **strong** and *emphasis*.
+It knows headings, paragraphs, lists, quotes, tables (unchanged), fenced code, ``code``, **strong** and *emphasis*.
 Links show their text only. No markup can act, and control characters never reach the terminal.
 """
 

@@ -37,7 +37,7 @@ def opening(document: ReportDocument, width: int) -> Iterator[Text]:
 
 
 def rest(document: ReportDocument, width: int) -> Iterator[Text]:
-    """Yield all that comes below the charts."""
+    """Yield everything below the charts."""
     for section in (*sections.sections(document), sections.about(document, ())):
         if section.id != "charts":
             yield from _heading(section.heading.upper(), width, "dim")
@@ -63,7 +63,7 @@ def waiting(what: str, done: int, total: int, width: int) -> Iterator[Text]:
 
 
 def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
-    """Yield the lines that are always in sight: the file that would be written, its folder, and the names in it."""
+    """Yield the lines that are always visible: the file that would be written, its folder, and the names in it."""
     line = Text(" · ".join(facts), "bold text")
     line.append(f" {where}", "not bold dim")
     yield from wrap(line, width)
@@ -114,7 +114,7 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
 
 
 def _table(one: blocks.Table, width: int) -> Iterator[Text]:
-    """Yield the columns of a table that a preview has; of a table for reference only what it is."""
+    """Yield the columns of a table that a preview has; for a table for reference, only its title."""
     kept = [n for n, column in enumerate(one.columns) if column.brief]
     reference = one.most == 0 or not kept
     caption = f"In the file: {one.caption}" if reference else one.caption
@@ -144,7 +144,7 @@ def _heading(text: str, width: int, colour: str) -> list[Text]:
 
 
 def _plain(text: Inline) -> str:
-    """Return a text as a preview has it: without what belongs under it."""
+    """Return a text for the preview: without the spans that are placed under it."""
     if isinstance(text, str):
         return "".join(character if character.isprintable() else " " for character in text)
     if isinstance(text, tuple):
@@ -187,7 +187,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def others_in_short(document: ReportDocument, raw: bool) -> str:
-    """Return :func:`for_others` in one sentence, for the line that is always in sight."""
+    """Return :func:`for_others` in one sentence, for the line that is always visible."""
     if document.private:
         return "For others: names of hosts, users and tasks are replaced, and no raw data go with it."
     found = names_in(document)

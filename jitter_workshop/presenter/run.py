@@ -101,8 +101,9 @@ def _block_told(block: Block, width: int) -> str:
 
 
 def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
-    """Return one line for each of the three that was read: its name, one column per block (or per few blocks), lowest
-    to highest. [] if nothing was read."""
+    """Return one line for each of the three quantities that was read: its name, one column per block (or per few
+    blocks), lowest to highest. [] if nothing was read.
+    """
     rows = (
         ("core GHz", [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
         ("hottest °C", [b.temperature_celsius for b in blocks], "{:.0f}"),
@@ -121,7 +122,7 @@ def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
 
 
 def now_told(block: Block) -> str:
-    """Return the same figures for one block, in a few words; "" if nothing was read."""
+    """Return these three quantities for one block, in a few words; "" if none was read."""
     parts = [
         f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
         f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
@@ -186,7 +187,7 @@ _SHOWN_NOTES = (
 
 
 def remark(run: Run) -> str:
-    """Return the notes of a run that its user should be told at once, in sentences; "" if there are none."""
+    """Return, in sentences, the notes of a run that its user should see at once; "" if there are none."""
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
@@ -203,8 +204,9 @@ def result(run: Run, width: int) -> Lines:
 
 
 def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
-    """Tell where a run is kept and, if evidence was asked for, the command that shows it. ``named``: the session was
-    given by name, so other verbs may open another one."""
+    """Return a sentence with the place where a run is kept and, if evidence was asked for, the command that shows it.
+    ``named``: the session was given by name, so other verbs may open another one.
+    """
     name, width = clean(session), min(width, WIDEST)
     lines = _fact("kept", f"as {run.id} in session {name}", width)
     if traced or run.counters is not None:

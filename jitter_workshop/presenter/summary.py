@@ -24,7 +24,9 @@ NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve h
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
-    """Yield the table of what each step bought as (number, line): the head as 0, then each step's rows."""
+    """Yield the table with the gain of each step, as (number, line): the head has number 0, then come the rows of each
+    step.
+    """
     rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):
@@ -81,7 +83,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
 
 
 def standing(summary: CourseSummary) -> list[str]:
-    """Tell which changes are applied on the host now."""
+    """Return the lines with the changes that are applied on the host now."""
     if summary.recorded:
         return ["This is a recorded host: nothing is set on it."]
     if not summary.standing:
@@ -121,7 +123,7 @@ def open_checks(summary: CourseSummary) -> list[str]:
 
 
 def predictions(summary: CourseSummary) -> list[str]:
-    """Tell how the guesses and the hunts came out."""
+    """Return sentences on the results of the guesses and the hunts."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""

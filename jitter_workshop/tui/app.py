@@ -42,10 +42,10 @@ _SCREENS = {
     "status": "host.status.StatusScreen",
     "summary": "home.summary.SummaryScreen",
 }
-"""The screens that a key opens everywhere, by name; imported once they are wanted, so that the first frame is fast."""
+"""The screens that a key opens everywhere, by name; imported when they are opened, so that the first frame is fast."""
 
 _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "show", "theme", "turn"})
-"""What would paint, or start a timer, while a block is measured."""
+"""The actions that would paint, or start a timer, while a block is measured."""
 
 
 class WorkshopApp(Frame):
@@ -87,12 +87,13 @@ class WorkshopApp(Frame):
         self.leave()
 
     def terminal_gone(self) -> None:
-        """The terminal was closed under us."""
+        """End the app after the terminal was closed."""
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End; a run under way is stopped first, so that nothing waits for its next block. What is being written to
-        the host is written to its end."""
+        """End the app. A run is stopped first, so that nothing waits for its next block. A write to the host that has
+        begun is finished.
+        """
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:
@@ -105,12 +106,14 @@ class WorkshopApp(Frame):
     # -- the password ----------------------------------------------------------------------------------------------
 
     def _ask_below(self, start: Callable[[], T]) -> T:
-        """On the thread that changes the host: have sudo ask in the plain terminal, below the screen."""
+        """Let sudo ask in the plain terminal, with the screen suspended. Call it on the thread that changes the
+        host.
+        """
         agent: T = self.call_from_thread(self._in_plain_terminal, start)
         return agent
 
     def _in_plain_terminal(self, start: Callable[[], T]) -> T:
-        """Ctrl-C there refuses the password; it does not leave the workshop."""
+        """Run a function in the plain terminal. Ctrl-C there refuses the password; it does not leave the workshop."""
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
         error: WorkshopError = HostError("the password was not given", "Enter asks for it again")
@@ -135,8 +138,9 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Leave, but not past settings that leaving gives back: the learner may keep them. A run is stopped first, and
-        what it measured is kept. Who is asked already and wants to leave once more leaves."""
+        """Leave; if that would give settings back, ask first, because the learner may keep them. A run is stopped
+        first, and its finished blocks are kept. A second request to leave during the question leaves at once.
+        """
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -211,7 +215,9 @@ class WorkshopApp(Frame):
         self._leave_asking(self.leave)
 
     def action_pause(self) -> None:
-        """Ctrl-Z: hand the terminal to the shell. A run freezes with it, and measures the block that was cut again."""
+        """Handle Ctrl-Z: give the terminal to the shell. A run is suspended too; later it measures the interrupted
+        block again.
+        """
         self.action_suspend_process()
 
     def going_on(self) -> None:
@@ -221,7 +227,7 @@ class WorkshopApp(Frame):
             self.screen.call_next(self.screen.going_on)
 
     def action_interrupt(self) -> None:
-        """Ctrl-C: a run is stopped and the workshop stays; with nothing under way it leaves as Ctrl-C does."""
+        """Handle Ctrl-C: stop a run and stay in the workshop. Without a run, leave the workshop."""
         if self.stop_run is not None:
             self.stop_run()
         else:
@@ -250,8 +256,9 @@ def _page_driver() -> type[Driver]:
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
-    """Show the workshop until its user leaves; the exit code. What is held is given back then, and told in a line. The
-    caller closes the workshop."""
+    """Show the workshop until its user leaves, and return the exit code. Held changes are then given back, and a line
+    reports them. The caller closes the workshop.
+    """
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:

@@ -1,4 +1,4 @@
-"""Work on a thread beside the screen: read what takes a while, measure, prove; without disturbing what is measured.
+"""Work on a thread beside the screen: slow reading, measuring and proving, without disturbing the measurement.
 
 The runner calls the observer between blocks. The observer has the screen draw the block's result. Then it waits until
 that frame is painted and every other thread sleeps. Only then it returns, and the next block begins. While a block
@@ -77,8 +77,8 @@ class Watching:
     """Observe a measurement on a thread, and stop it. The runner calls this observer; what draws is called on the
     screen's thread.
 
-    ``drawn``: shows everything anew, ``block_drawn``: what changes with each block, ``tell``: a sentence above the
-    keys. ``stop``: stops it when the workshop is left; None for :meth:`stop`.
+    ``drawn``: draws everything anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
+    sentence above the keys. ``stop``: stops it when the workshop is left; None for :meth:`stop`.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Watching:
             self._screen.call_next(self._tell, "It was stopped and goes on; the part that was cut is measured again.")
 
     def end(self) -> None:
-        """Let the frame know that it is over."""
+        """Report to the frame that the work is over."""
         self._frame.end_run()
         if self._suspended:
             # It ended before its runner could act on the request: the terminal is given back already.
@@ -204,7 +204,7 @@ class Proving(Watching):
 
     @property
     def left_s(self) -> float:
-        """Return the seconds that it will still take, by what was seen last."""
+        """Return the estimated seconds that it will still take."""
         return max(self._left_s - (time.monotonic() - self._left_at), 0.0)
 
     def side_begins(self, step: ProofStep) -> RunObserver:

@@ -53,7 +53,7 @@ def _board(args: argparse.Namespace) -> int:
 
 
 def _results(args: argparse.Namespace) -> int:
-    """Show what this caller may see: all results for an instructor, their own for a student."""
+    """Show the results that the caller may see: all for an instructor, their own for a student."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
 
@@ -77,7 +77,8 @@ def _show(args: argparse.Namespace, board: Board) -> None:
 
 
 def _collect(args: argparse.Namespace) -> int:
-    """Show what was gathered from many machines. Return 0 if every machine answered and has nothing to improve.
+    """Show the files that were gathered from many machines. Return 0 if every machine answered and has nothing to
+    improve.
 
     With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
     """

@@ -14,7 +14,7 @@ from jitter_workshop.model.text import clean
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0, or 1 if something is wrong, or left."""
+    """Return 0; 1 if something is wrong, or could not be removed."""
     return {"init": _init, "check": _check, "remove": _remove, "bundle": _bundle}[args.do](args)
 
 
@@ -50,7 +50,7 @@ def _item(mark: str, words: str) -> None:
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
-    """Return every step with what it writes, as lines."""
+    """Return every step with the files that it writes, as lines."""
     lines = []
     for step, why in todo:
         lines.append(f"{step.what}  ({clean(why, 160)})")

@@ -87,10 +87,10 @@ class Parser(argparse.ArgumentParser):
     """Parse with argparse, but raise UsageError, so that all errors are printed in one way."""
 
     takes_command = False
-    """True: ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
+    """True: ``-- COMMAND…`` may follow at the end; it is then ``args.command``."""
 
     intermixed = False
-    """True: words may stand between and after options, also if the verb has several kinds of words."""
+    """True: words may come between and after options, also if the verb has several kinds of words."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(sys.argv[1:] if args is None else args)
@@ -188,7 +188,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
 
 
 def say(sentence: str) -> None:
-    """Print one line on stderr that is not an error: a warning, or where something was kept."""
+    """Print one line on stderr that is not an error: a warning, or the place where a result was kept."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, 2000)}\n")
         sys.stderr.flush()

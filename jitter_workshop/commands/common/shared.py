@@ -43,7 +43,7 @@ def say_if_any(sentence: str) -> None:
 
 
 def say_notices(notices: Iterable[str]) -> None:
-    """Print what was noticed about a session while it was read."""
+    """Print the notices about a session from reading it."""
     for notice in notices:
         say(f"note: {clean(notice, 300)}")
 

@@ -68,11 +68,11 @@ class ChapterHost:
 
     @property
     def applied(self) -> bool:
-        """Return True if a setting of this chapter, made by this tool, stands on this host."""
+        """Return True if a setting of this chapter, made by this tool, is in effect on this host."""
         return not self.context.recorded and any(e.tunable in self.ids for e in active(self.context.root))
 
     def settled(self) -> dict[str, bool]:
-        """Return id → True if nothing is to improve on this host, read now."""
+        """Return id → True if this tunable needs no improvement on this host, read now."""
         self._here = None
         return {} if self.reason else self.seen().settled()
 
@@ -202,14 +202,15 @@ class Boots:
 
     def choose(self, *, once: bool) -> None:
         """Plan them for the next boot alone, or for every boot. Raises HostError where only root can tell if one boot
-        alone is possible, and root's rights are not to be had."""
+        alone is possible, and root's rights are not available.
+        """
         way, host = self.way(), self._host
         if once and way is not None and way.root_first:
             self._root_says = host.context.agent_session.plan(self._words_once(), host.seen().hot.cpus)
         self._always = not once
 
     def drawn(self) -> Plan | None:
-        """Return root's plan for one boot, where it was asked for; None elsewhere."""
+        """Return root's plan for one boot, where it was asked for; None otherwise."""
         way = self.way()
         return self._root_says if way is not None and way.once else None
 
@@ -238,7 +239,9 @@ class Boots:
 
 
 def refuse_recorded(context: SessionContext) -> None:
-    """Raise HostError where the workshop was given a recorded host: it does not own what stands on the real one."""
+    """Raise HostError where the workshop was given a recorded host: the applied settings of the real host do not belong
+    to it.
+    """
     if context.root.recorded:
         raise HostError("a recorded host: nothing was applied, so nothing is given back", "leave out --root")
 

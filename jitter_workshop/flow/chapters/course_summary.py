@@ -1,6 +1,5 @@
-"""Sum up the course from first to last: each chapter's run, standing settings and open points.
-
-Single runs are described here, not judged: each curve stands for one run, and no cause is claimed.
+"""Sum up the course from first to last: each chapter's run, the applied settings and the open points. Single runs are
+described here and not judged: each curve is one run, and no cause is claimed.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ Ratios = tuple[float | None, ...]
 @dataclass(frozen=True, slots=True)
 class Bought:
     """Hold one curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one
-    before that was measured in the same way, ``to_first`` by the first's. ``unlike``: in words, why it does not compare
-    with the first, () where it does. ``applied``: what this tool had set then, as ``ID=VALUE``."""
+    before that was measured in the same way, ``to_first`` by the first's. ``unlike``: reasons in words why it cannot be
+    compared with the first, () if it can. ``applied``: what this tool had set then, as ``ID=VALUE``.
+    """
 
     chapter_id: str
     chapter: str
@@ -52,12 +52,13 @@ class Bought:
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
     """Hold the summary. ``steps``: the curve to begin with, then the second run of each chapter, in the order of the
-    course. ``half``: titles of chapters of which only the run before their step is measured; they have no curve.
-    ``standing``: ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
+    course. ``half``: titles of chapters with only the run before the change; they have no curve. ``standing``:
+    ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
     ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others. ``improvable``: checks
     that could be better; () where the host could not be read, with the reason in ``unread``. ``near``, ``far``: titles
     of chapters whose prediction was near, or not; ``unjudged``: the number of other chapters that ask for one.
-    ``hunts``: those that ended."""
+    ``hunts``: those that ended.
+    """
 
     steps: tuple[Bought, ...]
     half: tuple[str, ...]
@@ -83,7 +84,7 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
 
 
 def sum_up(workshop: Workshop) -> CourseSummary:
-    """Return the summary of now; reads the host, the session's runs and their curves."""
+    """Return the summary as of now. This reads the host, the session's runs and their curves."""
     path = workshop.path()
     unread = ""
     improvable: tuple[Finding, ...] = ()
@@ -187,7 +188,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """Compare ``b`` with ``a``; None where one of them lost its histogram."""
+    """Compare ``b`` with ``a``; None if one of them has no histogram any more."""
     name = a.main_histogram
     return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
 

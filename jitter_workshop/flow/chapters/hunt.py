@@ -1,7 +1,7 @@
 """Hide one noise, which the learner has to name.
 
-Its kind stands nowhere before the answer: the child gets its order through a pipe, its threads have the same name for
-every kind, and nothing is logged or stored. The child's own words for a refusal are not passed on.
+Its kind is not stored anywhere before the answer: the child gets its order through a pipe, its threads have the same
+name for every kind, and nothing is logged or stored. The child's own words for a refusal are not passed on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ LONGEST_S = 1_800
 
 HuntState = Literal["running", "stopped", "over", "answered"]
 """``stopped``: the noise was ended from outside, which is one way to win; ``over``: its time is up; ``answered``:
-named, or given away."""
+named, or the learner gave up.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Hold the result of an answer. ``sentences``: for a wrong answer, how that kind would have been seen, and nothing
-    of the hidden one; for a right one, and for a noise that is given away, what it did, how it is found, and what
-    helps."""
+    """Hold the result of an answer. ``sentences``: for a wrong answer, the traces that this kind would have left, and
+    nothing on the hidden one. For the right answer, and after giving up, its effect, how to find it, and what helps.
+    """
 
     right: bool
     title: str
@@ -60,9 +61,9 @@ class Hunt:
     """Hold one hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
     :meth:`close` it, or use it as a context manager.
 
-    ``outcome``: the result that is kept, None until the noise is named or given away; ``cured`` is set once the learner
-    is seen to have kept the noise away. ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in
-    seconds. Raises HostError where this host can hide none.
+    ``outcome``: the result that is kept, None until the noise is named or the learner gave up. ``cured`` is set once
+    runs show that the learner kept the noise away. ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a
+    clock in seconds. Raises HostError where this host can hide none.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Hunt:
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
     def answer(self, kind: str) -> Finding:
-        """Check an answer; the right one ends the noise. Raises UsageError for a kind that is none of the suspects."""
+        """Check an answer; the right one ends the noise. Raises UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
             raise UsageError("that is none of the suspects", f"name one of {named}")
@@ -108,7 +109,7 @@ class Hunt:
         return Finding(False, noise.title, (f"It would be found like this: {noise.found_as}",))
 
     def reveal(self) -> Finding:
-        """Give the noise away, and end it."""
+        """Name the noise for the learner, and end it."""
         return self._explained(right=False)
 
     def took(self, report: EvidenceReport) -> float | None:

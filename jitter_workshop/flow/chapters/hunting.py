@@ -33,8 +33,9 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
 
 
 def anew(progress: ChapterProgress) -> ChapterProgress:
-    """Return the progress as another hunt begins: runs beside the noise before do not belong to this one, and leave
-    their slots (they stay in the session)."""
+    """Return the progress for a new hunt: runs beside the earlier noise are removed from their slots (they stay in the
+    session).
+    """
     runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
     return dataclasses.replace(progress, runs=runs, weighed={})
 
@@ -45,7 +46,7 @@ def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
 
 
 class Hiding:
-    """Keep a hunt of a chapter alive, from its beginning to :meth:`close`. Raises what ``begin`` raises."""
+    """Keep a hunt of a chapter alive, from its beginning to :meth:`close`. Raises the errors of ``begin``."""
 
     hunt: Hunt
 
@@ -96,7 +97,7 @@ class Hunts:
 
     @property
     def hunt(self) -> Hunt | None:
-        """Return the hunt that was begun last and not left; it may be answered already."""
+        """Return the newest hunt, unless it was ended; it may be answered already."""
         return self._hiding.hunt if self._hiding is not None else None
 
     @property
@@ -119,17 +120,19 @@ class Hunts:
 
     def answer(self, kind: str) -> Finding:
         """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for a
-        kind that is none of its suspects, and where nothing is hidden."""
+        kind that is not a suspect, and if nothing is hidden.
+        """
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
-        """Return the CPUs to which the measured thread of a run could step aside now."""
+        """Return the CPUs to which the measured thread of a run could move now."""
         self._context.look_again()
         return mitigation.other_cpus(self._context.topology.allowed, beside)
 
     def weigh(self, beside: Run, treated: Run) -> None:
-        """Compare by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
-        chapter's progress. Takes a second or two. A damaged trace counts as none."""
+        """Compare, by the traces of two runs, the time that the hidden noise took before and after a cure. Keep the
+        result with the chapter's progress. Takes a second or two. A damaged trace counts as none.
+        """
         hiding = self._hiding
         if hiding is None:
             return

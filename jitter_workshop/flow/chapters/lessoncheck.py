@@ -38,7 +38,7 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Return every mistake in a course, those in its files first. Raises LessonError without such a folder."""
+    """Return every mistake in a course, those in its files first. Raises LessonError if the folder does not exist."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
@@ -94,7 +94,7 @@ class _Chapter:
         return name
 
     def _not_measured(self) -> Iterator[Problem]:
-        """Yield runs that every host refuses: their marks could never be earned."""
+        """Yield mistakes for runs that every host refuses, so that their marks could never be earned."""
         for n, measurement in enumerate(self._chapter.measurements):
             request = MeasureRequest(
                 workload=cast(WorkloadName, measurement.workload),
@@ -114,7 +114,7 @@ class _Chapter:
                 yield self._problem(words, "measurement", n)
 
     def _no_values(self) -> Iterator[Problem]:
-        """Yield values that a tunable does not take."""
+        """Yield the mistakes for values that a tunable does not accept."""
         for word in self._chapter.tunables:
             try:
                 registry.parse_wanted([word])
@@ -142,7 +142,9 @@ class _Chapter:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
     def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
-        """Return the words whose values a tunable does not take on a recording, with its message."""
+        """Return each ``ID=VALUE`` of the chapter whose value the tunable refuses on a recording, with the tunable's
+        message.
+        """
         said: dict[str, str] = {}
         for word in self._chapter.tunables:
             for key, there in seen.items():
@@ -174,8 +176,9 @@ class _Chapter:
                 yield self._problem(f"{ident} must be good after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:
-        """Return the reason why the chapter's plan has no write for a tunable, "" where it has one. A boot parameter is
-        written only to the boot loader's files, which a recording of a machine started from outside does not have."""
+        """Return the reason why the chapter's plan has no write for a tunable; "" if it has one. A boot parameter is
+        written only to the boot loader's files, which a recording of a machine started from outside does not have.
+        """
         drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
         return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "nothing is to be written"
 

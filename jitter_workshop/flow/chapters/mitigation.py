@@ -1,7 +1,7 @@
 """Show if a learner's cure helped against a hidden noise, by three runs: quiet, beside the noise, and with the cure.
 
-Traces decide where there are any: they tell the noise from all other tasks. Without them three single runs are
-described: the share that is gone is of the stolen time that the noise added.
+If there are traces, they decide, because they distinguish the noise from other tasks. Without traces the three runs are
+described: the result is the share of the added stolen time that is gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from jitter_workshop.stats.scale import nice_ns
 LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
-"""Below this many times the quiet run's stolen time a noise does not stand out: two quiet runs differ by as much."""
+"""Below this many times the quiet run's stolen time a noise cannot be recognised: two quiet runs may differ by
+as much.
+"""
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
 _BY_ONE_RUN = "by one run of each: another pair may say otherwise."
@@ -31,12 +33,13 @@ _BY_ONE_RUN = "by one run of each: another pair may say otherwise."
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
     """Return the request for one more run beside the noise, with the cure in place. ``cpu``: another CPU for the
-    measured thread, where that is the cure. Raises what ``ChapterSession.request`` raises."""
+    measured thread, where that is the cure. Raises the errors of ``ChapterSession.request``.
+    """
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
-    """Return the CPUs to which the measured thread could step aside."""
+    """Return the CPUs to which the measured thread could move."""
     used = beside.placement.sampler if beside is not None else None
     return tuple(cpu for cpu in allowed if cpu != used)
 

@@ -82,8 +82,9 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
 
 
 def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: str = "") -> str:
-    """Return the reason why a chapter cannot be done on this host, or "". ``missing``: why it has none of its
-    tunables."""
+    """Return the reason why a chapter cannot be done on this host, or "". ``missing``: why the host has none of the
+    chapter's tunables.
+    """
     if recorded:
         return "a recorded host can be looked at, not measured"
     if missing:

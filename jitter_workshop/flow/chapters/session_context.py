@@ -106,7 +106,7 @@ class SessionContext:
         )
 
     def save(self, session: Session) -> None:
-        """Store progress; where that fails, go on in memory and report it once. Then tell the board of a class host."""
+        """Store progress; if that fails, go on in memory and report it once. Then notify the board of a class host."""
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -117,8 +117,10 @@ class SessionContext:
         self.tell_board()
 
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
-        """Record in the session what stands on this host now. Settings that it had applied before and that do not stand
-        any more stay recorded, to be applied again, except ``given_back`` (ids; None = everything)."""
+        """Record in the session the settings that are applied on this host now. Settings that it had applied before and
+        that are not in effect any more stay recorded, to be applied again, except ``given_back`` (ids; None =
+        everything).
+        """
         standing = self.standing()
         ids = {one["id"] for one in standing}
         before = () if given_back is None else self.session.stack
@@ -127,9 +129,10 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """Return what this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order, read
-        now. If that differs from the last time (a lease ran out, or another terminal gave it back), the host is read
-        again, too."""
+        """Return the settings that this tool has made on this host and not given back, as ``{"id": …, "value": …}`` in
+        order, read now. If that differs from the last time (a lease ran out, or another terminal gave it back), the
+        host is read again, too.
+        """
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
             self.look_again()
@@ -137,7 +140,7 @@ class SessionContext:
         return found
 
     def leave(self) -> RestoreResult:
-        """Give back what is leased, and keep the host's status of that moment. Never raises."""
+        """Give back the leased settings, and keep the host's status of that moment. Never raises."""
         result = self.agent_session.close()
         self.agent_session.change_log.end()
         if self.poster is not None:
@@ -209,13 +212,15 @@ class SessionContext:
             return None
 
     def traced(self, run: Run) -> bool:
-        """Return True if there is evidence of a run: the kernel's trace, or counters where a trace was asked for and
-        not to be had."""
+        """Return True if there is evidence of a run: the kernel's trace, or counters, if a trace was requested but not
+        available.
+        """
         return run.counters is not None or self.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or its counters. Takes a second for every few hundred thousand events;
-        the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        the newest report is kept. Raises SessionError, and the errors of ``progress``.
+        """
         if self._explained is None or self._explained[0] != run.id:
             self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress)
         return self._explained[1]
@@ -225,7 +230,7 @@ class SessionContext:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:
-        """Tell a class host's board that something was done, or that a learner has come. Never waits."""
+        """Report to a class host's board that something was done, or that a learner has joined. Never waits."""
         if self.poster is not None:
             self.poster.wanted()
 

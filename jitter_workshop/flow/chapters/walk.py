@@ -42,7 +42,7 @@ TRACED = ", traced"
 """The end of the label of a run that was made once more to be traced."""
 
 QUIET_NS = 10_000
-"""A baseline with p99.99 below this has little to teach: the workshop offers a noise (a "thief")."""
+"""A baseline with p99.99 below this shows hardly any jitter: the workshop then offers a noise."""
 
 WITHOUT_SETTINGS = "This chapter's settings do not stand: a run now measures the host without them. 'apply' sets them."
 
@@ -73,7 +73,7 @@ class ChapterSession:
 
     @property
     def progress(self) -> ChapterProgress:
-        """Return what is saved of this chapter."""
+        """Return the saved progress of this chapter."""
         return self._context.progress(self.chapter.id)
 
     @property
@@ -131,7 +131,7 @@ class ChapterSession:
         return step
 
     def predict(self, prediction: Prediction) -> None:
-        """Keep the learner's prediction. It cannot change any more once the run that it is about exists.
+        """Keep the learner's prediction. It cannot change once its run exists.
 
         Raises UsageError for an answer that the lesson does not have, or when it comes too late.
         """
@@ -175,8 +175,9 @@ class ChapterSession:
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes that :meth:`plan` shows, for as long as the workshop is open, and return the host's state
-        after them. With ``shown`` its writes are made and no others, even if the plan has changed. Raises HostError
-        where root's rights are not to be had, or the chapter is taught on a recording."""
+        after them. With ``shown`` its writes are made and no others, even if the plan has changed. Raises HostError if
+        root's rights are not available, or the chapter is taught on a recording.
+        """
         view = self.host.apply(shown)
         progress = self.progress
         if view.needs_reboot:
@@ -274,7 +275,7 @@ class ChapterSession:
         return self._context.run(ident) if ident else None
 
     def curves(self) -> tuple[RunCurve, ...]:
-        """Return the curves of this chapter, newest last, and what else its evidence asks to be drawn."""
+        """Return the curves of this chapter, newest last, and the further curves that its evidence names."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
@@ -303,7 +304,7 @@ class ChapterSession:
         return "" if settled else WITHOUT_SETTINGS
 
     def _stands(self, step: StepName) -> bool:
-        """Return True if the settings that a step is to be measured under are in effect."""
+        """Return True if the settings for measuring a step are in effect."""
         if step != "again" or self.chapter.changes != "tunables":
             return True
         return (self.host.applied and not self.awaits_reboot) or self.host.state == "good"
@@ -316,14 +317,15 @@ class ChapterSession:
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def offer_noise(self) -> str:
-        """Return an offer to wake a thief (a known noise), if the baseline is quiet (p99.99 < 10 µs); else ""."""
+        """Return an offer to start a known noise, if the baseline is quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         return _thief_offered(self.run_in("measure"))
 
     def accept_noise(self, wake: bool = True) -> None:
-        """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
-        those that exist leave their slots (they stay in the session) and the chapter goes back to ``measure``."""
+        """Start the known noise for this chapter's runs, or stop it. Both runs have to be made in the same way, so
+        existing runs are removed from their slots (they stay in the session), and the chapter goes back to ``measure``.
+        """
         noise = NOISE_KINDS[0] if wake else None
         self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
 
@@ -365,7 +367,8 @@ class ChapterSession:
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request for the chapter's newest measurement once more, with the trace; None where nothing is
-        measured yet. Raises what :meth:`request` raises."""
+        measured yet. Raises the errors of :meth:`request`.
+        """
         measured = [slot for slot in SLOTS if self.run_in(slot) is not None]
         if not measured:
             return None
@@ -416,7 +419,7 @@ class ChapterSession:
 
 
 def _thief_offered(run: Run | None) -> str:
-    """Return a sentence that offers a noise (a "thief") where the run of a ring is quiet, else ""."""
+    """Return a sentence that offers a known noise if the run of a ring is quiet; else ""."""
     if run is None or run.workload != "ring":
         return ""  # p99.99 of hundreds of millions of readings is always short
     summary = run.histograms.get(run.main_histogram)

@@ -113,7 +113,7 @@ class Workshop(SessionContext):
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter) -> bool | None:
-        """Return True if a chapter's prediction was near, or one of its hunts was won; None for nothing to say."""
+        """Return True if a chapter's prediction was near, or one of its hunts was won; None if neither is known."""
         if chapter.hunt:
             return caught(self.progress(chapter.id).hunts)
         outcome = ChapterSession(chapter, self).outcome()
@@ -134,7 +134,7 @@ class Workshop(SessionContext):
         return ChapterSession(find_chapter(self.course, chapter_id), self)
 
     def _doing(self, request: MeasureRequest) -> str:
-        """Return the words that users who wait for their turn read about this one."""
+        """Return the description of the current work that waiting users see."""
         current = current_chapter(self.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         return " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
@@ -199,8 +199,9 @@ class Workshop(SessionContext):
         return result
 
     def resumable(self) -> tuple[str, ...]:
-        """Return what this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order; () on a
-        recorded host."""
+        """Return the settings that this session had applied and that are not in effect any more, as ``ID`` or
+        ``ID=VALUE`` in order; () on a recorded host.
+        """
         if self.recorded:
             return ()
         standing = {one["id"] for one in self.standing()}
@@ -224,8 +225,9 @@ class Workshop(SessionContext):
         return Seen(Host(self.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
-        """Give back what is leased and release the session's lock. The session still records what it had applied, so
-        that the next start can offer it again. A hidden noise ends first."""
+        """Give back the leased settings and release the session's lock. The session still records what it had applied,
+        so that the next start can offer it again. A hidden noise ends first.
+        """
         try:
             self.hunts.end()
             return self.leave()

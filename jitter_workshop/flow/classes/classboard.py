@@ -148,7 +148,7 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """Leave out boards of an earlier gathering: they say nothing of now."""
+    """Leave out boards from an earlier collection: they are out of date."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []

@@ -69,7 +69,7 @@ class ClassView:
 
     @property
     def ended(self) -> bool:
-        """Return True if the turn that this workshop took ended without its doing; :meth:`settle` finds the reason."""
+        """Return True if the turn of this workshop was ended from outside; :meth:`settle` finds the reason."""
         return self._agent_session.took_turn and not self.has_turn
 
     @property
@@ -84,7 +84,7 @@ class ClassView:
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """Return the state without the times that pass: equal where nothing has happened."""
+        """Return the state without running times; it stays equal while nothing happens."""
         state, turn = self._state, self._state.turn
         here = place(state, os.geteuid(), self._at_s).before
         holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
@@ -108,7 +108,7 @@ class ClassView:
 
     @property
     def holder(self) -> str:
-        """Return who has the turn, what they do, for how long, and what keeps turns from beginning, in sentences."""
+        """Return sentences on the holder of the turn, their work, its duration, and the reason if no turn can begin."""
         said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
         return " ".join(said)
 
@@ -123,8 +123,9 @@ class ClassView:
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
     def settle(self) -> None:
-        """Find out why this workshop's turn is over, and that what was applied in it is given back. Not while another
-        thread uses the agent session; may take a while."""
+        """Find out why this workshop's turn is over, and wait until its settings are given back. Not while another
+        thread uses the agent session; may take a while.
+        """
         why = self._agent_session.turn_lost()
         if why:
             state = read_turns()

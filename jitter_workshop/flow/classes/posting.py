@@ -1,7 +1,7 @@
 """Post a class member's work to the board: after a run and after a step, never while something is measured.
 
-Each post holds the whole state, so the next one makes good a post that did not arrive. Posting has a thread of its own:
-no work waits for a board.
+Each post holds the whole state, so the next post replaces one that did not arrive. Posting has a thread of its own: no
+work waits for a board.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ SOON_S = 1.0
 STILL_HERE_S = 120.0
 """Seconds between posts where nothing was done: the board tells members who are stuck from those who have left."""
 AGAIN_S = 30.0
-"""Seconds after a post that failed until the next try; a step tries earlier."""
+"""Seconds after a post that failed until the next try; after a step it is tried earlier."""
 LEAVING_S = 3.0
 """Most seconds that a workshop waits for the last post when it is closed."""
 
 Points = tuple[tuple[float, int], ...]
 Curves = dict[str, Points]
-"""The points of a curve by the id of its run."""
+"""The points of each curve, by the id of its run."""
 Send = Callable[[Posted, int], None]
-"""Posts the work; ends when the descriptor becomes readable. Raises WorkshopError."""
+"""The function that posts the work; it ends when the descriptor becomes readable. It raises WorkshopError."""
 
 
 def send(work: Posted, stop: int) -> None:

@@ -23,8 +23,9 @@ _AGAIN = ("again", TREATED)
 @dataclass(frozen=True, slots=True)
 class Presented:
     """Hold one page for a class. ``title`` and ``step``: where the class is; ``text``: the instructor's own words.
-    ``turn``: the turn in words. ``curves``: of the class at that chapter; ``told``: whose they are, or why there are
-    none. ``by``: the percentile at which they are compared."""
+    ``turn``: the turn in words. ``curves``: of the class at that chapter; ``told``: a sentence on the owners of the
+    curves, or on why there are none. ``by``: the percentile at which they are compared.
+    """
 
     name: str
     title: str

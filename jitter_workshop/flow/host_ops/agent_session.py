@@ -1,8 +1,8 @@
 """Apply and give back through the agent: the one client of verbs, screens and proofs.
 
-The connection is opened when something is applied for the first time. What is applied under a lease is given back when
-the program ends, dies or stops answering, unless it is kept. After an agent has ended, the next request starts a new
-one.
+The connection is opened when something is applied for the first time. Settings that are applied under a lease are given
+back when the program ends, dies or stops answering, unless they are kept. After an agent has ended, the next request
+starts a new one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from jitter_workshop.tuning.planning import digest
 
 HERE = Path("/")
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
-"""Runs the function it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
+"""The type of a function that runs another function where sudo can ask for a password: in the plain terminal, with no
+screen over it.
+"""
 
 NOTHING = RestoreResult((), (), False)
 RETURN_S = 5.0
@@ -86,12 +88,13 @@ class AgentSession:
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
-        """Return the plan as root sees it. Raises HostError where root's rights are not to be had."""
+        """Return the plan as root sees it. Raises HostError if root's rights are not available."""
         return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change], *, lease: bool = True) -> ApplyResult:
         """Make the changes that were shown, and no others; without ``lease`` they stay until ``restore``. Raises
-        HostError where root's rights are not to be had, the host is another agent's, or the journal cannot be kept."""
+        HostError if root's rights are not available, another agent has the host, or the journal cannot be written.
+        """
         agent = self._connected()
         self.change_log.begin()
         result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease)
@@ -101,8 +104,9 @@ class AgentSession:
         return count_ended(HostRoot(HERE), shown, result)
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Give back these tunables, or all, and remove left-over traces. ``forget``: also strike off what another
-        program or user has changed since. Raises HostError."""
+        """Give back these tunables, or all, and remove left-over traces. ``forget``: also drop the settings that
+        another program or user has changed since. Raises HostError.
+        """
         self._living()
         if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
             # The end of the turn gave back all that was applied in it; without a turn the agent restores nothing.
@@ -120,8 +124,9 @@ class AgentSession:
     def tracer(self) -> AgentClient:
         """Connect to the agent to record the kernel's trace.
 
-        Raises HostError where root's rights are not to be had, also where an agent has ended and sudo would have to
-        ask for another: a run that is about to begin must not wait for a password."""
+        Raises HostError if root's rights are not available, or if sudo would ask for a password to start a new agent: a
+        run that is about to begin must not wait for a password.
+        """
         return self._connected(TRACING, may_ask=not self._began)
 
     @property
@@ -131,13 +136,16 @@ class AgentSession:
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and has not let it go; the turn may have ended. Asks no agent."""
+        """Return True if this session took the turn and has not given it back. The turn may have ended meanwhile; no
+        agent is asked.
+        """
         return self._turn
 
     def turn_lost(self) -> str:
         """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, the
-        session lets it go, and counts what was applied in it as given back. Return why it ended, in words; "" where it
-        goes on or was never taken. May wait for the machine to be given back. Never raises."""
+        session marks the turn as over, and its settings as given back. Return why it ended, in words; "" where it goes
+        on or was never taken. May wait for the machine to be given back. Never raises.
+        """
         if not self._turn:
             return ""
         agent = self._living()
@@ -193,15 +201,16 @@ class AgentSession:
                 agent.turn("doing", doing=doing)
 
     def keep(self) -> None:
-        """Keep what is applied until ``restore``, also when the workshop is left. Raises HostError."""
+        """Keep the applied settings until ``restore``, also when the workshop is left. Raises HostError."""
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
             self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
-        """Keep what was applied in this journal, because it waits for a boot; the rest is still given back. Raises
-        HostError."""
+        """Keep the settings of this journal, because they wait for a boot; the rest is still given back. Raises
+        HostError.
+        """
         if self._agent is not None:
             self._agent.keep((journal_id,))
         self._leased -= _ids(words)
@@ -216,7 +225,7 @@ class AgentSession:
             self._living()
 
     def give_back(self) -> RestoreResult:
-        """Close the connection, and give back what is leased. Raises HostError."""
+        """Close the connection, and give back the leased settings. Raises HostError."""
         agent, self._agent = self._agent, None
         self._turn = False
         leased, self._leased = self._leased, set()
@@ -231,7 +240,8 @@ class AgentSession:
 
     def close(self) -> RestoreResult:
         """Give back as :meth:`give_back` does. Never raises: an error is kept in ``trouble``, and a later ``restore``
-        goes by the journal and the host's own values."""
+        uses the journal and the host's current values.
+        """
         if self._lost:
             self._write_down_lapsed()
             self.trouble = "the agent ended too early; 'jitter-workshop restore --list' shows what is still applied"
@@ -272,12 +282,14 @@ class AgentSession:
         return self._agent
 
     def _write_down_lapsed(self) -> None:
-        """Log what a lost lease gave back by itself, as far as the host's journal shows it by now."""
+        """Log the settings that a lost lease gave back by itself, as far as the host's journal shows them now."""
         self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
 
 
 def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
-    """Return what this tool has changed on a host and not given back, without void entries of an earlier boot."""
+    """Return the settings that this tool has changed on a host and not given back, without void entries of an earlier
+    boot.
+    """
     boot = journal.current_boot(root)
     return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
 
@@ -319,8 +331,9 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int) -> CpuSet:
-    """Put a process on the isolated CPUs over a connection of its own, closed before the run begins. Raises
-    HostError."""
+    """Put a process on the isolated CPUs, over a separate connection that is closed before the run begins. Raises
+    HostError.
+    """
     agent_session = AgentSession()
     try:
         return agent_session.place(pid)

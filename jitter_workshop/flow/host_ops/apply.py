@@ -1,4 +1,4 @@
-"""Do what the verbs apply and restore ask of an agent session: a profile, root's plan, the turn, the session's log."""
+"""Apply and restore for the verbs: read a profile, get root's plan, take the turn, and keep the session's log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jitter_workshop.tuning.tunables.registry import parse_wanted
 HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
 ALREADY = "nothing to do"
-"""The beginning of the planner's reason where a tunable is as wanted."""
+"""The first words of the planner's reason for a tunable that needs no change."""
 _ONLY_ROOT = "only root sees if a killed measurement left a trace over: 'sudo jitter-workshop restore' removes it"
 
 
@@ -86,7 +86,7 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
-    """Return the tunables of a plan that this host does not have or that are only reported."""
+    """Return the tunables of a plan that this host lacks or that are only reported."""
     return tuple(
         Refused(s.tunable, "", s.reason) for s in plan.skipped if not s.partly and not s.reason.startswith(ALREADY)
     )
@@ -120,8 +120,10 @@ def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queu
 def restore(
     agent_session: AgentSession, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
-    """Give back what is applied (of these tunables) and remove left-over traces; return the result and a notice, or "".
-    ``forget``: also strike off what another program or user has changed since. Raises HostError, UsageError."""
+    """Give back the applied settings (of these tunables) and remove left-over traces. Return the result, and a notice
+    or "". ``forget``: also drop the settings that another program or user has changed since. Raises HostError,
+    UsageError.
+    """
     for word in tunables:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
@@ -147,7 +149,9 @@ def change_log_of(session: str | None) -> ChangeLog:
 
 
 def note_stack(session: str | None) -> str:
-    """Record in the session (None: the current one) what is applied now; return "" or an error for a warning."""
+    """Record in the session (None: the current one) the settings that are applied now; return "" or an error for a
+    warning.
+    """
     store = SessionStore()
     try:
         opened = store.open(session) if session is not None else store.current()

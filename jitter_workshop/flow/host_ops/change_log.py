@@ -41,7 +41,7 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark what is logged meanwhile as asked for from this chapter and part of this proof (None: as it was)."""
+        """Mark the entries that are logged meanwhile with this chapter and this proof (None: unchanged)."""
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof
@@ -51,7 +51,7 @@ class ChangeLog:
             self._chapter, self._proof = before
 
     def applied(self, result: ApplyResult, kept: bool = False) -> None:
-        """Log what was applied and what was refused. ``kept``: until ``restore``."""
+        """Log the applied and the refused writes. ``kept``: until ``restore``."""
         made = [
             self._event("applied", a.tunable, a.path, a.before, a.after, read_back=a.read_back, kept=kept)
             for a in result.applied
@@ -63,7 +63,7 @@ class ChangeLog:
         self._add(made)
 
     def restored(self, result: RestoreResult) -> None:
-        """Log what was given back, and what was left alone."""
+        """Log the settings that were given back and those that were left alone."""
         made = [self._event("restored", r.tunable, r.path, r.from_, r.to) for r in result.restored]
         made += [
             self._event("left_alone", one.tunable, one.path, one.expected, one.found, reason=one.reason)
@@ -74,8 +74,9 @@ class ChangeLog:
         self._add(made)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
-        """Log what a lease that ended by itself gave back: all that was leased and does not stand in the host's journal
-        any more (``standing``: tunable and path)."""
+        """Log the settings that a lease gave back when it ended by itself: all leased ones that are not active in the
+        host's journal any more. ``standing``: tunable and path of the active ones.
+        """
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:
             made += [
@@ -85,7 +86,7 @@ class ChangeLog:
         self._add(made)
 
     def kept(self, tunables: Collection[str] | None = None) -> None:
-        """Log that what was applied of these tunables (None: all) stays until ``restore``."""
+        """Log that the applied settings of these tunables (None: all) stay until ``restore``."""
         staying = [e[-1] for e in self._leased.values() if tunables is None or e[-1].tunable in tunables]
         for one in staying:
             del self._leased[one.tunable, one.path]

@@ -104,7 +104,7 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostSt
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Hold a plan, what was wanted, the host that it is for and the choice of its hot CPUs."""
+    """Hold a plan, the wanted tunables, its host and the choice of the hot CPUs."""
 
     plan: Plan
     wanted: tuple[Wanted, ...]
@@ -113,12 +113,12 @@ class HostPlan:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return what was wanted, as a command line and the agent's protocol say it."""
+        """Return the wanted tunables, in the form of a command line and of the agent's protocol."""
         return tuple(map(str, self.wanted))
 
 
 def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
-    """Return the plan for what is wanted, or for all that status would improve at run time. Reads only.
+    """Return the plan for the wanted tunables, or for all that status would improve at run time. Reads only.
 
     Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
     """
@@ -133,7 +133,9 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
 
 
 def _standing(root: HostRoot) -> Sequence[Entry]:
-    """Return what we set on this host and have not given back. Loads the journal's reader only where there is one."""
+    """Return the settings that this tool made on this host and has not given back. Loads the journal's reader only
+    where there is one.
+    """
     if not root.is_dir("/var/lib/jitter-workshop"):
         return ()
     from jitter_workshop.tuning.journal import active

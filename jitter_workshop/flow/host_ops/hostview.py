@@ -21,7 +21,7 @@ _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Hold what the topics read from."""
+    """Hold the sources that the topics read."""
 
     root: HostRoot
     host: HostSummary

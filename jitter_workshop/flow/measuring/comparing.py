@@ -1,4 +1,4 @@
-"""Compare two runs of a chapter, and put into words what the comparison allows."""
+"""Compare two runs of a chapter, and describe the result in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitter_workshop.model.walk import CompareView
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls: ``spin`` reads the clock tens of millions of times a second."""
 _SAME = 1.05
-"""Values within this ratio are called the same."""
+"""The ratio within which two values are called the same."""
 
 _HOST_FACTS = (
     "kernel",
@@ -40,8 +40,9 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """Return notes on runs that were not measured in the state that the chapter means: its settings must stand in the
-    second run and not in the first, and nothing else may change between them."""
+    """Return notes on runs that were not measured in the chapter's intended state: its settings must be in effect in
+    the second run and not in the first, and nothing else may change between them.
+    """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     notes = [

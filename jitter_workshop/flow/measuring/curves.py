@@ -169,7 +169,7 @@ _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("p
 _PUBLISHED_SOURCE = "published in 2015 (perf-workshop): a laptop with 4 CPUs, Linux 4.0"
 
 Curves = tuple[tuple[RunCurve, ...], str]
-"""Curves and their source, as the end of "these curves were …"; ((), "") where there are none."""
+"""Curves and their source, which completes the sentence "these curves were …"; ((), "") if there are none."""
 
 
 @cache

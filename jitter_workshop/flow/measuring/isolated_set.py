@@ -1,4 +1,4 @@
-"""Measure on the CPUs that this tool has isolated, and say why where that was not possible.
+"""Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
 
 A process that is in no isolated set may not use the set's CPUs. The measuring child is moved into the set as a whole
 once it has started, before it pins its threads; that takes root's rights, which the agent has.
@@ -19,7 +19,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 Place = Callable[[int], CpuSet]
-"""Puts a process of this user's on the isolated CPUs and returns these CPUs. Raises HostError."""
+"""The function that puts a process of this user's on the isolated CPUs and returns these CPUs. It raises HostError."""
 
 NOTE = "isolation"
 """The key in a run's notes for the reason why it was made outside the set."""

@@ -63,8 +63,10 @@ _SCRATCH_BYTES = 64 << 20
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
-"""Takes the turn of a class host: the longest wait in seconds, the token that ends it, the callback for the user's
-place in the queue. Yields a check that raises once the turn is over, None where this is no class host."""
+"""The function that takes the turn of a class host. Its arguments: the longest wait in seconds, the token that ends it,
+the callback for the user's place in the queue. Yields a check that raises once the turn is over, None where this is no
+class host.
+"""
 
 
 class TurnGuard:
@@ -169,8 +171,9 @@ def measure(
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
-    """Return a sentence about what this tool set or gave back between two snapshots, "" for nothing. A run with this
-    note was not made in one state."""
+    """Return a sentence about the settings that this tool made or gave back between two snapshots, "" for none. A run
+    with this note was not made in one state.
+    """
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
     said = "changed during this run: its blocks were not all measured with the same settings"
@@ -179,7 +182,8 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
 
 class _Places:
     """Choose the place of a run: within the isolated set if there is one and the child can enter it, else outside.
-    ``why_outside``: the reason why a set is not used. The constructor raises what ``resolve`` raises."""
+    ``why_outside``: the reason why a set is not used. The constructor raises the errors of ``resolve``.
+    """
 
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
         self.why_outside = ""
@@ -191,7 +195,9 @@ class _Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure. Raises what ``bench.runner.run`` raises, and HostError where it is not possible outside either."""
+        """Measure in the chosen place. Raises the errors of ``bench.runner.run``, and HostError if it is not possible
+        outside the set either.
+        """
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)
@@ -259,7 +265,7 @@ def _scratch_dir() -> str:
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
-    """Store the run; return "", or a sentence that says what was not kept and why."""
+    """Store the run. Return "", or a sentence with the part that was not kept and the reason."""
     if session is None:
         return ""
     gathered = result.gathered

@@ -1,7 +1,7 @@
-"""Write the ``notes`` of a run, by field: the reason for each unknown value, and what its reader must know.
+"""Write the ``notes`` of a run, by field: the reason for each unknown value, and further remarks for its reader.
 
-A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path
-holds for all below it.
+A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path holds
+for all below it.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield field and reason of all that is null; the first reason for a field counts."""
+    """Yield field and reason for each null; the first reason for a field counts."""
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
     if run.noise is None and run.noise_bursts is None:

@@ -32,7 +32,8 @@ from jitter_workshop.model.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """Hold what a user asks for, before the host's limits are known. None = the default of preset, workload or host.
+    """Hold the options of a requested run, before the host's limits are known. None = the default of preset, workload
+    or host.
 
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
     while another program measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
@@ -66,7 +67,7 @@ class MeasureRequest:
     noise_period_ns: int | None = None
 
     def wish(self, within: CpuSet | None = None) -> Wish:
-        """Return what is asked of the placement. ``within``: see ``bench.placement.Wish``."""
+        """Return the request for the placement. ``within``: see ``bench.placement.Wish``."""
         return Wish(
             workload=self.workload,
             mode=self.placement,

@@ -56,7 +56,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 
 def sentence(found: Outlook) -> str:
-    """Return seconds, messages and the percentiles that they reach: one line, said before a run."""
+    """Return seconds, messages and the percentiles that they reach: one line, shown before a run."""
     what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} that is."
@@ -76,9 +76,10 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
-    """Return the request with the duration after which a percentile stands on ten events on this host, and a line with
+    """Return the request with the duration after which ten events lie beyond a percentile on this host, and a line with
     that duration. Raises UsageError where the percentile is none of the known ones, where the workload's rate is not
-    known yet, or where it would take more than a day."""
+    known yet, or where it would take more than a day.
+    """
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
         raise UsageError(

@@ -1,5 +1,5 @@
-"""Record the kernel's trace beside a run through the agent, block by block, and keep it as one trace. Where there is
-none, count what needs no rights.
+"""Record the kernel's trace beside a run through the agent, block by block, and keep it as one trace. If there is no
+trace, read the counters that need no rights.
 
 The buffer is not read during a block. Its content is read in the pause after the block, decoded by the agent.
 """
@@ -49,7 +49,7 @@ class Tracer(Protocol):
 class TraceWitness:
     """Record a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
 
-    A trace that cannot be had, or breaks off, does not end a run: ``why_not`` says what happened, and the run goes on
+    A trace that is not available, or ends early, does not end a run: ``why_not`` has the reason, and the run goes on
     without it.
     """
 
@@ -133,7 +133,7 @@ class TraceWitness:
         self._on = False
 
     def trace(self) -> RunTrace | None:
-        """Return what was recorded; None where not one block was."""
+        """Return the recorded trace; None if no block was recorded."""
         if self._info is None or not self._blocks:
             return None
         return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
@@ -219,8 +219,9 @@ class Counting:
 
 
 class Evidence:
-    """Collect the evidence of one run, as its witness: the trace, where it was asked for, and counters that need no
-    rights, from before the first block on. Without a trace the counters are all there is."""
+    """Collect the evidence of one run, as its witness: the trace, if it was requested, and counters that need no
+    rights, from before the first block on. Without a trace the counters are all there is.
+    """
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted

@@ -1,4 +1,4 @@
-"""Offer a chapter's proof at its compare step: of its change, measured as its second run was."""
+"""Offer a proof of a chapter's change at its compare step. It is measured like the chapter's second run."""
 
 from __future__ import annotations
 
@@ -53,13 +53,17 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Update the session after a proof: settings from before it do not stand any more, but can be applied again."""
+    """Update the session after a proof: settings from before the proof are not in effect any more, but can be applied
+    again.
+    """
     if walk.chapter.changes == "tunables":
         workshop.note_stack()
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """Return the chapter's tunables that would change something, or stand already. Raises HostError for none."""
+    """Return the chapter's tunables that would change something, or are in effect already. Raises HostError for
+    none.
+    """
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:

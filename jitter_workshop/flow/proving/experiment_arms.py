@@ -1,4 +1,4 @@
-"""Bring a host to the two sides of a proof, with and without a change, and name what is measured on each.
+"""Bring a host to the two sides of a proof, with and without a change, and define the measurement on each.
 
 To compare placed threads with threads left to the scheduler, two requests are enough. Settings are made by the agent as
 a lease before each run with them, exactly those that were shown, and given back right after it.
@@ -32,8 +32,10 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides(ABC):
-    """Set and give back the two sides of a proof. Here nothing has to be set: the measurements differ. ``standing``:
-    True if something may be set that must be given back. ``ids``: the tunables whose settings are the difference."""
+    """Set and give back the two sides of a proof. In this base class nothing is set: only the measurements differ.
+    ``standing``: True if something may be set that must be given back. ``ids``: the tunables whose settings are the
+    difference.
+    """
 
     standing = False
     ids: frozenset[str] = frozenset()
@@ -47,20 +49,25 @@ class Sides(ABC):
         return
 
     def apply(self) -> None:
-        """Bring the host to the other side. Raises HostError where only a part of it can be had, which then stands."""
+        """Bring the host to the other side. Raises HostError if only a part of the change could be made; that part is
+        then in effect.
+        """
         return
 
     def drifted(self) -> str:
-        """Return a sentence where a setting does not stand any more, else ""."""
+        """Return a sentence if a setting is not in effect any more, else ""."""
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        """Go back to the side without the change; return what could not be given back. Raises HostError without an
-        agent."""
+        """Go back to the side without the change; return the settings that could not be given back. Raises HostError
+        without an agent.
+        """
         return ()
 
     def strange(self) -> tuple[LeftAlone, ...]:
-        """Return the values of the host that differ from those before the proof, while nothing of the change stands."""
+        """Return the values of the host that differ from those before the proof, while no part of the change is in
+        effect.
+        """
         return ()
 
     def spoiled(self, without: Run, with_it: Run) -> str:
@@ -221,8 +228,9 @@ def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
 
 
 def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
-    """Return how the settings in effect differ between two runs, apart from ``ids``, which stood in the second alone;
-    "" for no difference."""
+    """Return how the settings in effect differ between two runs, apart from ``ids``, which were in effect in the second
+    alone; "" for no difference.
+    """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
     if early:

@@ -244,7 +244,7 @@ def _must_be_quick(one: Wanted) -> None:
 
 
 def _must_change(plan: Plan) -> None:
-    """Raise HostError where a tunable of a plan would change nothing: then there is nothing to prove of it."""
+    """Raise HostError where a tunable of a plan would change nothing: then there is nothing to prove."""
     left_out = [one for one in plan.skipped if not one.partly]
     if not left_out:
         return
@@ -260,8 +260,9 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the entries of these tunables that stand as our own lease. Raises HostError for entries of another owner:
-    a change must not be proven against itself."""
+    """Return the active entries of these tunables that belong to our own lease. Raises HostError for entries of another
+    owner: a change must not be proven against itself.
+    """
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
@@ -273,8 +274,9 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError where a standing tunable of ours has another value than the one to prove: its writes are not
-    known until it is given back."""
+    """Raise HostError if we have applied a tunable with another value than the one to prove: its writes are not known
+    until it is given back.
+    """
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
         tunable = find(one.id)
@@ -346,6 +348,6 @@ def _host_notices(root: HostRoot, topology: Topology) -> tuple[str, ...]:
 
 
 def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """Return a sentence on the other settings of this tool, which stand on both sides."""
+    """Return a sentence on the other settings of this tool, which are in effect on both sides."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
     return (f"Both sides keep what is applied already: {', '.join(others)}.",) if others else ()

@@ -1,4 +1,4 @@
-"""Settle proofs that ended with something still standing, or in a kill: record the host's state since then."""
+"""Settle proofs that were killed or did not give everything back: record the host's state since then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_KNOWN = "whether all of it was given back is not known here: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Record in the session what :func:`settled` finds out."""
+    """Record the results of :func:`settled` in the session."""
     if session.read_only:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):
@@ -33,8 +33,9 @@ def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
 
 
 def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
-    """Return the session's proofs. A proof whose process was killed has ended, and a proof that was not given back says
-    whether its change still stands. It goes by this host's journal, and only on the host that they were made on."""
+    """Return the session's proofs. A proof whose process was killed has ended, and a proof that was not given back gets
+    a note on whether its change is still in effect. This uses the host's journal, and only on the host of the proofs.
+    """
     proofs = session.proofs()
     if not any(map(_waits, proofs)):
         return proofs
@@ -48,7 +49,7 @@ def _waits(proof: Proof) -> bool:
 
 
 def stands(subject: str, root: HostRoot) -> bool:
-    """Return True if a host's journal has a standing change of a proof's tunables."""
+    """Return True if a host's journal has an active change of a proof's tunables."""
     names = {word.partition("=")[0] for word in subject.split()}
     return any(entry.tunable in names for entry in standing(root))
 

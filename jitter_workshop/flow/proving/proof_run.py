@@ -113,8 +113,8 @@ class Prover:
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Proof:
-        """Do what was ``shown``, and keep it in the session; the host is given back whatever happens. ``queued``: as in
-        ``flow.measuring.measure.measure``.
+        """Make the proof that was ``shown``, and keep it in the session. The host's settings are given back in any
+        case. ``queued``: as in ``flow.measuring.measure.measure``.
 
         A stopped proof is returned like any other (``complete`` False, ``stopped`` says why). It raises only if no
         round was finished and nothing is left to restore: Cancelled where ``cancel`` was pressed, else the error that
@@ -321,7 +321,7 @@ class _Series:
         return not (self._left_alone or self._trouble or self._sides.standing or self._still())
 
     def _still(self) -> bool:
-        """Return True if something of the change stands by the journal."""
+        """Return True if a part of the change is active in the journal."""
         return stands(self._plan.subject, HostRoot(proof_plan.HERE))
 
     # -- what is kept --------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def _drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once, with how often it came."""
+    """Return each sentence once, with the number of its occurrences."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 

@@ -50,7 +50,7 @@ SESSION, PATH = "session", "PATH"
 LISTING = "user-tasks"
 """The check that lists processes."""
 _UNSAID = frozenset({"reason", "stopped", "sentence"})
-"""Fields whose sentences may name a task that stands in no other field."""
+"""Fields whose sentences may name a task that is in no other field."""
 
 T = TypeVar("T")
 
@@ -172,7 +172,7 @@ def _task_of(value: object) -> str | None:
 
 
 def _each(value: object) -> Iterator[object]:
-    """Yield every part of a document, from the outside in."""
+    """Yield every part of a document, the outer parts first."""
     yield value
     if isinstance(value, dict):
         for one in value.values():
@@ -206,7 +206,7 @@ class _Anonymizer:
         self._task_words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, called_so))})(?!\w)") if called_so else None
         loads = [load for run in document.runs for load in run.disturbed]
         self._loads: dict[str, str] = {}
-        """What sentences say of tasks beside a run → the same without their names."""
+        """Phrases about tasks beside a run → the same phrases without names."""
         for load in loads:
             if shown := self._tasks.get(load.name):
                 pid, share = f"(pid {load.pid})", f"{load.cpu_percent:g} %"

@@ -56,7 +56,7 @@ def build(
 
     ``runs``: ids of the runs to report, () for all of the session; with ids, chapters and proofs are left out.
     ``progress``: called during slow work, mainly the explaining of traces. Raises NothingToReport, SessionError,
-    LessonError, and what ``progress`` raises.
+    LessonError, and the errors of ``progress``.
     """
     subject = subject_of(given, root, course_dir, runs, progress)
     if not subject.runs and not (subject.recorded and subject.walks):
@@ -96,8 +96,9 @@ def build(
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Keep what a report found out about this host, for a later one that is made elsewhere or after a reboot: status,
-    and what became of proofs that were cut off. Building a report itself writes nothing."""
+    """Keep the findings of a report about this host, for a later one that is made elsewhere or after a reboot: status,
+    and the outcome of proofs that were cut off. Building a report itself writes nothing.
+    """
     if root.recorded or session.read_only:
         return
     settle_cut_off(session, root)
@@ -189,7 +190,7 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
 
 
 def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
-    """Return the chapters that were begun, in the order of the course. Those of another course stand in ``notes``."""
+    """Return the chapters that were begun, in the order of the course. ``notes`` names those of another course."""
     if strangers := _of_other_courses(subject):
         subject.notes["chapters"] = strangers
     return tuple(_chapter(subject, walk) for walk in subject.walks)

@@ -24,8 +24,9 @@ _GONE = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold the host's part of a report. ``after``: status now, or the last one that is known. ``stands``: what this
-    tool has set on this host and not given back, in any session; None where this host is not the session's."""
+    """Hold the host's part of a report. ``after``: status now, or the last one that is known. ``stands``: the settings
+    that this tool has made on this host and not given back, in any session; None if this host is not the session's.
+    """
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]
@@ -45,7 +46,7 @@ def look(subject: Subject) -> Standing:
 
 
 def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
-    """Return the open points: standing settings, a reboot, checks to improve, chapters of a course that was begun."""
+    """Return the open points: applied settings, a reboot, checks to improve, chapters of a course that was begun."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
 
 
@@ -68,7 +69,7 @@ def _reconciled(
     proof, which the proof applied and gave back itself.
 
     The last write is given back first: a ``restored`` belongs to the newest write of its path that is not given back
-    yet. ``stands`` None: this host's journal tells nothing of the session, and ``unread`` says why.
+    yet. ``stands`` None: this host's journal does not concern the session; ``unread`` has the reason.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
     fates: dict[int, tuple[Fate, str | None, str]] = {}

@@ -40,11 +40,11 @@ WORKLOADS = {
     "ack": "Intervals between ACKs",
 }
 _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked")
-"""The notes of a run that its reader must know, wherever its figures stand."""
+"""The notes of a run that its reader must know, wherever its figures are shown."""
 
 
 def roles(subject: Subject) -> dict[str, str]:
-    """Return run id → what the run was made for; runs of a verb are left out."""
+    """Return run id → the purpose of the run; runs of a verb are left out."""
     found: dict[str, list[str]] = {}
     for chapter in subject.course.chapters:
         for slot, ident in subject.context.progress(chapter.id).runs.items():

@@ -1,4 +1,4 @@
-"""Gather what a report is about: a session, its reported runs, and whether this host is the session's."""
+"""Collect the subject of a report: a session, its reported runs, and whether this host is the session's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from jitter_workshop.session.store import OpenSession
 HERE = Path("/")
 
 Progress = Callable[[str, int, int], None]
-"""Called with the present work, how much of it is done, of how much. What it raises ends the building."""
+"""The callback for progress: it gets the current work, the amount done, and the total. An exception from it ends the
+building.
+"""
 
 
 def unheard(what: str, done: int, total: int) -> None:
@@ -36,10 +38,11 @@ def unheard(what: str, done: int, total: int) -> None:
 
 @dataclass(slots=True)
 class Subject:
-    """Hold what a report is about. ``walks``: the chapters that were begun, in the order of the course. ``runs``: those
-    that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out. ``elsewhere``: why this
-    host's present state does not concern the session, "" where it does. ``notes``: of the document. ``drawn``: run id →
-    its curve, of those that a chart shows; it grows as charts are made."""
+    """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``:
+    those that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out. ``elsewhere``:
+    why this host's present state does not concern the session, "" where it does. ``notes``: of the document. ``drawn``:
+    run id → its curve, of those that a chart shows; it grows as charts are made.
+    """
 
     context: SessionContext
     course: Course

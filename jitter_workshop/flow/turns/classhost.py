@@ -33,7 +33,7 @@ HoldsTurn = Callable[[], object]
 
 DAY_S = 86_400.0
 SOON_S = 60.0
-"""Seconds that a free turn may take to begin: what the turn before left applied is given back first."""
+"""Seconds that a free turn may take to begin: the settings of the turn before are given back first."""
 
 _DEEPEST = 64
 _STATUS_BYTES = 16_384
@@ -60,8 +60,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """Hold one user who waits. ``own``: it is the user who asks, "you" in ``who``. ``at_most``: the longest time until
-    their turn begins, "" where it is not known."""
+    """Hold one user who waits. ``own``: it is the current user, "you" in ``who``. ``at_most``: the longest time until
+    their turn begins, "" where it is not known.
+    """
 
     number: int
     who: str
@@ -86,7 +87,8 @@ class TurnHolder(Protocol):
 
 class TurnOver(MeasureError):
     """Report that the turn of a class host ended while something was done in it. ``why``: in the agent's words.
-    ``run``: what was measured until then, None for nothing."""
+    ``run``: the finished part of the run, None for nothing.
+    """
 
     title = "The turn is over"
 
@@ -161,7 +163,7 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return the turn's holder, the user's place and what keeps turns from beginning, in sentences."""
+    """Return the turn's holder, the user's place and the reason if no turn can begin, in sentences."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
     said += [f"{waits}."] if waits else []
@@ -169,7 +171,7 @@ def in_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def holder_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return who has the turn, what they do and for how long, without a full stop."""
+    """Return the holder of the turn, their work and its duration, without a full stop."""
     turn = state.turn
     if turn is None:
         return "No one has the turn"
@@ -203,7 +205,7 @@ def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
 
 
 def barrier_words(state: TurnState) -> list[str]:
-    """Return what keeps turns from beginning, in sentences."""
+    """Return the reasons why no turn can begin, in sentences."""
     said = []
     if state.trouble:
         said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
@@ -355,7 +357,9 @@ def take_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and take it; it lasts until ``agent_session.give_turn``. Raises as :func:`turn_for` does."""
+    """Wait for the turn and take it; it lasts until ``agent_session.give_turn``. Raises the errors of
+    :func:`turn_for`.
+    """
     uid, state = os.geteuid(), read_turns()
     taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
     if taken and wait_s <= 0:

@@ -41,9 +41,10 @@ _WRITTEN = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """Hold one action of a key. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself,
-    and they are ``written`` so). ``method``: the action's method on the screen or the app, where it is not the name.
-    ``palette``: it is in the command palette. ``of_class``: it exists on a class host only."""
+    """Hold one action of a key. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself;
+    ``written`` is their text). ``method``: the action's method on the screen or the app, where it is not the name.
+    ``palette``: it is in the command palette. ``of_class``: it exists on a class host only.
+    """
 
     name: str
     keys: str
@@ -66,7 +67,7 @@ class Action:
 
     @property
     def shown(self) -> str:
-        """Return how the first key is written."""
+        """Return the text for the first key."""
         key = self.keys.split(",")[0].replace("ctrl+", "^")
         return self.written or _WRITTEN.get(key, key.title() if len(key) > 2 else key)
 

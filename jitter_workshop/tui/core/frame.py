@@ -49,13 +49,15 @@ class Frame(PaintedApp):
         self.exit_code = 0
         self.leaving = False
         self.stop_run: Callable[[], None] | None = None
-        """Set while something is measured: stops it without waiting for it."""
+        """A function that stops the measurement without waiting; None while nothing is measured."""
         self.suspend_run: Callable[[], None] | None = None
-        """Set while something is measured: freezes it and then this process, without waiting for that."""
+        """A function that suspends the measurement and then this process, without waiting; None while nothing is
+        measured.
+        """
         self.run_goes_on: Callable[[], None] | None = None
-        """Set while something is measured: told when the process goes on after a stop."""
+        """A function that is called when the process continues after a stop; None while nothing is measured."""
         self.at_work = False
-        """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
+        """True while a thread changes this host. Then no other work begins, and leaving waits for the end."""
         self._after_work: Callable[[], None] | None = None
         self._after_run: Callable[[], None] | None = None
 
@@ -65,7 +67,7 @@ class Frame(PaintedApp):
         return self.stop_run is not None
 
     def begin_run(self, stop: Callable[[], None], suspend: Callable[[], None], goes_on: Callable[[], None]) -> None:
-        """Keep the ways to stop and to freeze the run that begins."""
+        """Remember the functions that stop and suspend the run that begins."""
         self.stop_run, self.suspend_run, self.run_goes_on = stop, suspend, goes_on
         self.class_turn.pause(True)
 
@@ -75,7 +77,7 @@ class Frame(PaintedApp):
         self.class_turn.pause(False)
 
     def run_over(self) -> None:
-        """Ask who wanted to leave during the run, which is over and shown."""
+        """Ask a user who wanted to leave during the run; the run is over and its result is shown."""
         after, self._after_run = self._after_run, None
         if after is not None:
             after()
@@ -85,7 +87,7 @@ class Frame(PaintedApp):
         self.at_work = True
 
     def end_work(self) -> None:
-        """Let other work in again, and let who wanted to leave meanwhile leave now."""
+        """Allow other work again. A user who wanted to leave meanwhile leaves now."""
         self.at_work = False
         after, self._after_work = self._after_work, None
         if after is not None:
@@ -104,7 +106,7 @@ class Frame(PaintedApp):
         screen.call_after_refresh(frame_made)
 
     def change_settings(self, **changes: object) -> None:
-        """Change preferences, let them take effect, and keep them."""
+        """Change preferences, let them take effect, and save them."""
         self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
         self.paint(self.settings.theme)
         try:
@@ -115,12 +117,13 @@ class Frame(PaintedApp):
     # -- the way between screens, which the app knows --------------------------------------------------------------
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
-        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that and one may go there; with
-        ``measure``, measure at once."""
+        """Open a chapter at its current step, or at ``step`` if the chapter has it and it can be entered. With
+        ``measure``, measure at once.
+        """
         raise NotImplementedError
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
-        """Leave everything but the home screen and enter a chapter, at a step where one is named."""
+        """Close all screens but the home screen and open a chapter, at ``step`` if one is given."""
         raise NotImplementedError
 
     def show_error(self, error: WorkshopError) -> None:
@@ -128,5 +131,5 @@ class Frame(PaintedApp):
         raise NotImplementedError
 
     def going_on(self) -> None:
-        """Show the host again: the process was stopped and goes on, or a turn has ended."""
+        """Show the host again after a stopped process continued or a turn ended."""
         raise NotImplementedError

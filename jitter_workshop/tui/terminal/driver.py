@@ -81,7 +81,7 @@ class QuietDriver(LinuxDriver):
         self.write("")
 
     def disable_input(self) -> None:
-        """Let the input thread go (at exit, and before the terminal is lent to a shell)."""
+        """Stop the input thread (at exit, and before the terminal is given to a shell)."""
         self._leaving.set()
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b"x")
@@ -130,7 +130,8 @@ class QuietDriver(LinuxDriver):
 
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again, and set it up again. No program can prepare for a SIGSTOP: the terminal is still
-        ours then, but a shell has used it. A program that was told to end while it was stopped just ends."""
+        ours then, but a shell has used it. A program that got a signal to end while it was stopped just ends.
+        """
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:

@@ -64,7 +64,7 @@ class ChapterChanges:
         self._turned()
 
     def _turned(self, _: None = None) -> None:
-        """Show the plan anew: it is another one now."""
+        """Show the plan again after it has changed."""
         self._page.planned = None
         self._page.tell_work("")
 

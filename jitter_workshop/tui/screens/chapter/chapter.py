@@ -60,17 +60,17 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @property
     def step(self) -> StepName:
-        """The step on the screen."""
+        """Return the name of the step on the screen."""
         return self.walk.current
 
     @property
     def now(self) -> Step:
-        """The step on the screen, as an object."""
+        """Return the step on the screen, as an object."""
         return self._steps[self.walk.current]
 
     @property
     def predict(self) -> Predict:
-        """The step that takes the guess."""
+        """Return the step that takes the guess."""
         return cast(Predict, self._steps["predict"])
 
     @property
@@ -131,7 +131,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
-        """Go home. A hidden noise ends first, so that the title there does not tell of it."""
+        """Go home. A hidden noise ends first, so that the title there does not mention it."""
         self.workshop.hunts.end()
         self.app.pop_screen()
 
@@ -202,7 +202,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Say that a rehearsed chapter measures and writes nothing, where that would happen."""
+        """Return a sentence that a rehearsed chapter measures and writes nothing, at the steps that would do so."""
         curves, source = self._page.recorded()
         if curves:
             these = "This curve was" if len(curves) == 1 else "These curves were"
@@ -287,7 +287,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step, unless the plan on the screen has to be agreed to anew; say why not."""
+        """Go to a step, unless the user has to agree to a changed plan first; then show the reason."""
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
@@ -353,7 +353,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._changes.undo()
 
     def action_cpus(self) -> None:
-        """Choose CPUs; at the compare step, where no CPU is chosen any more, the same key proves."""
+        """Choose CPUs; at the compare step, where CPUs are no longer chosen, the same key starts a proof."""
         if self.step == "compare":
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
@@ -363,7 +363,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
 
     def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
-        """Show the plan anew: another choice of CPUs is another plan, which Enter has to agree to."""
+        """Show the plan anew: other CPUs mean another plan, and the user has to agree to it with Enter."""
         if self.walk.progress.chosen_cpus != before:
             self._page.planned = None
             self._page.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
@@ -387,7 +387,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._hunt.ask()
 
     def action_name(self) -> None:
-        """Name the hidden noise; where nothing is hidden, the key lays imported curves beside the compared ones."""
+        """Name the hidden noise; without a hidden noise, the key shows imported curves beside the compared ones."""
         if self.step == "compare" and not self.walk.hunts:
             self.action_imported()
         else:

@@ -24,7 +24,7 @@ LOOK_EVERY_S = 1.0
 """Interval between two looks at a hidden noise, in s."""
 
 MOST_CPUS = 8
-"""Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
+"""The largest number of other CPUs to choose from."""
 _ACTING = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
 _NAMING = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc looks on"
 _ANSWERED = "Esc closes"
@@ -74,7 +74,7 @@ class ChapterHunt:
         return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
 
     def keys(self) -> list[Shown]:
-        """Return the hunt's keys: worth more than those for looking at curves."""
+        """Return the hunt's keys; they are more important than those for the curves."""
         page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
@@ -174,8 +174,9 @@ class ChapterHunt:
 
 
 class SuspectsPage(ChoosingPage, scope="suspects"):
-    """Show the suspects of a hunt that goes on. A wrong answer leaves it going on; the right one, and giving up, end
-    it."""
+    """Show the suspects of a running hunt. The hunt continues after a wrong answer. The right answer or giving up ends
+    it.
+    """
 
     def __init__(self, hunt: Hunt) -> None:
         super().__init__()
@@ -238,7 +239,8 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 class CuresPage(ChoosingPage, scope="cures"):
     """Show actions against the noise, and choose the CPU to measure on once more. ``cpus``: those to which the measured
-    thread can step aside. ``measure`` is told which of them was chosen, None for the CPU of before."""
+    thread can move. ``measure``: called with the chosen CPU, None for the one from before.
+    """
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
         super().__init__()

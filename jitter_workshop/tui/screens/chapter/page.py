@@ -1,4 +1,4 @@
-"""Hold what a chapter's page knows: where the learner is, the run under way, and which curves belong there."""
+"""Hold the state of a chapter's page: the learner's step, the current run, and the curves to draw."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
 """The steps behind a change."""
 
 View = Literal["lesson", "work"]
-"""What a narrow screen shows: the chapter's text, or what the step is about."""
+"""The views of a narrow screen: the chapter's text, or the step's figures."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tried:
-    """Keep what came of an apply at this visit of its step: the result and the checks behind it, or the error."""
+    """Hold the outcome of an apply at this visit of its step: the result and the checks after it, or the error."""
 
     view: ApplyView | None = None
     checks: tuple[Fact, ...] = ()
@@ -39,7 +39,8 @@ class Tried:
 
 class ChapterPage:
     """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface.
-    ``screen``: shows it, and gives threads."""
+    ``screen``: the screen that shows it and starts threads.
+    """
 
     def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
         self.walk = walk
@@ -53,7 +54,7 @@ class ChapterPage:
         """The index of the highlighted curve; None for the newest."""
         self.with_imports = False
         self.planned: PlanView | None = None
-        """The plan on the screen: read once a visit, so that what is applied is what is shown."""
+        """The plan on the screen. It is read once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
         self._published: bool | None = None
         self._imports: tuple[RunCurve, ...] | None = None
@@ -64,7 +65,9 @@ class ChapterPage:
         return self.walk.current
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show a sentence, and the figures from their start; ``end``: from their end, where a page stands above."""
+        """Show a sentence, and scroll the figures to their start. ``end``: scroll to their end, if a page is shown
+        above them.
+        """
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)
@@ -117,7 +120,7 @@ class ChapterPage:
 
     @property
     def _of_transit(self) -> bool:
-        """Only messages in transit compare with the published curves."""
+        """Return True if the curves show messages in transit; only these can be compared with the published curves."""
         return all(m.workload == "ring" for m in self.walk.chapter.measurements)
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:

@@ -45,7 +45,9 @@ class ChapterRuns:
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run; without one, trace one more run, which is of no step."""
+        """Show the causes of this chapter's newest traced run; without one, trace one more run, which belongs to no
+        step.
+        """
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return
@@ -65,7 +67,7 @@ class ChapterRuns:
             page.screen.tell("Measure first: without a run there is nothing to explain.")
 
     def show_causes_of(self, run: Run) -> None:
-        """Show the causes of a run, from what the chapter is about."""
+        """Show the causes of a run, beginning with the chapter's subject."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
@@ -127,7 +129,7 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Say why there is no run. The end of a turn is no mistake: it is told where results are."""
+        """Show why there is no run. The end of a turn is no error, so it is shown in the place of results."""
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")
@@ -138,7 +140,7 @@ class ChapterRuns:
 
 
 def _stopped_sentence(error: WorkshopError) -> str:
-    """Say what came of a run that its learner stopped before there was anything to keep."""
+    """Return a sentence for a run that was stopped before its first block was finished."""
     if isinstance(error, WaitStopped):
         return "Stopped waiting. Nothing was measured."
     sentence = clean(error.sentence(), 300)

@@ -34,12 +34,12 @@ COPIES = "(y copies)"
 FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
-"""How far a key moves the mark: a tenth of a decade, or a whole one."""
+"""The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
 Lines = list[Text]
 
 Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
-"""What Enter does: it goes to the next step, stays, or begins something for which the screen has a part."""
+"""The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
 class Step:
@@ -60,7 +60,7 @@ class Step:
 
     @property
     def opens_with_page(self) -> bool:
-        """Tell whether the lesson's page is read before what the step is about."""
+        """Return True if the lesson's page is shown before the step's figures."""
         return False
 
     @property
@@ -70,12 +70,12 @@ class Step:
 
     @property
     def reading_first(self) -> bool:
-        """Tell whether a narrow screen shows the page, and Enter turns to what it is about."""
+        """Return True if a narrow screen shows the page, and Enter switches to the step's figures."""
         return False
 
     @property
     def with_chart(self) -> bool:
-        """Tell whether the chart is what this step is about now."""
+        """Return True if this step shows the chart now."""
         return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
 
     # -- what it shows ---------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class Step:
         return self._outcome()
 
     def _outcome(self) -> list[str]:
-        """Say how near the guess was, where the run that decides it belongs to this step."""
+        """Return a sentence on how near the guess was, if the deciding run belongs to this step."""
         task = self.walk.chapter.prediction
         outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
         return self._judged() if outcome is not None else []
@@ -124,11 +124,13 @@ class Step:
 
     @property
     def enter_label(self) -> str:
-        """Say what Enter does now."""
+        """Return the label for Enter now."""
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
-        """Return what Enter does here; what concerns the step alone is done. Raises WorkshopError."""
+        """Handle Enter: do the work that concerns the step alone, and return what the screen has to do. Raises
+        WorkshopError.
+        """
         return "go on"
 
     def first_keys(self) -> list[Shown]:
@@ -136,19 +138,19 @@ class Step:
         return []
 
     def last_keys(self) -> list[Shown]:
-        """Return the keys that stand behind those of the chart."""
+        """Return the keys that come after those of the chart."""
         return []
 
     def vertical(self, direction: int) -> bool:
-        """Take an arrow up (+1) or down (-1); False where it scrolls."""
+        """Handle an arrow up (+1) or down (-1). Return False if the arrow scrolls."""
         return False
 
     def sideways(self, direction: int) -> bool:
-        """Take an arrow left (-1) or right (+1); False where it highlights a curve."""
+        """Handle an arrow left (-1) or right (+1). Return False if the arrow highlights a curve."""
         return False
 
     def digit(self, index: int) -> bool:
-        """Take a key 1 to 9, as an index from 0; False where it highlights a curve."""
+        """Handle a key 1 to 9, given as an index from 0. Return False if the key highlights a curve."""
         return False
 
 
@@ -358,7 +360,7 @@ class Plan(Step):
 
 
 class Apply(Plan):
-    """Make the writes of the plan, after one more look at it. It differs from the plan in what Enter does."""
+    """Make the writes of the plan, which is shown once more. Only the effect of Enter differs from the plan step."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -410,9 +412,9 @@ class Apply(Plan):
         return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
-        """Show the plan of a placement again where it is no longer the one on the screen; the next key agrees to it.
-
-        Where no plan can be made there is nothing to agree to."""
+        """Show the plan of a placement again if it has changed since it was shown; the next Enter agrees to it. If no
+        plan can be made, no agreement is needed.
+        """
         if not self.walk.places:
             return False
         try:
@@ -430,7 +432,7 @@ class Apply(Plan):
 
 
 class Compare(Step):
-    """Show both runs, and what may be said of them."""
+    """Show both runs, and sentences on their difference."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -445,7 +447,7 @@ class Compare(Step):
         self.page.table = recorded
 
     def look_for_proof(self) -> None:
-        """Read which proof there is to tell of: on entering the step, and on coming back from proving."""
+        """Read the newest proof: on entering the step, and after the proving screen was closed."""
         from jitter_workshop.flow.proving.chapter_proof import newest
 
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
@@ -493,7 +495,9 @@ class Compare(Step):
         return told + (self._judged() if self.screen.tall else self._outcome())
 
     def _headline(self, view: CompareView) -> str:
-        """Say how two runs differ. Name the key that starts a proof, if a change was made and can be proven here."""
+        """Return the headline on how two runs differ. Name the key that starts a proof, if a change was made and can be
+        proven here.
+        """
         offered = not view.same_state and self.offers_proof
         return f"{view.headline} {proof.OFFER}" if offered else view.headline
 
@@ -507,7 +511,7 @@ class Compare(Step):
 
 
 class Explain(Step):
-    """Say what took the time, and what was learnt."""
+    """Show the causes of the lost time, and the lesson's conclusions."""
 
     def _lines(self, width: int) -> Lines:
         walk = self.walk
@@ -547,7 +551,9 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Say for which boots Enter writes. One boot is offered first: a boot that hangs costs only that boot then."""
+    """Return a sentence on the boots for which Enter writes. One boot is offered first: if that boot hangs, only that
+    one boot is lost.
+    """
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"Only this boot has it; u takes the entry out of the menu.{other}"

@@ -1,5 +1,6 @@
-"""Wait for the turn of a class host beside the open workshop: the page with its queue, and what the app does meanwhile;
-and find the way to the instructor."""
+"""Wait for the turn of a class host beside the open workshop: show the page with the queue, handle the turn in the app,
+and jump to the instructor's place.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ EVERY_S = 2.0
 
 
 class TurnPage(Page, scope="queue"):
-    """Show the queue, kept up to date; Esc closes the page and keeps the place. ``came``: the turn came while it was
-    shown."""
+    """Show the queue, kept up to date; Esc closes the page and keeps the place. ``came``: True if the turn came while
+    the page was shown.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +62,7 @@ class TurnController:
         self._workshop = app.workshop
         self._timer: Timer | None = None
         self._wait: CancelToken | None = None
-        """Set while the turn is waited for."""
+        """A function or token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
         """Stop looking at the class while a block is measured: no timer of ours wakes then."""
@@ -98,7 +100,7 @@ class TurnController:
             self._show_class()
 
     def _let_go(self, work: Callable[[], object]) -> None:
-        """Give the turn back, or take note that it is over, on a thread."""
+        """Give the turn back, or handle its end, on a thread."""
 
         def on_thread() -> None:
             work()
@@ -108,7 +110,7 @@ class TurnController:
         self._app.run_worker(on_thread, thread=True, group="turn")
 
     def _turn_let_go(self) -> None:
-        """The turn is given back, or known to be over: the host may be another one than before."""
+        """Update the screen after the turn's end: the host's settings may have changed."""
         self._app.end_work()
         if self._workshop.class_view is not None:
             self._workshop.class_view.look()
@@ -126,7 +128,8 @@ class TurnController:
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
         """Call ``then`` with the turn of a class host: at once on other hosts and where the turn is here, else once it
-        has come. Call ``otherwise`` where the learner closes the queue's page to read on."""
+        has come. Call ``otherwise`` if the learner closes the queue's page.
+        """
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -150,11 +153,11 @@ class TurnController:
 
     @property
     def queued(self) -> bool:
-        """Is the turn waited for? Then nothing else can be asked of root."""
+        """Return True while the app waits for the turn; then no other request to root is possible."""
         return self._wait is not None
 
     def leave_queue(self) -> None:
-        """Give the place in the queue up; never waits."""
+        """Give up the place in the queue, without waiting."""
         if self._wait is not None:
             self._wait.cancel("left the queue")
 
@@ -172,7 +175,7 @@ class TurnController:
         self._app.push_screen(page, over)
 
     def _wait_for_turn(self) -> None:
-        """On a thread: the place in the queue, until the turn comes or the place is given up."""
+        """Wait in the queue on a thread, until the turn comes or the place is given up."""
         token, view = self._wait, self._workshop.class_view
         assert token is not None
         error: WorkshopError | None = None

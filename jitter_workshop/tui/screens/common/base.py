@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WIDE, HUGE, TALL = 100, 140, 36
-"""From these sizes on, more is shown side by side."""
+"""The sizes from which more is shown side by side."""
 
 IN_CLIPBOARD = "in the clipboard, where this terminal allows it"
 
@@ -38,7 +38,7 @@ _WHILE_HOST_CHANGES = frozenset({"up", "down", "page_up", "page_down"})
 
 
 class KeyedScreen(Screen[None]):
-    """Show a screen whose keys stand in the table of actions under ``scope``. Its arrows scroll :meth:`pane`."""
+    """Show a screen whose keys are in the table of actions under ``scope``. Its arrows scroll :meth:`pane`."""
 
     AUTO_FOCUS = ""
     scope: ClassVar[str]
@@ -205,7 +205,7 @@ class WorkshopScreen(KeyedScreen):
         self.sheet("#title").renew()
 
     def going_on(self) -> None:
-        """Show the host again after the process was stopped and goes on."""
+        """Show the host again after the process was stopped and continues."""
         self.show_title()
         self.redraw()
 
@@ -239,7 +239,7 @@ class WorkshopScreen(KeyedScreen):
 
 
 class HostChangeScreen(WorkshopScreen):
-    """Show a screen that can have the host changed: on a thread, one change at a time, with no other work meanwhile."""
+    """Show a screen that can change the host: on a thread, one change at a time, without other work meanwhile."""
 
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]

@@ -54,7 +54,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     _told = ""
     """The result of the last change that was asked for here."""
     _stood: tuple[dict[str, str], ...] = ()
-    """The tunables that were applied when that was told."""
+    """The tunables that were applied when that result was shown."""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._host_line, id="host-line")
@@ -120,8 +120,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(Text(said, "text"), width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return the subject of the chapter under the cursor, or why it can be shown neither here nor on a
-        recording."""
+        """Return the subject of the chapter under the cursor, or the reason why it is not available."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()

@@ -50,7 +50,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self._why_no_plan = ""
         self._chosen = 0
         self._asking: Literal["", "due", "shown"] = ""
-        """Is the learner asked whether to stop?"""
+        """True while the learner is asked whether to stop."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="proof-main"), Pane(id="proof-pane"):

@@ -48,7 +48,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     @dataclass
     class Went(Message):
-        """Report the work that is being done, and its progress."""
+        """A message with the current work and its progress."""
 
         what: str
         done: int
@@ -60,7 +60,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self._went: tuple[str, int, int] = ("putting the report together", 0, 0)
         self._stopped = False
         self._formats = tuple(FORMATS.values())
-        """The chosen format is the first one; choosing the next turns them."""
+        """The formats; the first one is the chosen one, and choosing the next rotates them."""
         self._private = False
         self._places = places()
         self._made: tuple[Path, Files] | None = None
