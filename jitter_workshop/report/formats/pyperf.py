@@ -5,8 +5,9 @@ There are two kinds of benchmarks, all in seconds:
 - of runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs of the same label that were measured
   alike are the runs of one benchmark. The blocks of a run depend on each other, so a difference that ``compare_to``
   calls significant says nothing about a change.
-- of proofs: p50, p99, p99.9 and the time stolen per second of each side, one value per *round*. Two more files are written for each proof. In them both sides' benchmarks have the same names, so that ``compare_to`` compares them.
-  It treats rounds as unpaired and each line alone; the verdict is the proof's own.
+- of proofs: p50, p99, p99.9 and the time stolen per second of each side, one value per *round*. Two more
+  files are written for each proof. In them both sides' benchmarks have the same names, so that ``compare_to`` compares
+  them. It treats rounds as unpaired and each line alone; the verdict is the proof's own.
 
 ``compare_to`` compares two files by the names of their benchmarks. So a name contains a label only where a file holds
 runs of several labels.
