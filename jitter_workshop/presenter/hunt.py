@@ -46,7 +46,7 @@ ELSEWHERE = "In another terminal, while this chapter stays open (to leave it end
 
 
 def numbers(rows: int) -> str:
-    """Return the digits that choose among this number of rows."""
+    """Return the keys, as text, that choose among this number of rows."""
     return f"1–{min(rows, 9)}" if rows > 1 else "1"
 
 
@@ -101,7 +101,7 @@ def standing(hunt: Hunt | None) -> str:
 
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
-    """Return the message for the moment when the noise is found to have ended. It is told once."""
+    """Return the message for the moment when the noise is found to have ended. It is shown once."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 

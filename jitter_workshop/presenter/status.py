@@ -22,15 +22,15 @@ COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "
 RECORDED = "A recorded host, not this machine."
 _STATE, _ID = 14, 19
 _WIDE = 130
-"""From this width on, the reason stands beside the value and not below it."""
+"""From this width on, the reason is shown beside the value and not below it."""
 _TITLE = 40
 _FACT = 13
 _TITLES_FROM = 60
-"""In a narrower list a check that can be better shows only its values; its title stands on its page."""
+"""In a narrower list a check that can be better shows only its values; its title is shown on its page only."""
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
-    """Yield that a host is recorded, and its hot CPUs."""
+    """Yield a notice if a host is recorded, and its hot CPUs."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
@@ -49,7 +49,8 @@ def table(
     host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
     """Return every check under its heading. ``host``: its name, kernel and the host in a line. ``groups``: (heading,
-    its checks). ``brief``: a check that asks for no action has at most two lines; the others are complete."""
+    its checks). ``brief``: a check without an action has at most two lines; the others are complete.
+    """
     lines = [*wrap(clean(host, 400), width, style="bold"), *_above(page, width)]
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
@@ -214,7 +215,7 @@ def treated(finding: Finding, key: str) -> Text:
 
 
 def _file(path: str, now: str, width: int) -> Lines:
-    """Return a path with its value; the value stands below the path if both do not fit in one line."""
+    """Return a path with its value; the value is shown below the path if both do not fit in one line."""
     first = Text(f"  {path}", "text" if now else "dim")
     if first.cell_len + 2 + len(now) <= width:
         return [Text.assemble(first, "  ", (now, "accent"))]

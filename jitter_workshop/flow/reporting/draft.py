@@ -63,7 +63,8 @@ class Draft:
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
-        first. Raises NothingToReport, SessionError, LessonError, and what ``progress`` raises."""
+        first. Raises NothingToReport, SessionError, LessonError, and the errors of ``progress``.
+        """
         document = build(workshop, progress=progress)
         keep_found(workshop.handle, workshop.root, document)
         return cls(workshop.handle, workshop.host.name, document)
