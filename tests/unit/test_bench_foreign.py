@@ -71,11 +71,14 @@ def test_what_ended_meanwhile_is_told_without_a_name(
 def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
     run, _ = madeup.make_run([[100] * 100])
     assert disturbed_note(run, 0.0) == ""
-    assert "at least 20 % of a measured CPU and have ended" in disturbed_note(run, 20.0)
+    assert "at least 20 % of a" in disturbed_note(run, 20.0)
+    assert "measured CPU and have ended" in disturbed_note(run, 20.0)
     named = dataclasses.replace(run, disturbed=(ForeignLoad(7, "other", 1, 30.0),))
-    assert disturbed_note(named, 20.0).startswith("other tasks used the measured CPUs: other (30 %); other tasks used")
+    with_name, without = disturbed_note(named, 20.0).split("; ")
+    assert with_name.endswith("measured CPUs: other (30 %)")
+    assert without.startswith("other tasks used at least")
     stalled, _ = madeup.make_run([[100] * 100 + [50_000_000]])
-    assert "only tasks that lived through the run can be named" in disturbed_note(stalled, None)
+    assert "only tasks that lived through" in disturbed_note(stalled, None)
 
 
 def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
@@ -84,7 +87,7 @@ def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
     for kind in NOISE_KINDS:
         assert disturbed_note(dataclasses.replace(stalled, noise=kind), 0.0) == ""
     other = dataclasses.replace(stalled, noise="greedy", disturbed=(ForeignLoad(7, "other", 1, 30.0),))
-    assert disturbed_note(other, 20.0).startswith("other tasks used the measured CPUs: other (30 %); other tasks used")
+    assert "measured CPUs: other (30 %); other" in disturbed_note(other, 20.0)
 
 
 def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

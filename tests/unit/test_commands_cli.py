@@ -198,13 +198,15 @@ def test_only_a_measurement_is_kept_where_the_output_is_full(
     full = OSError(errno.ENOSPC, "No space left on device")
     verb(raises(full))
     assert cli.main(["try"]) == 2
-    assert capsys.readouterr().err == "jitter-workshop: the output cannot be written: No space left on device\n"
+    err = capsys.readouterr().err
+    assert err.startswith("jitter-workshop: the output cannot be written:")
+    assert err.endswith(f": {full.strerror}\n")
     module = types.ModuleType("jitter_workshop.commands.measure", "A verb for a test.")
     module.add_arguments = lambda parser: None  # type: ignore[attr-defined]
     module.run = raises(full)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "jitter_workshop.commands.measure", module)
     assert cli.main(["measure"]) == 2
-    assert "the run is kept: see 'jitter-workshop sessions show @1'" in capsys.readouterr().err
+    assert "kept: see 'jitter-workshop sessions show @1'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--root", "", "status"], ["status", "--root", ""], ["plan", "--root="]])
@@ -212,7 +214,7 @@ def test_an_empty_root_is_not_this_host(words: list[str], capsys: pytest.Capture
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "empty; give the folder of a recorded host" in err
+    assert "empty; give the folder of" in err
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,9 @@ def test_chapters_are_plain_folders_of_the_course(tmp_path: Path, top: str, what
 def test_two_chapters_with_one_id(tmp_path: Path) -> None:
     course(tmp_path, top=COURSE.replace('["one"]', '["one", "two"]'))
     shutil.copytree(tmp_path / "one", tmp_path / "two")
-    assert sentences(tmp_path) == ["two/lesson.toml:2: the id 'first' is already another chapter's"]
+    (said,) = sentences(tmp_path)
+    assert said.startswith("two/lesson.toml:2: the id 'first'")
+    assert said.endswith("already another chapter's")
 
 
 @pytest.mark.parametrize("order", [("1000", "1000"), ("5000", "1000")])
@@ -251,7 +253,8 @@ def test_files_that_are_not_files(tmp_path: Path) -> None:
     page = tmp_path / "one" / "lesson.md"
     page.unlink()
     os.mkfifo(page)
-    assert any("one/lesson.md:1: cannot be read: not a regular file" in s for s in sentences(tmp_path))
+    (said,) = (s for s in sentences(tmp_path) if "one/lesson.md:1: cannot be read:" in s)
+    assert said.endswith("not a regular file")
     page.unlink()
     outside = tmp_path.parent / f"{tmp_path.name}-outside.md"
     outside.write_text(PAGES)

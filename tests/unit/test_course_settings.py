@@ -286,12 +286,15 @@ def test_tunables_that_there_are_not(tmp_path: Path) -> None:
     )
     assert read_course(tmp_path).problems.found == []
     known = ("governor", "stat-interval", "smi", "boost")
-    told = [problem.sentence() for problem in read_course(tmp_path, known).problems.found]
-    assert told == ["one/lesson.toml:9: there is no tunable 'govenor'; did you mean 'governor'?"]
+    (told,) = (problem.sentence() for problem in read_course(tmp_path, known).problems.found)
+    assert told.startswith("one/lesson.toml:9:")
+    assert "no tunable 'govenor'" in told
+    assert told.endswith("did you mean 'governor'?")
     far = read_course(written(tmp_path, LESSON.replace("stat-interval=5", "zzz=5")), known).problems.found
-    assert [p.sentence() for p in far] == [
-        "one/lesson.toml:10: there is no tunable 'zzz'; 'jitter-workshop status' lists them"
-    ]
+    (told,) = (problem.sentence() for problem in far)
+    assert told.startswith("one/lesson.toml:10:")
+    assert "no tunable 'zzz'" in told
+    assert told.endswith("; 'jitter-workshop status' lists them")
 
 
 def test_a_finding_leads_to_the_chapter_that_sets_it_before_one_that_treats_it(tmp_path: Path) -> None:

@@ -20,12 +20,14 @@ def run(make_run: Callable[..., tuple[Any, Any]]) -> Run:
 
 def test_in_a_guest_it_may_be_the_hypervisor(run: Run) -> None:
     guest = replace(run, host={"hypervisor": "KVM", "smt": None})
-    assert candidates(guest)[0] == "the hypervisor (KVM) ran something else: it does not say (no steal clock)"
+    assert candidates(guest)[0].startswith("the hypervisor (KVM) ran something else:")
+    assert candidates(guest)[0].endswith("(no steal clock)")
     assert not any("SMI" in said or "SMT" in said for said in candidates(guest))
     stolen = replace(guest, steal_ns=30_000_000, steal_resolution_ns=10_000_000)
     assert "grew by 30 ms" in candidates(stolen)[0]
     quiet = replace(guest, steal_ns=0, steal_resolution_ns=10_000_000)
-    assert "stood still, but it only counts in steps of 10 ms" in candidates(quiet)[0]
+    assert "stood still" in candidates(quiet)[0]
+    assert "counts in steps of 10 ms" in candidates(quiet)[0]
 
 
 def test_on_a_machine_of_its_own_it_may_be_firmware_heat_or_the_sibling(run: Run) -> None:

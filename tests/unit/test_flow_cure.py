@@ -103,7 +103,8 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
         walk.record(slot, one)
     found = mitigation.view(walk)
     assert found is not None
-    assert "No trace was made of '20260101-000000-cccc' (the agent ended with signal 9)" in found.text
+    assert "No trace was made of '20260101-000000-cccc'" in found.text
+    assert "(the agent ended with signal 9)" in found.text
     assert "say nothing about a cure" in found.text
     assert "is gone" not in found.text
     # Where none has a trace they are alike.
@@ -115,7 +116,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
 
 
 def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:
-    assert "CPU 3 may be quieter or busier by itself." in said(workshop, 1 * MS, 26 * MS, 1 * MS, cpu=3)
+    assert "CPU 3 may be quieter" in said(workshop, 1 * MS, 26 * MS, 1 * MS, cpu=3)
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
@@ -198,7 +199,8 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
     reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
     found = mitigation.view(reopened.walk("hunt"))
     assert found is not None
-    assert "By the traces the noise took 28 ms, and now takes 0 ns: the cure helped." in found.text
+    assert "traces the noise took 28 ms" in found.text
+    assert "takes 0 ns: the cure helped." in found.text
     # Another noise: what was weighed of the one before is not said of it.
     reopened.hunts.begin(reopened.walk("hunt"))
     assert reopened.walk("hunt").progress.weighed == {}

@@ -63,9 +63,8 @@ def test_a_proof_of_another_host_is_nothing_that_this_journal_knows(tmp_path: Pa
             (proof,) = later.proofs()
             assert (proof.restored, proof.stopped) == (False, CUT_OFF)
             (note,) = proof.notes
-            assert note.startswith(
-                "whether all of it was given back is not known here: the session was made on another"
-            )
+            assert "given back is not known here" in note
+            assert "the session was made on another" in note
 
 
 @pytest.mark.parametrize(("boot", "known"), [("this-boot", True), ("another-boot", False)])

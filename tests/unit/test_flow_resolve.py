@@ -167,10 +167,12 @@ def test_a_receiver_and_its_sender_are_placed_like_the_ring() -> None:
     ring = resolve(ask(no_journaller=True), TWO, CpuSet(), "/nowhere").placement
     assert (spec.placement.producer, spec.placement.accumulator) == (ring.producer, ring.accumulator)
     assert (spec.placement.sampler, spec.placement.journaller_on) == (None, False)
-    assert spec.placement.why.startswith("Sender on CPU 0, receiver on CPU 1: ")
+    assert spec.placement.why.startswith("Sender on CPU 0, ")
+    assert ", receiver on CPU 1: " in spec.placement.why
     assert "ournaller" not in spec.placement.why
     free = resolve(ask(workload="ack", placement="none"), TWO, CpuSet(), "/nowhere").placement
-    assert free.why == "The scheduler may move sender and receiver between CPUs 0-1."
+    assert free.why.startswith("The scheduler may move")
+    assert free.why.endswith("receiver between CPUs 0-1.")
 
 
 def test_what_was_not_asked_has_a_default() -> None:

@@ -60,7 +60,8 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
     assert found.like == "'mine'"
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
-    assert "ten distinct stalls to p99.9 if it stalls as 'mine' did" in run_length.sentence(found)
+    assert "ten distinct stalls to p99.9 " in run_length.sentence(found)
+    assert "stalls as 'mine' did" in run_length.sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,8 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
 
 def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
-    assert said == "p99.999 needs 1,000,000 messages (ten of them beyond it): 10 s."
+    assert said.startswith("p99.999 needs 1,000,000 messages")
+    assert said.endswith("beyond it): 10 s.")
     assert request.duration_s == pytest.approx(10.5)
     assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
     long, _ = run_length.until(MeasureRequest(), "99.9999", ())
@@ -143,7 +145,9 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
     said = "5 s, about 500,000 messages: solid to p99.99."
     assert run_length.reach(request, ()) == said
-    assert plain_views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
+    what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
+    assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
+    assert how == said
     lines = [line.plain for line in about_to_measure(request, False, 60, said)]
     assert f"reach    {said}" in lines
     # What is wrong with a request is told by its run.

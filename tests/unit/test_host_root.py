@@ -132,7 +132,7 @@ def test_links_stay_inside_the_tree(tmp_path: Path) -> None:
         assert root.text(name) == "inside", name
     assert root.text("host") == "the recorded host"
     for name in ("climbs", "climbs_far", "../secret", "/../secret", "real/../../secret"):
-        assert root.reading(name).reason == "a path that leads out of the recorded tree", name
+        assert "leads out of the recorded tree" in root.reading(name).reason, name
     assert root.reading("by_name").reason == "no such file"
     for name in ("loop_a", "loop_b", "self"):
         assert root.reading(name).reason == "links that lead in a circle", name

@@ -81,7 +81,7 @@ def test_a_moment_that_lost_something_is_not_counted_as_good() -> None:
     bad = good | {"verb": "restore", "moment": 8, "wrong": ["/sys/x: '1' -> '0'"]}
     cells, lines = matrix.cells(row(kills={"asked": 2, "moments": [good, bad], "unharmed": []}))
     assert cells[4] == "**1 of 2**"
-    assert "kills: restore at 8: [\"/sys/x: '1' -> '0'\"]" in lines
+    assert any(line.startswith("kills: restore at 8:") and "/sys/x: '1' -> '0'" in line for line in lines)
     late = {"asked": 20, "moments": [good], "trouble": "not done after 1500 s"}
     cells, lines = matrix.cells(row(kills=late))
     assert (cells[4], lines) == ("**1 of 20**", ["kills: not done after 1500 s"])

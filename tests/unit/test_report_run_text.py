@@ -81,11 +81,14 @@ def test_a_kept_run_says_what_shows_its_evidence() -> None:
     assert plain == "kept          as 20260101-000000-aaaa in session monday\n"
     assert traced.startswith(plain)
     said = " ".join(traced.removeprefix(plain).split())
-    assert said == ("evidence the kernel's trace is kept with it: 'explain @1' says what took the time of its stalls")
+    assert said.startswith("evidence the kernel's trace is kept")
+    assert "'explain @1' says what took the" in said
     assert "'explain @1 --session monday'" in " ".join(kept(made(), "monday", traced=True, named=True).split())
     assert "--session" not in kept(made(), "a 'b' $(c)", traced=True, named=True)
     counted, _ = madeup.make_run(**madecounted.fields())
-    assert "no trace of it; 'explain @1' says what could be counted" in " ".join(kept(counted, "m", False).split())
+    said = " ".join(kept(counted, "m", False).split())
+    assert "no trace of it; 'explain @1'" in said
+    assert "what could be counted" in said
 
 
 def test_who_asked_for_a_run_is_told_at_once() -> None:
@@ -94,6 +97,6 @@ def test_who_asked_for_a_run_is_told_at_once() -> None:
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
     # Who asked for no CPUs did not ask for isolated ones.
-    untraced = made(notes={"evidence": "no trace: the agent ended with signal 9"})
-    assert remark(untraced) == "No trace: the agent ended with signal 9."
+    why = "no trace: the agent ended with signal 9"
+    assert remark(made(notes={"evidence": why})) == f"{why.capitalize()}."
     assert remark(made("none", notes=notes)) == "The run was suspended once."

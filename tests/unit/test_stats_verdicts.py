@@ -159,7 +159,7 @@ def test_nine_rounds_give_figures_and_no_verdict() -> None:
     judgement = judge(make_rounds(3, rounds=9, ratio=20))
     assert {r.verdict for r in judgement.rows} == {"cannot_tell"}
     assert row(judgement, OVER_100_US).ratio == pytest.approx(20, rel=0.6)
-    assert "only 9 of the 10 rounds that a verdict needs" in judgement.headline.text
+    assert "only 9 of the 10 rounds" in judgement.headline.text
 
 
 def test_of_few_rounds_the_usual_line_speaks() -> None:
@@ -208,7 +208,8 @@ def test_stalls_that_went_away_altogether_are_told_with_both_counts() -> None:
     assert (one.verdict, one.ratio, one.low) == ("lower", 0.0, 0.0)
     assert one.high is not None
     assert one.high < 0.05
-    assert "none in 50 s, rarer than one in 16.7 s, with it" in one.words
+    assert "none in 50 s, rarer than" in one.words
+    assert "one in 16.7 s, with it" in one.words
 
 
 def test_on_a_quiet_host_shorter_stalls_are_the_primary_measure() -> None:
@@ -225,7 +226,7 @@ def test_a_percentile_beyond_p99_needs_ten_distinct_stalls_beyond_it_on_each_sid
     few[0] = replace(few[0], without=replace(few[0].without, beyond={"99.9": 500}))
     for percentile, verdict in (("p99", "higher"), ("p99.9", "cannot_tell"), ("p99.99", "cannot_tell")):
         assert row(judge(few), percentile).verdict == verdict
-    assert "only 0 distinct stalls beyond it on one side" in row(judge(few), "p99.9").words
+    assert "only 0 distinct stalls beyond it" in row(judge(few), "p99.9").words
     one_each = each_side(tail, beyond={"99.9": 1, "99.99": 1})
     assert row(judge(one_each), "p99.9").verdict == "higher"
 

@@ -88,7 +88,7 @@ def test_of_nothing_seen_and_of_few_rounds() -> None:
     assert "none on either side" in quiet
     few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "It ended after 4 of 10 rounds." in few
-    assert "A verdict needs 10 rounds: these 4 give figures alone." in few
+    assert "10 rounds: these 4 give figures" in few
     assert "EACH LINE" not in few
     none = proof_of([], planned=10, complete=False, stopped="stopped [red]by hand[/]")
     assert "Not proven: no round was finished" in plain(views.verdict(none, 78), 78)

@@ -21,7 +21,7 @@ def test_what_was_read_has_a_line_and_what_was_not_has_none() -> None:
         "throttled   ·▄  2",
     ]
     assert trace_lines([block(0, None, None, None)], 80) == []
-    assert now_told(blocks[0]) == "core 3.00 GHz · 50 °C · 7 throttle events since boot"
+    assert now_told(blocks[0]).split(" · ") == ["core 3.00 GHz", "50 °C", "7 throttle events since boot"]
     assert now_told(block(0, None, None, None)) == ""
 
 

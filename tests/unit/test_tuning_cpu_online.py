@@ -66,7 +66,8 @@ def test_an_isolated_sibling_is_idle_already(tmp_path: Path) -> None:
 def test_siblings_that_are_both_hot_are_a_matter_of_choice(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = assess(root, 1, 3)
-    assert (found.state, found.fix) == ("info", "choose one CPU of each core: --cpus 1")
+    assert found.state == "info"
+    assert found.fix.endswith("CPU of each core: --cpus 1")
     assert not plan(root, "smt", 1, 3).changes
 
 

@@ -142,7 +142,8 @@ def test_an_intent_twice_is_damage() -> None:
 def test_a_damaged_middle_does_not_hide_the_rest() -> None:
     data = journal.encode(header()) + b'{"record":"intent"}\n' + journal.encode(intent(2))
     read = journal.parse(ID, data)
-    assert read.problems == ["line 2 is damaged: its checksum is wrong"]
+    (problem,) = read.problems
+    assert problem.split(": ") == ["line 2 is damaged", "its checksum is wrong"]
     assert list(read.entries) == [2]
 
 
@@ -210,4 +211,4 @@ def test_a_journal_of_too_many_writes_is_not_cut_where_reading_stopped(
     found = journal.parse(ID, data)
     assert found.whole == len(data)
     assert len(found.entries) == 4
-    assert "more than 3 writes: the rest is not read" in found.problems
+    assert any(problem.startswith("more than 3 writes:") for problem in found.problems)

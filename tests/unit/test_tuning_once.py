@@ -46,7 +46,7 @@ def test_the_plan_names_the_files_and_says_what_undoes_a_boot_that_hangs(tmp_pat
         ("rcu-nocbs", "/boot/grub/custom.cfg(rcu_nocbs)", "", "rcu_nocbs=6-7", "boot"),
         ("nohz-full", "/boot/grub/grubenv(next_entry)", "", "jitter-workshop-once", "boot"),
     ]
-    assert "a boot that hangs is undone by switching off and on" in made.changes[3].why
+    assert "a boot that hangs is undone" in made.changes[3].why
 
 
 def test_the_entry_is_the_default_one_with_more_and_all_goes_away(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> Non
     (tmp_path / CUSTOM).write_text(text)
     made = plan(tmp_path, "once:rcu-nocbs")
     assert not made.changes
-    assert "not this tool's, or was changed by hand" in made.skipped[0].reason
+    assert "not this tool's, or was changed" in made.skipped[0].reason
     for kind, path in (("grub-entry", f"/{CUSTOM}"), ("grub-once", f"/{CUSTOM}(rcu_nocbs)")):
         for value in ("", "rcu_nocbs=6-7"):
             with pytest.raises(OSError, match="not this tool's"):

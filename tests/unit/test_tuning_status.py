@@ -59,7 +59,8 @@ def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host)
     assert said.drifted is not None
     assert (said.drifted.path, said.drifted.set, said.drifted.found) == (GOVERNOR, "performance", "powersave")
     assert said.drifted.culprit == "tuned"
-    assert said.reason.startswith("drifted: set to performance, found powersave; probably by tuned")
+    assert said.reason.startswith("drifted: set to performance, found powersave; ")
+    assert "; probably by tuned" in said.reason
     assert "tuned leaves it alone" in said.fix
 
 
@@ -75,7 +76,8 @@ def test_a_good_value_that_is_not_ours_any_more_is_said_too(host: Host) -> None:
     (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "schedutil")])
     assert said.state == "improve"
     assert "drifted" in said.reason
-    assert said.fix == "give it back and apply it again: jitter-workshop restore governor"
+    assert "apply it again" in said.fix
+    assert said.fix.endswith(": jitter-workshop restore governor")
 
 
 def test_values_are_compared_as_what_they_mean(host: Host) -> None:
