@@ -142,6 +142,7 @@ def test_a_run_without_blocks_or_stalls_is_a_report_too() -> None:
     assert woken is not None
     assert woken.proof.clean is True
     assert woken.proof.sentence.startswith("In 1 ms nothing but")
+    assert woken.proof.sentence.endswith(" ran on CPU 1.")
 
 
 def test_the_report_is_json_and_comes_back() -> None:

@@ -229,7 +229,8 @@ def test_what_stands_on_little_is_marked(text: str) -> None:
 
 def test_few_rounds_are_no_verdict(text: str) -> None:
     assert "3 rounds give figures; a verdict needs 10. Nothing above is one." in text
-    assert "Ended early: interrupted after 3 of" in text
+    assert "Ended early: interrupted after 3" in text
+    assert "after 3 of 10 rounds" in text
     assert "**Not judged: no round was finished.**" in text
 
 
