@@ -87,7 +87,7 @@ def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
 
 
 def doubt_of_no_change(shown: Sequence[Line]) -> float:
-    """Return the largest p of its own at which a line shows no change, if all others claim nothing."""
+    """Return the limit for a line's unadjusted p below which it shows no change, if all others claim nothing."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 
@@ -97,8 +97,8 @@ def can_claim(line: Line) -> bool:
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
-    """Return the largest p of its own at which a line shows a change, if all others claim nothing. Further rounds would
-    have to reach it.
+    """Return the limit for a line's unadjusted p below which it shows a change, if all others claim nothing. Further
+    rounds would have to reach it.
     """
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)

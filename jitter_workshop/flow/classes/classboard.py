@@ -88,8 +88,9 @@ class Judged:
         return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
-        """Return the value (ns) that the deciding run measured; None where the guess is not of a value, the run is
-        missing or of another workload, or does not reach so far."""
+        """Return the value (ns) that the deciding run measured; None if the guess is not a value, the run is missing or
+        of another workload, or its curve does not reach the percentile.
+        """
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
             return None

@@ -77,8 +77,9 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan as root sees it, who sees more. A plan without changes stays as it is, unless only root can tell
-    if a boot parameter can be set for one boot. Raises HostError without root's rights."""
+    """Return the plan as root sees it, because root can read more files. A plan without changes stays as it is, unless
+    only root can tell if a boot parameter can be set for one boot. Raises HostError without root's rights.
+    """
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn

@@ -41,7 +41,9 @@ class ChapterHunt:
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
-        """Say within a second that the noise was ended, as it can be from another terminal; not during a run."""
+        """Show within a second that the noise was ended, for example from another terminal. Nothing is shown during a
+        run.
+        """
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 

@@ -66,7 +66,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self._made: tuple[Path, Files] | None = None
         """The file that would be written, and its content with what lies beside it."""
         self._making: object = None
-        """The ticket of the file that is being made; None while none is."""
+        """The number of the request whose file is being made; None while no file is made."""
         self._wanted = False
         """True if the file is to be written as soon as it is made."""
         self._written: Written | None = None
