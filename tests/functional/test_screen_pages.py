@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual.command import CommandPalette
 from textual.widgets import Input
 
@@ -218,6 +219,24 @@ async def test_refused_cpus_say_why_and_change_nothing(host_tree: Callable[[str]
         assert walk.progress.chosen_cpus == {}
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
+
+
+async def test_a_sheet_that_grows_while_its_layout_is_due_shows_every_line() -> None:
+    app = WorkshopApp(open_workshop())
+    lines = [Text("one")]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        sheet = Sheet(lambda width: list(lines))
+        await app.screen.mount(sheet)
+        await pilot.pause()
+        sheet.renew()
+        # The screen lays itself out for another reason before the sheet's own turn comes.
+        app.screen._clear_arrangement_cache()
+        app.screen._refresh_layout()
+        lines.append(Text("two"))
+        sheet.renew()
+        await pilot.pause()
+        assert sheet.size.height == 2
 
 
 async def test_help_lists_every_key_of_every_screen() -> None:
