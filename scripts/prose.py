@@ -1,7 +1,9 @@
 """Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
-A docstring begins with what the code does, not with a question word, and a program is not called somebody. The folders
-are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
+A docstring begins with what the code does, not with a question word, and a program is not called somebody. A test of a
+whole program asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the
+unit test of the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a
+finding; each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -16,6 +18,23 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 QUESTION = re.compile(r"(What|Whether|Who|Whom|Whose|Where|How|Why|Which)\b")
 PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|anybody's|what of it)\b", re.IGNORECASE)
+# The rings whose tests see messages that another module makes, and the most words of one that a test asserts.
+RINGS = ("functional", "outside", "lab", "soak", "native")
+MOST_WORDS = 8
+
+
+def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and reason for each sentence of more than MOST_WORDS words in an ``assert``.
+
+    Commands, settings, paths and pages are no sentences: a text with a newline inside, ``=`` or ``/`` does not count.
+    """
+    for node in ast.walk(tree):
+        for part in ast.walk(node.test) if isinstance(node, ast.Assert) else ():
+            text = part.value if isinstance(part, ast.Constant) else None
+            if not isinstance(text, str) or not text[:1].isalpha() or re.search(r"[=/]|\n.", text):
+                continue
+            if (words := len(text.split())) > MOST_WORDS:
+                yield part.lineno, f"an assert has a sentence of {words} words: assert what identifies it"
 
 
 def findings(path: Path) -> Iterator[tuple[int, str]]:
@@ -28,6 +47,8 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
         return
     tree = ast.parse(text)
     shown = REPOSITORY / "tests" not in path.parents  # texts in tests are data, such as a user of the name nobody
+    if path.is_relative_to(REPOSITORY / "tests") and path.relative_to(REPOSITORY / "tests").parts[0] in RINGS:
+        yield from asserted_sentences(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)

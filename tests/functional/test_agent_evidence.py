@@ -200,7 +200,7 @@ def test_without_a_trace_or_its_clock_it_says_so(tmp_path: Path, process: int) -
     with Agent(tmp_path) as agent:
         clock.write_text("local [global] mono\n")
         answer = begin(agent, process)["error"]
-        assert answer["message"] == "the kernel's trace has no clock 'x86-tsc' here"
+        assert "no clock 'x86-tsc' here" in answer["message"]
         assert answer["advice"] == "it has local, global, mono"
         clock.unlink()
         answer = begin(agent, process)["error"]

@@ -57,7 +57,7 @@ def test_only_what_was_shown_is_written(tree: Path) -> None:
         result = agent.apply(drawn, WORDS)
         assert [one["tunable"] for one in result["applied"]] == ["thp"]
         assert {one["tunable"] for one in result["refused"]} == {"governor", "stat-interval", "numa-balancing"}
-        assert all("was not in the plan that was shown" in one["reason"] for one in result["refused"])
+        assert all("not in the plan that was" in one["reason"] for one in result["refused"])
         agent.ask("restore")
     assert contents(tree) == before
 
@@ -145,7 +145,8 @@ def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
         agent.apply(planned(tree, ["stat-interval=20"]), ["stat-interval=20"])
         at(tree, INTERVAL).write_text("5\n")
         (left,) = agent.ask("restore", forget=True)["left_alone"]
-        assert left["reason"].endswith("it was '1' before; it stays as it is")
+        assert left["reason"].endswith("it stays as it is")
+        assert "it was '1' before" in left["reason"]
         assert agent.ask("restore") == NOTHING
     assert journals(tree) == []
     assert at(tree, INTERVAL).read_text() == "5\n"

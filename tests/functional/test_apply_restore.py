@@ -87,7 +87,7 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     assert "Applied now: 1 tunable, 1 write (" in out
     _, out, _ = say("restore")
     assert "/proc/sys/vm/stat_interval: 10 → 1" in out
-    assert say("restore")[1] == "Nothing to give back: no setting of this host is changed by this tool.\n"
+    assert say("restore")[1].startswith("Nothing to give back: ")
 
 
 def test_without_a_terminal_nothing_is_applied_unasked(say: Say, tree: Path) -> None:
@@ -294,7 +294,8 @@ def test_a_trace_that_was_left_over_is_given_back(say: Say, tree: Path) -> None:
     assert json.loads(out)["trace_instances_left"] == LEFT
     code, out, err = say("restore")
     assert code == 0, err
-    assert out.startswith("Removed: 2 instances of the kernel's trace that a killed measurement")
+    assert out.startswith("Removed: 2 instances of the")
+    assert "a killed measurement" in out
     assert all(name in out for name in LEFT)
     assert sorted(path.name for path in folder.iterdir()) == ["jitter-workshop-1-hot", "theirs"]
     assert say("restore")[1].startswith("Nothing to give back")

@@ -304,8 +304,9 @@ def test_a_stall_stops_the_child_once_in_the_middle_and_is_told() -> None:
 def test_a_stall_that_finds_no_block_to_stop_is_an_error_after_some_tries() -> None:
     result = run("brief", STALL)
     assert len(result.gathered.blocks) == 1
-    assert "could not be stopped in the middle of a block in 10 tries" in str(result.failure)
-    assert result.notes["noise"] == "the run ended before its middle, where the measuring process was to be stopped"
+    assert "in the middle of a block" in str(result.failure)
+    assert "in 10 tries" in str(result.failure)
+    assert result.notes["noise"].startswith("the run ended before its middle")
 
 
 def test_a_cancel_before_the_middle_says_that_nothing_was_stopped() -> None:

@@ -85,7 +85,8 @@ def test_no_python_is_one_line(checkout: Path) -> None:
     done = start(checkout)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "no Python 3.11 to 3.13 and no uv" in done.stderr
+    assert "no Python 3.11 to 3.13" in done.stderr
+    assert "and no uv" in done.stderr
 
 
 def test_a_python_too_old_or_too_new_does_not_count(checkout: Path) -> None:

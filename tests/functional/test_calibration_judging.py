@@ -132,7 +132,7 @@ def test_the_command_judges_a_file_and_says_what_it_is(tmp_path: Path, capsys: p
     said = capsys.readouterr().out
     assert "80 of 80 runs" in said
     assert "a CPU" in said
-    assert "left out: 2 × half the series apart" in said
+    assert "left out: 2 × half the series" in said
     assert command.main(["--judge", str(tmp_path / "none.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
 
@@ -161,7 +161,9 @@ def test_the_command_packs_a_series_where_the_bench_finds_it(
     null, power = command.run(tmp_path)
     # The far half of so short a series is left out: of two comparisons none claims anything.
     assert (null.value, null.how, null.met) == (0.0, "0 of 2", True)
-    assert (power.value, power.how, power.met) == (0.0, "ten quick rounds; disjoint sets: 1 of 1 seen", True)
+    assert (power.value, power.met) == (0.0, True)
+    assert power.how.startswith("ten quick rounds;")
+    assert power.how.endswith("disjoint sets: 1 of 1 seen")
     assert "any line lower" in (tmp_path / "calibration-power.txt").read_text()
 
 

@@ -109,15 +109,15 @@ def test_an_instructor_ends_it_and_it_is_told_why(machine: Machine) -> None:
     assert machine.say("end", options="user=ada instructor=1")[0] == 0
     _, err = holder.communicate(timeout=LIMIT_S)
     assert holder.returncode == 2
-    assert err.splitlines()[-1] == "jitter-workshop: ada ended your turn; the machine is given back as it was"
+    assert err.splitlines()[-1].startswith("jitter-workshop: ada ended your turn; ")
+    assert "is given back as it was" in err.splitlines()[-1]
 
 
 def test_a_command_has_the_turn_while_it_runs(machine: Machine) -> None:
     file = Path(machine.run_dir) / "turns.json"
-    assert machine.say("take", "--", "grep", "-c", "grace", str(file))[:2] == (
-        0,
-        "You have the turn, 4 min left.\n1\n",
-    )
+    code, out, _ = machine.say("take", "--", "grep", "-c", "grace", str(file))
+    assert (code, out.splitlines()[1:]) == (0, ["1"])
+    assert "have the turn, 4 min left" in out
     assert machine.state().turn is None
     assert machine.say("take", "--", "grep", "-o", "running grep", str(file))[1].endswith("\nrunning grep\n")
     assert machine.say("take", "--", "false")[0] == 1
@@ -142,22 +142,22 @@ def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine) -> Non
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
     code, _, err = machine.say("freeze")
     assert code == 2
-    assert "only an instructor may freeze; ask an instructor of this class" in err
+    assert "only an instructor may freeze" in err
     ada = "user=ada instructor=1"
     assert machine.say("freeze", options=ada)[0] == 0
     code, _, err = machine.say("take", "--wait", "0.2")
     assert code == 2
-    assert "ada keeps new turns from beginning; ask an instructor to let turns begin again, or wait longer" in err
+    assert "ada keeps new turns from beginning" in err
+    assert "ask an instructor" in err
     assert machine.say("thaw", options=ada)[0] == 0
     assert machine.say("take", "--", "true")[0] == 0
 
 
 def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine: Machine) -> None:
     code, _, err = machine.say("give")
-    assert (code, err) == (
-        2,
-        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' asks for it\n",
-    )
+    assert code == 2
+    assert "neither have the turn nor wait" in err
+    assert "'jitter-workshop class turn take'" in err
     for name, why in (("root", "this user neither has the turn nor waits for it"), ("nosuch", "there is no user")):
         code, _, err = machine.say("end", name, options="user=ada instructor=1")
         assert code == 2

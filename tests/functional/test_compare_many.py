@@ -39,7 +39,7 @@ def test_many_runs_are_one_table_of_eighty_columns(
     assert "A   baseline · r0" in text
     assert "B2  r2" in text
     assert text.count("Single runs cannot prove anything") == 1
-    assert ("not compared: interval: 10 µs against 50 µs" in text) is (many == 6)
+    assert ("interval: 10 µs against 50 µs" in text) is (many == 6)
 
 
 def test_columns_hold_every_measure_with_its_ratio(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,10 +90,14 @@ def test_runs_that_are_all_unlike_have_no_table(make_run: MakeRun, capsys: pytes
 def test_a_gate_names_what_failed_and_by_how_much(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "r0", "r1", "r3", "--gate", "99", "--tolerance", "250"]) == 1
     text = capsys.readouterr().out
-    assert "gate p99: not passed, 1 run of 2 higher than A by more than 250 %" in text
+    assert "gate p99: not passed, 1 run" in text
+    assert "of 2 higher than A" in text
+    assert "more than 250 %" in text
     assert "  quiet: 4 µs against 1 µs, 4.00×" in text
     assert main(["compare", "r0", "r1", "r3", "--gate", "99", "--tolerance", "301"]) == 0
-    assert "gate p99: passed, none is higher than A by more than 301 %" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "gate p99: passed, none is higher" in out
+    assert "than A by more than 301 %" in out
 
 
 def test_a_gate_as_json(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:

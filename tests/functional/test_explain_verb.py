@@ -149,10 +149,11 @@ def test_a_trace_that_broke_off_says_how_much_of_the_run_it_has(
         opened.add_run(dataclasses.replace(run, notes=why), blocks, trace=trace_of(tick(10_000, 20_000), stalls))
     assert main(["explain", "@1", "--json"]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert said["notes"]["trace"] == "the trace has 1 of the run's 2 blocks (no trace after 1 block: the agent is gone)"
+    assert said["notes"]["trace"].endswith("(no trace after 1 block: the agent is gone)")
+    assert "1 of the run's 2 blocks" in said["notes"]["trace"]
     assert (said["distinct"], said["notes"]["distinct"]) == (None, "see trace")
     assert main(["explain", "@1"]) == 0
-    assert "the trace has 1 of the run's 2 blocks" in " ".join(capsys.readouterr().out.split())
+    assert "1 of the run's 2 blocks" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(("distinct", "words"), [(2, "2 stalls over"), (1, "2 stalls of the measured threads (1 ")])

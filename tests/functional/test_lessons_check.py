@@ -92,9 +92,9 @@ def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> Non
     before = lesson.read_text()
     lesson.write_text(before.replace('"stat-interval"', '"stat-intervall"', 1))
     assert before.count('tunable = "stat-interval"') == 1, "what is checked is typed well"
-    assert [message for _, _, message in found(course)] == [
-        "there is no tunable 'stat-intervall'; did you mean 'stat-interval'?"
-    ]
+    [(_, _, message)] = found(course)
+    assert "no tunable 'stat-intervall'" in message
+    assert "did you mean 'stat-interval'?" in message
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_a_value_that_no_host_takes_is_told_once(tmp_path: Path) -> None:
     course = built_in_chapter("02-governor", tmp_path / "c")
     lesson = course / "02-governor" / "lesson.toml"
     lesson.write_text(lesson.read_text().replace('["governor"', '["governor=fast"'))
-    assert [(line, message) for _, line, message in found(course)] == [
-        (8, "on lab-stock: governor cannot be 'fast' here; this host offers: userspace, conservative, "
-            "powersave, ondemand, performance, schedutil"),
-    ]  # fmt: skip
+    [(_, line, message)] = found(course)
+    assert line == 8
+    assert message.startswith("on lab-stock: governor cannot be 'fast'")
+    assert message.endswith("userspace, conservative, powersave, ondemand, performance, schedutil")
 
 
 def test_a_boot_chapter_needs_the_recording_that_was_booted_so(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_boot_chapter_needs_the_recording_that_was_booted_so(tmp_path: Path) -
     assert found(course) == []
     lesson = course / folder / "lesson.toml"
     lesson.write_text(lesson.read_text().replace('"lab-boot"', '"lab-stock"'))
-    assert any("must be good after the change; on lab-stock" in message for _, _, message in found(course))
+    assert any("good after the change; on lab-stock" in message for _, _, message in found(course))
     lesson.write_text(lesson.read_text().replace("reboot = true", "reboot = false"))
     assert any("say reboot = true" in message for _, _, message in found(course))
 
@@ -279,7 +279,8 @@ def test_a_recording_may_be_a_folder_of_the_course(tmp_path: Path) -> None:
         path.write_text("powersave\n")
     told = found(course)
     assert len(told) == 1
-    assert "governor must be good after the change; on lab-tuned-copy it is still to improve" in told[0][2]
+    assert "governor must be good after" in told[0][2]
+    assert "on lab-tuned-copy it is still" in told[0][2]
 
 
 @pytest.mark.parametrize(("before", "after"), [("lab-stock", "lab-tuned"), ("lab-stock", "lab-boot")])
@@ -385,5 +386,7 @@ def test_a_workshop_with_a_tunable_that_there_is_not_says_which_chapter(
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.count("\n") == 1
-        assert "the chapter 'governor': there is no tunable 'govenor'; did you mean 'governor'?" in captured.err
+        assert "the chapter 'governor': " in captured.err
+        assert "no tunable 'govenor'" in captured.err
+        assert "did you mean 'governor'?" in captured.err
         assert "lessons check" in captured.err

@@ -207,7 +207,9 @@ def test_a_container_with_a_cpu_limit_is_told_before_and_noted_after(half_a_cpu:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("The cgroup's cpu.max allows 0.5 CPUs each 100 ms: busy threads will be throttled")
+    assert done.stderr.startswith("The cgroup's cpu.max allows 0.5 CPUs")
+    assert "each 100 ms" in done.stderr
+    assert "throttled" in done.stderr
     run = json.loads(done.stdout)
     assert "allows 0.5 CPUs" in run["notes"]["cpu_max"]
     assert run["throttled_periods"] > 0
@@ -285,7 +287,8 @@ def test_a_signal_before_the_first_block_keeps_nothing() -> None:
         process.communicate(timeout=PATIENCE_S)
         said = until("nothing was kept")
     assert process.returncode == 130
-    assert "stopped before the first block was done; nothing was kept" in said
+    assert "stopped before the first block" in said
+    assert "nothing was kept" in said
 
 
 def test_kill_9_of_the_child_keeps_the_finished_blocks() -> None:

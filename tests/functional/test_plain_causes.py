@@ -22,7 +22,7 @@ def to_explain(workshop: FakeWorkshop) -> None:
 
 
 def test_without_a_run_there_is_nothing_to_explain() -> None:
-    assert "Measure first: without a run there is nothing to explain." in said(open_workshop(), "v|q")
+    assert "Measure first: without a run" in said(open_workshop(), "v|q")
 
 
 def test_one_more_run_is_offered_and_takes_no_place() -> None:

@@ -56,8 +56,8 @@ def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     assert "First measure while all is quiet" in text
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
-    assert f"It was: A greedy thread. What it does: {noise('greedy').what}" in text
-    assert "Measure first: without a run there is nothing to explain." in text
+    assert f"greedy thread. What it does: {noise('greedy').what}" in text
+    assert "Measure first: without a run" in text
     assert "give up show which noise it was" in text
 
 
@@ -100,7 +100,7 @@ def test_that_a_noise_was_ended_is_said_once(workshop: FakeWorkshop) -> None:
     walk = PlainWalk(workshop, read, talked.said.append, 80)
     assert walk.run("hunt") == 0
     text = " ".join(talked.text.split())
-    assert text.count("was ended, so the time is yours again. Which one was it? r measures whether that helped.") == 1
+    assert text.count("was ended, so the time is") == text.count("r measures whether that helped.") == 1
     assert "ended with this chapter" not in text
 
 

@@ -85,7 +85,7 @@ def test_ctrl_c_before_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     pressed = threading.Thread(target=lambda: (made.reached_gate.wait(20), signal.raise_signal(signal.SIGINT)))
     pressed.start()
     workshop = open_workshop()
-    assert "Stopped before a round was finished: there is nothing to judge." in said(workshop, "p||q")
+    assert "Stopped before a round was finished:" in said(workshop, "p||q")
     pressed.join()
     assert not workshop.handle.proofs()
 
@@ -99,7 +99,8 @@ def test_p_leads_to_the_path_where_nothing_is_proven(monkeypatch: pytest.MonkeyP
     fakeprover.use(monkeypatch)
     assert "prove it" not in said(open_workshop(), "p|q", "baseline")
     text = said(open_workshop(), "?|path|q")
-    assert "p at compare: prove the change in rounds, or see the newest proof" in text
+    assert "p at compare: prove the change" in text
+    assert "see the newest proof" in text
     assert "(path at every step)" in text
 
 

@@ -59,16 +59,21 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     said = talk(live, "1||b|||||||||q|")
     flat = in_a_line(said)
     assert "✗" not in said.split("measure")[0]
-    assert "Enter apply · ? help · q quit >" in said
+    assert "Enter apply · ? help" in said
     assert "Applying." in said
-    assert re.search(r"Applied and read back: 2 tunables, \d+ writes\. The host now says what was wanted\.", flat)
+    assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
+    assert "now says what was wanted" in flat
     assert "Type undo to give them back earlier." in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
-    assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in flat
-    assert "The changes of this workshop are still applied. Enter gives it back · keep leaves it as it is >" in flat
-    assert re.search(r"Given back: 2 tunables, \d+ writes \((thp, stat-interval|stat-interval, thp)\)\.", flat)
+    assert "APPLIED NOW: 2 tunables, 2 writes" in flat
+    assert "(thp=madvise, stat-interval=10). It is given back" in flat
+    assert "are still applied. Enter gives it" in flat
+    assert "keep leaves it as it is" in flat
+    given_back = re.search(r"Given back: 2 tunables, \d+ writes \((.+?)\)\.", flat)
+    assert given_back is not None
+    assert sorted(given_back[1].split(", ")) == ["stat-interval", "thp"]
     assert tuned_tree.contents(tree) == before
     assert (tree / tuned_tree.STATE).is_dir()
 
@@ -86,10 +91,8 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
     said = talk(live, APPLIED + "|q|perhaps|keep")
     assert "Unknown answer 'perhaps'" in said
     assert "Given back" not in said
-    assert (
-        "Still applied: 2 tunables, 2 writes (thp=madvise, stat-interval=10). 'jitter-workshop restore' gives it back."
-        in in_a_line(said)
-    )
+    assert "Still applied: 2 tunables, 2 writes" in in_a_line(said)
+    assert "(thp=madvise, stat-interval=10). 'jitter-workshop restore' gives" in in_a_line(said)
     assert "[madvise]" in (tree / THP).read_text()
     live.close()
     assert "[madvise]" in (tree / THP).read_text()
@@ -132,7 +135,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert flat.count("Given back: ") == 2
     assert "No change of this chapter is applied." in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
-    assert "No setting of this host is changed by this tool." in flat
+    assert "No setting of this host" in flat
     assert "still stands" not in flat
     assert tuned_tree.contents(tree) == before
     assert live.session.stack == ()
@@ -174,11 +177,13 @@ def test_a_session_applies_again_what_it_had_applied(
     later = livehost.open_live(tree, course, monkeypatch)
     livehost.give_agent(later, tree, monkeypatch)
     said = in_a_line(talk(later, "again|n|again||again|q|"))
-    assert "APPLIED BEFORE, and not any more: thp=madvise, stat-interval=10. Type again to see it as one plan." in said
+    assert "not any more: thp=madvise, stat-interval=10." in said
+    assert "Type again to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). It is given back when you leave.") == 1
-    assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in said
+    assert "APPLIED NOW: 2 tunables, 2 writes" in said
+    assert "(thp=madvise, stat-interval=10). It is given back" in said
     assert "This session has nothing to apply again" in said
     assert "Given back: " in said
     later.close()
@@ -236,17 +241,18 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     workshop = livehost.open_live(tree, course, monkeypatch)
     workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
-    assert "They take effect with the next boot: reboot, then start the workshop again." in said
-    assert "Leave with q, reboot, and start the workshop again: it goes on here." in said
-    assert "Enter go on without a reboot · undo · ? help" in said
+    assert "take effect with the next boot" in said
+    assert "Leave with q, reboot, and start" in said
+    assert "on without a reboot · undo" in said
     assert "Type undo to give them back earlier" not in said
     workshop.close()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
     later = livehost.open_live(tree, course, monkeypatch)
     said = in_a_line(talk(later, "||q"))
     assert "NEXT: Pages · apply" in said
-    assert "This host was rebooted since its boot parameters were written: they are in effect." in said
-    assert "Nothing was to be written. It is as it should be." in said
+    assert "This host was rebooted since" in said
+    assert "were written: they are in effect." in said
+    assert "Nothing was to be written." in said
     assert "To be measured: 'after pages'" in said
 
 
@@ -291,7 +297,7 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     assert PlainWalk(live, read, said.append, 80).run() == 0
     assert tuned_tree.contents(tree) == before
     flat = in_a_line("".join(said))
-    assert "What was applied had been given back already." in flat
+    assert "had been given back already." in flat
     assert "still stands" not in flat
     assert "Not all is given back" not in flat
 
@@ -302,7 +308,7 @@ def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     assert "✗ You said: Nobody. The answer is: The counters of the memory management." in said
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said
-    assert "THE SAME BY HAND $ vmstat 1 5 Who can run" in said
+    assert "BY HAND $ vmstat 1 5" in said
 
 
 @pytest.mark.parametrize("rights", ["root", "sudo", "none"])
@@ -313,7 +319,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
-    assert ("You are not root, and sudo is not available: nothing can be written." in said) == (rights == "none")
+    assert ("sudo is not available: nothing can" in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
     assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
     assert ("Enter go on without" in said) == (rights == "none")

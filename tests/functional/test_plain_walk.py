@@ -55,7 +55,7 @@ def test_no_line_is_wider_than_the_terminal_but_for_commands_to_copy(width: int)
 
 def test_a_guess_by_time_is_judged_after_the_run() -> None:
     said = talk("|300|20 us||q", chapter="baseline")
-    assert "a time needs a number and a unit" in said
+    assert "needs a number and a unit" in said
     assert "You marked 20 µs at p99.9" in said
 
 
@@ -147,4 +147,4 @@ def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
 def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:
     said = talk("1|4|||q", open_workshop(host_tree("server64")))
     assert "NOT ON THIS HOST" in said
-    assert "a recorded host can be looked at, not measured" in said
+    assert "can be looked at, not measured" in said

@@ -137,9 +137,10 @@ def test_nothing_is_overwritten_unasked_and_nothing_half_written_is_left(session
     Path("mine.html").write_text("mine")
     code, out, err = say("report", "-o", "mine.html")
     assert (code, out) == (2, "")
-    assert err == (
-        "jitter-workshop: mine.html is there already; replace it with --force, or name another file with -o\n"
-    )
+    assert err.startswith("jitter-workshop: mine.html is there already; ")
+    assert len(err.splitlines()) == 1
+    assert "replace it with --force" in err
+    assert "with -o" in err
     assert Path("mine.html").read_text() == "mine"
     code, out, _ = say("report", "-o", "mine.html", "--force")
     assert (code, out) == (0, "mine.html\n")
@@ -203,7 +204,8 @@ def test_a_full_disk_leaves_nothing(session: Path, say: Say, monkeypatch: pytest
     monkeypatch.setattr(reporting_files.os, "fsync", full)
     code, out, err = say("report", "--format", "json", "-o", "report.md", "--force")
     assert (code, out) == (2, "")
-    assert "no space left on device; the disk is full" in err
+    assert "no space left on device;" in err
+    assert "the disk is full" in err
     assert files() == ["report.md"]
     assert Path("report.md").read_text() == "old"
 
@@ -217,7 +219,8 @@ def test_without_runs_there_is_nothing_to_report(say: Say, tmp_path: Path, monke
     for words in (["report"], ["report", "--format", "json", "-o", "-"], ["report", "--session", "empty"]):
         code, out, err = say(*words)
         assert (code, out) == (2, "")
-        assert "session empty has no runs to report on; measure first" in err
+        assert "session empty has no runs" in err
+        assert "measure first" in err
     assert [path for path in tmp_path.iterdir() if path.suffix == ".html"] == []
 
 
@@ -301,7 +304,7 @@ def test_of_a_recorded_host_it_says_so(
     tree = host_tree(next(iter(hosttrees.EVERY)))
     code, out, err = say("report", "--root", str(tree))
     assert (code, out) == (2, "")
-    assert "there is no session of this recorded host yet" in err
+    assert "no session of this recorded host" in err
 
 
 def test_for_others_it_names_no_host(session: Path, say: Say) -> None:

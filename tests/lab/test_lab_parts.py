@@ -80,12 +80,13 @@ def test_soft_dependencies_load_too() -> None:
 def test_changes_are_named_and_passing_threads_are_none() -> None:
     before = {"/a": "1", "/b": "2", "/gone": "x", "task 5 kworker began 9": "cpus 0", "task 6 x began 3": "cpus 1"}
     after = {"/a": "1", "/b": "3", "/new/": "a cgroup", "task 6 x began 3": "cpus 2", "task 7 y began 11": "cpus 0"}
-    assert watched.differences(before, after) == [
+    expected = [
         "/b: '2' -> '3'",
         "/gone: 'x' -> '(is gone)'",
         "/new/: '(was not there)' -> 'a cgroup'",
         "task 6 x began 3: 'cpus 1' -> 'cpus 2'",
     ]
+    assert watched.differences(before, after) == expected
 
 
 @pytest.mark.parametrize(("switch", "code"), [("", 0), ("required", 2)])

@@ -157,7 +157,7 @@ def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: 
     }
     assert all(path in shown.stdout for path in created - inside if "/run/sudo" not in path and "lock" not in path)
     again = bare.run(python, str(archive / "install.py"), "--yes")
-    assert again.stdout == "this is a class host already; there is nothing to do\n"
+    assert again.stdout.startswith("this is a class host already;")
     assert problems(bare) == []
 
     gone = bare.run(LAUNCHER, "class", "remove", "--yes")
@@ -257,7 +257,9 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         file.write_text(CLASS.replace("root", "nobody-of-this-name"))
         assert any("nobody-of-this-name" in one for one in problems(host))
         file.write_text(CLASS.replace('["root"]', '["eve"]'))
-        assert problems(host) == ["eve is an instructor and not in the group jitterlab"]
+        [problem] = problems(host)
+        assert problem.startswith("eve ")
+        assert "not in the group jitterlab" in problem
         file.write_text(CLASS.replace("students", "student"))
         assert problems(host) == ["/etc/jitter-workshop/class.toml says what student may apply, who is no user here"]
         file.write_text(CLASS.replace("A class", "Another"))
@@ -296,7 +298,7 @@ def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive:
     try:
         done = host.run(LAUNCHER, "class", "init", "--yes")
         assert done.returncode == 2
-        assert "tui/app.py is not as it was installed, and the tool runs from this copy" in done.stderr
+        assert "tui/app.py is not as it was" in done.stderr
         assert "install.py" in done.stderr
     finally:
         assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
@@ -354,7 +356,7 @@ def test_a_student_has_four_connections_also_by_sudo(module: str, host: OwnRoot)
             assert '"ok"' in greeted(running[-1])
         fifth = host.run(*service(module), user="grace", stdin='{"verb":"hello","id":1}\n')
         assert (fifth.returncode, fifth.stdout) == (2, "")
-        assert "you have 4 connections already; close one, or try again later" in fifth.stderr
+        assert "you have 4 connections already" in fifth.stderr
         mine, theirs = socket.socketpair()
         with mine, theirs:
             words = host.command(service(module), "grace")

@@ -204,7 +204,8 @@ def test_what_does_not_fit_is_told_before_anything_is_unpacked(
         (tmp_path / "wheels" / name).write_text("no archive")
     assert script.main() == 2
     said = capsys.readouterr().err
-    assert "not for Python 3.12 on x86_64: b-1-cp311-cp311-linux_x86_64.whl (and 1 more)" in said
+    assert "not for Python 3.12 on x86_64:" in said
+    assert "b-1-cp311-cp311-linux_x86_64.whl (and 1 more)" in said
     monkeypatch.setattr(script.sys, "version_info", (3, 10))
     assert script.main() == 2
     assert "Python 3.11 or newer" in capsys.readouterr().err

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -42,3 +44,8 @@ def test_another_terminal_finds_this_program(
 
 def test_without_another_cpu_there_is_nothing_to_isolate() -> None:
     assert not any("isolation" in command for command, _ in words.cures(None))
+
+
+def test_a_hunt_whose_noise_was_ended_still_asks_which_one_it_was() -> None:
+    ended = cast("Any", SimpleNamespace(state="stopped"))
+    assert words.standing(ended) == "The hidden noise was ended, so the time is yours again. Which one was it?"

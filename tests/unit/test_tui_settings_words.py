@@ -28,6 +28,8 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     assert said.endswith("takes effect with the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to give back."
+    nothing = written(given_back(NOTHING, 80))
+    assert nothing == "Nothing to give back: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)
     assert came_back(waiting).startswith(f"{GONE_ALREADY} ")
     assert came_back(waiting).endswith("takes effect with the next boot.")
