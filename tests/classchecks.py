@@ -1,4 +1,4 @@
-"""Tell what must hold of a class at work: rules of its turns, looked at as each of them is written down, and its
+"""Check a class at work: rules of its turns, looked at as each of them is written down, and its
 results."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tell what a hostile or broken program may send to a class's services: valid messages, changed anywhere; random bytes;
-deep, long and odd JSON; halves of lines."""
+"""Make messages as a hostile or broken program may send them to a class's services: valid messages, changed anywhere;
+random bytes; deep, long and odd JSON; halves of lines."""
 
 from __future__ import annotations
 

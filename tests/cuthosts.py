@@ -131,7 +131,7 @@ class Box:
         self.kernel: dict[str, bytes] = {}
 
     def ready(self) -> None:
-        """Check what there is now is what has to come back."""
+        """Keep the state of now as the one that has to come back."""
         self.before = self.shown()
         self.kernel = {path: (self.root / path).read_bytes() for path in self._kernels()}
 

@@ -1,5 +1,5 @@
-"""Tell what a kernel prints of its trace (the file ``trace`` of an instance), to compare with what we read of its
-pages."""
+"""Read the text that a kernel prints of its trace (the file ``trace`` of an instance), to compare with what we read of
+its pages."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class MadeClass:
         self.publish(turn=replace(self.state.turn, ends_s=classhost.now_s() + seconds))
 
     def at(self, chapter: str, step: str = "", text: str = "") -> None:
-        """Check where the instructor is."""
+        """Publish the page where the instructor is."""
         banner.publish(self.board, Banner("ada", "2026-11-22T09:00:00Z", chapter, step, text))
 
     def _connect(self) -> MadeAgent:

@@ -55,7 +55,7 @@ def make(root: Path, pid: int, name: str = "linux-6.18", uids: str = "1000\t1000
 
 
 def fill_instance(root: Path, path: str) -> None:
-    """Check what the kernel puts into a new instance; nothing for other folders."""
+    """Fill a new instance as the kernel does; leave other folders empty."""
     if path.startswith(f"/{INSTANCES}/"):
         shutil.copytree(root / TEMPLATE, root / path.lstrip("/"), dirs_exist_ok=True)
         if path.endswith("-all"):
@@ -64,7 +64,7 @@ def fill_instance(root: Path, path: str) -> None:
 
 
 def empty_instance(root: Path, path: str) -> None:
-    """Check what the kernel takes away with an instance."""
+    """Empty an instance as the kernel does when it is removed."""
     if path.startswith(f"/{INSTANCES}/"):
         for inside in (root / path.lstrip("/")).iterdir():
             shutil.rmtree(inside) if inside.is_dir() else inside.unlink()

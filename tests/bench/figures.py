@@ -1,4 +1,4 @@
-"""Measure what a benchmark gives: a figure, the goal it stands against, and how it was got."""
+"""Define the result of a benchmark: a figure, the goal it stands against, and how it was got."""
 
 from __future__ import annotations
 

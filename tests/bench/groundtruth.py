@@ -1,4 +1,4 @@
-"""Measure what a noise logged of itself, held against what the trace's attribution says of the same time.
+"""Compare a noise's own log with the attribution that the trace gives for the same time.
 
 A burst is matched by cause where a piece of a stall has a cause of the kind that the burst was to be found as, while it
 lasted; and in length where the pieces with its causes take as long as the burst took, within the larger of 10 % and

@@ -1,2 +1,2 @@
-"""Tell how often verdicts are right on real runs: the plan, the recording, the data and what they say (see
+"""Measure how often verdicts are right on real runs: the plan, the recording, the data and what they say (see
 README.md)."""

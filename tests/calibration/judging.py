@@ -1,4 +1,4 @@
-"""Tell what the recorded runs say of the verdicts: the share of false claims, and the power. Prints what
+"""Judge the verdicts by the recorded runs: the share of false claims, and the power. Prints what
 docs/verdicts.md quotes."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tell which runs are made, in which order, and which of them are set against each other.
+"""Plan the runs: their number, their order, and the comparisons that are made of them.
 
 All of it is fixed before a run is made: no comparison can be chosen for what came out.
 """

@@ -46,7 +46,7 @@ def process() -> Iterator[int]:
 def test_a_trace_that_somebody_else_changed_is_not_handed_over(
     tmp_path: Path, process: int, which: str, file: str, says: str, why: str
 ) -> None:
-    """Check what it lacks would pass for a CPU on which nothing ran."""
+    """A missing part would look like a CPU on which nothing ran."""
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)

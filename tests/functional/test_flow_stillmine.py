@@ -1,4 +1,4 @@
-"""Test who lost the turn between having it and having a child does not measure in somebody else's."""
+"""A run that loses its turn before its child begins does not measure in another user's turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what a change sets off is not recorded: a run may settle before its first block."""
+"""The first effects of a change are not recorded: a run may settle before its first block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what a workshop, and the verbs, did to a made host is in the session's history, and in its report."""
+"""The changes that a workshop and the verbs make to a made host are in the session's history and in its report."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def loop_of(screen: ChapterScreen) -> list[str]:
 
 
 def look_at_page(app: WorkshopApp, *, back: bool = False, answer: str = "") -> None:
-    """Check what holds of every page of every chapter. ``back``: were later steps seen before? ``answer``: what a key
+    """Check the rules for every page of every chapter. ``back``: were later steps seen before? ``answer``: what a key
     may have said in the place of the page's own sentence."""
     screen, shown = chapter_of(app), text_of(app)
     lines = shown.splitlines()

@@ -1,5 +1,5 @@
-"""Tell what the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data
-disk."""
+"""Make the files that the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the
+data disk."""
 
 from __future__ import annotations
 

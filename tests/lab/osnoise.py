@@ -1,4 +1,4 @@
-"""Tell what the kernel's osnoise tracer said of a stretch, beside our timeline and our split of the same stretch.
+"""Compare the kernel's osnoise tracer with our timeline and our split of the same stretch.
 
 The tracer has a thread that reads its clock without end, and says of every interrupt and every other thread that took
 its CPU: who, from when, and for how long without what interrupted *that* (Documentation/trace/osnoise-tracer.rst). It

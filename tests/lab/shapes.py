@@ -1,4 +1,4 @@
-"""Tell what the lab's machines are like, as data: their hardware, their kernel, how they boot.
+"""Describe the lab's machines as data: their hardware, their kernel, how they boot.
 
 ``Hardware`` is what QEMU and the ACPI table are made from. ``SHAPES`` are the machines of the matrix
 (``python -m tests.lab.matrix``), each with one sentence that says what a reader of its sysfs sees.

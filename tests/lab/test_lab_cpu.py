@@ -227,7 +227,7 @@ def bound(lab: Machine) -> Iterator[Bound]:
 
 @pytest.mark.soak
 def test_the_kernel_itself_forgets_what_was_bound(lab: Machine, bound: Bound) -> None:
-    """Check why these are changes of their own: without them, nothing brings them back."""
+    """These are changes of their own because nothing else brings them back."""
     lab.write(f"{CPU}/cpu3/online", "0")
     assert lab.call(freed, bound.task.pid) == [0, 1, 2]
     lab.write(f"{CPU}/cpu3/online", "1")

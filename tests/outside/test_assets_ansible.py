@@ -99,7 +99,7 @@ def test_an_error_that_is_held_back_is_told_by_a_later_task() -> None:
 
 
 def test_say_knows_the_words_that_the_verbs_know() -> None:
-    """Check what it may be told, and each verb and option that it calls, is one of ``class``."""
+    """Its variables, and each verb and option that it calls, are those of ``class``."""
     (play,) = read("say.yml")
     text = (FOLDER / "say.yml").read_text("utf-8")
     assert play["vars"] == {"say": "present", "chapter": "", "step": "", "words": ""}

@@ -170,8 +170,8 @@ class Machines:
         return (self._folder / f"{name}-key.pub").read_text().strip()
 
     def _fill(self, upper: Path, host_key: Path) -> None:
-        """Check what a host has of its own: accounts, ssh's settings; and where it does not see what this machine
-        has."""
+        """Write the files of a host's own: accounts and ssh's settings. Cover the files of this machine that the host
+        must not see."""
         for top in sorted(Path("/").iterdir()):
             if top.is_dir() and not top.is_symlink() and not top.name.startswith(_SYSTEM):
                 _opaque(upper / top.name, top)

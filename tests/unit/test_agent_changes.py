@@ -77,7 +77,7 @@ def test_only_what_was_shown_is_written(tree: Path, changes: Changes) -> None:
 
 
 def test_a_value_that_changed_since_it_was_shown_is_not_written_over(tree: Path, changes: Changes) -> None:
-    """Check what was shown was the way from 1 to 120; the digest has both ends."""
+    """The write from 1 to 120 was shown; the digest has both values."""
     shown = [digest(change) for change in planned(tree, WORDS).changes]
     (tree / INTERVAL).write_text("7\n")
     result = apply(changes, tree, shown)

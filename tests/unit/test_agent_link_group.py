@@ -1,4 +1,4 @@
-"""Test who is in no class is told so before sudo is asked."""
+"""A user outside the class gets that message before sudo is asked."""
 
 from __future__ import annotations
 

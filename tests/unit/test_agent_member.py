@@ -56,7 +56,7 @@ def test_on_a_socket_the_kernel_says_who_it_is(root_peer: int) -> None:
 
 
 def test_whom_sudo_let_in_is_who_sudo_says_on_any_descriptor(root_peer: int, pipe: int) -> None:
-    """Check who has the helper by sudo chooses its descriptors: a socket that is connected to a service of root's is
+    """A user who has the helper by sudo chooses its descriptors: a socket that is connected to a service of root's is
     one."""
     for descriptor in (root_peer, pipe):
         assert caller(descriptor, {"SUDO_UID": "1001"}) == 1001

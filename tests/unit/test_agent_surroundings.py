@@ -39,7 +39,7 @@ LIMITED = ("CPU", "FSIZE", "NOFILE")
 
 
 def hostile() -> None:
-    """Check what a process hands on over execve(2), as a student may set it."""
+    """Set the attributes that a process keeps over execve(2), as a student may set them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)

@@ -159,7 +159,7 @@ class Class(RuleBasedStateMachine):
         return replace(waiting(uid, self.now, None if uid > 10 else LIMIT_S), agent=agent)
 
     def settle(self) -> None:
-        """Check what every change ends with."""
+        """Prune the state, and give an orphaned turn back, as every change does at its end."""
         self.state = turns.prune(self.state, self.alive)
         if turns.orphaned(self.state, self.alive):
             self.state = turns.returned(turns.adopt(self.state, Process(1, 1)))

@@ -165,7 +165,7 @@ def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> N
 
 @given(st.integers(1, 40_000), st.integers(0, 40_000), st.integers(0, 40_000))
 def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: int) -> None:
-    """Check what is left without an event beside it is missing from its length; what others took in between is not."""
+    """Time without an event beside it is missing from the length; time that others took in between is not."""
     due = START - before
     pieces = [
         Piece("no_event", "", due, START),

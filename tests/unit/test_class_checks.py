@@ -1,4 +1,4 @@
-"""Test what the soaks of a class look for is found where it is."""
+"""The checks of a class's soaks find each fault that is there."""
 
 from __future__ import annotations
 

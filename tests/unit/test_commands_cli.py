@@ -171,7 +171,7 @@ def test_a_folder_that_holds_no_recorded_host_is_refused(tmp_path: Path, capsys:
 
 
 def test_a_closed_output_leaves_the_exit_code(tmp_path: Path) -> None:
-    """Check what a script does that wants the code alone: ``status >&-``."""
+    """A script that needs only the exit code closes the output: ``status >&-``."""
     tree = tuned_tree.make(tmp_path)
     program = "import sys; sys.path[:0] = sys.argv[1].split(':'); from jitter_workshop import cli; "
     program += "sys.exit(cli.main(sys.argv[2:]))"

@@ -279,8 +279,8 @@ def test_a_course_with_a_mistake_still_gives_its_other_chapters(tmp_path: Path) 
 
 
 def test_tunables_that_there_are_not(tmp_path: Path) -> None:
-    """Check who reads a course without their ids takes any; who gives them is told the nearest, on the word's own
-    line."""
+    """A course that is read without the tunables' ids takes any id. With them, the nearest id is named, on the word's
+    own line."""
     written(
         tmp_path, LESSON.replace('"governor",', '"govenor",').replace('tunable = "governor"', 'tunable = "govenor"')
     )

@@ -1,4 +1,4 @@
-"""Test what the documents name is there: the tests of the threat model, and the command lines of teaching."""
+"""The documents name only what exists: the tests of the threat model, and the command lines of teaching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what the kernel says of its events is understood or refused."""
+"""The kernel's descriptions of its events are understood or refused."""
 
 from __future__ import annotations
 

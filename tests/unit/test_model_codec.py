@@ -1,4 +1,4 @@
-"""Test what goes to JSON comes back equal; what does not fit is named."""
+"""A value that goes to JSON comes back equal; a value that does not fit is named."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_a_bomb_is_not_unpacked(version: int) -> None:
 def test_a_histogram_edited_inside_its_compressed_part(
     data: st.DataObject, form: tuple[int, int], shape: tuple[int, int, int], counters: list[int]
 ) -> None:
-    """Check what a checksum of zlib lets through: a header and counters that somebody made."""
+    """A checksum of zlib lets a made header and made counters through."""
     made = base64.b64decode(written(form[0], shape, counters[: geometry.layout(*shape).counts_len], form[1]))
     inner = bytearray(zlib.decompress(made[8:]))
     for _ in range(data.draw(st.integers(1, 5))):
