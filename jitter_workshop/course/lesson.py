@@ -20,6 +20,7 @@ from jitter_workshop.model.course import (
     LOOK_TOPICS,
     NOISE_KINDS,
     PLACEHOLDERS,
+    SLOTS,
     STEPS,
     Answer,
     ByHand,
@@ -36,7 +37,6 @@ from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
-SLOTS = ("measure", "again")
 PLACEMENTS = ("none", "auto")
 CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)

@@ -11,6 +11,8 @@ StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "comp
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
 """The loop of every chapter, in order. A chapter may leave steps out."""
 
+SLOTS: tuple[StepName, ...] = ("measure", "again")
+"""The steps that measure: each keeps one run."""
 TREATED = "treated"
 """The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve

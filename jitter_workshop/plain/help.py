@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.model.course import SLOTS
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk

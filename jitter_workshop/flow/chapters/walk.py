@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import NOISE_KINDS, TREATED, Chapter, StepName
+from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
@@ -36,8 +36,6 @@ from jitter_workshop.model.walk import (
 )
 from jitter_workshop.stats.scale import nice_ns
 
-SLOTS: tuple[StepName, ...] = ("measure", "again")
-"""The steps that measure."""
 TRACED = ", traced"
 """The end of the label of a run that was made once more to be traced."""
 

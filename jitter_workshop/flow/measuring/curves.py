@@ -18,7 +18,7 @@ from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.host_ops.recordings import assets
-from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.walk import RunCurve
@@ -27,7 +27,6 @@ from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve, percentile_curve
 
 FILE = "recorded-runs.json"
-SLOTS = ("measure", "again")
 FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
 MOST_NS = 10**14
 _MOST_SOURCE = 120

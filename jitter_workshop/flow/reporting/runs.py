@@ -8,11 +8,10 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
-from jitter_workshop.flow.chapters.walk import SLOTS
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import Subject
-from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay, ReportedRun

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.course import StepName
+from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves, hunt
@@ -22,7 +22,7 @@ from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.run import progress
 from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
-from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen

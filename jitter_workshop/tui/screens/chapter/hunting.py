@@ -10,11 +10,11 @@ from rich.text import Text
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Finding, Hunt, HuntState
-from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import hunt as words
 from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.tui.background import Measuring
 
-SLOTS: tuple[StepName, ...] = ("measure", "again")
-"""The steps that measure."""
 AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
 """The steps behind a change."""
 

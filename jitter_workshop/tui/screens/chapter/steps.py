@@ -10,7 +10,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
-from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
@@ -22,7 +22,7 @@ from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
-from jitter_workshop.tui.screens.chapter.page import SLOTS, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.chart import Mark
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
