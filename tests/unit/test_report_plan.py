@@ -24,7 +24,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.plan import of_host
 from jitter_workshop.report import plan_script
-from jitter_workshop.report.plan_script import FUNCTIONS, NOT_BY_A_SCRIPT, step
+from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT, functions, step
 from jitter_workshop.tuning import setting_types
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan as draw
@@ -352,8 +352,8 @@ def test_a_script_does_every_kind_or_says_why_not(kind: str, tmp_path: Path) -> 
         assert (forward.split(" ")[0], back) == ("fail", "true")
         assert NOT_BY_A_SCRIPT[kind] in forward.replace("'\\''", "'")
     else:
-        assert forward.split(" ")[0] in FUNCTIONS
-        assert back.split(" ")[0] in FUNCTIONS or back == "true"
+        assert forward.split(" ")[0] in functions()
+        assert back.split(" ")[0] in functions() or back == "true"
 
 
 def test_only_what_a_process_holds_is_left_out_of_a_script_that_is_made() -> None:
@@ -367,7 +367,7 @@ def test_whatever_is_planned_on_a_host_is_done_by_the_script(name: str, host_tre
     asked = [Wanted(t.id) for t in tunables() if t.changes_host and t.id != "pm-qos-fd"]
     made = draw(Host(place, choose_hot(place, None).cpus), asked)
     assert all(change.kind in SAMPLES for change in made.changes)
-    assert {step(change, undo=False).split(" ")[0] for change in made.changes} <= FUNCTIONS.keys()
+    assert {step(change, undo=False).split(" ")[0] for change in made.changes} <= functions().keys()
 
 
 def test_a_task_that_has_ended_needs_nothing(tmp_path: Path) -> None:
