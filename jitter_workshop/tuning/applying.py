@@ -33,7 +33,7 @@ def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[lis
     shown = [change for change in changes if digest(change) in known]
     # A task that began after the plan was shown is left alone; that does not count as a refusal.
     rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
-    words = "it was not in the plan that was shown: the host has changed since; ask for the plan again"
+    words = "the plan that was shown does not have this change: the host has changed since; ask for the plan again"
     return shown, [Refused(change.tunable, change.path, words) for change in rest]
 
 
@@ -63,7 +63,7 @@ def apply_changes(
     for position, change in enumerate(ready):
         if stopped():
             for one in ready[position:]:
-                way.refuse(one, "stopped before it was written")
+                way.refuse(one, "the apply was stopped before this write")
             break
         way.make(change)
     failed = _follow(root, writer, way.made, recorder)
@@ -111,7 +111,7 @@ class _Way:
         kind = kind_of(change.kind)
         lost = cannot_without(change.path, change.kind, change.after) & self.missing
         if lost:
-            self.refuse(change, "not written: it needs another write of this plan, which was refused")
+            self.refuse(change, "not written: this write needs another one of the plan, which was refused")
             return
         found = kind.read(self.root, change.path)
         if kind.of_task and not kind.exists(self.root, change.path):
@@ -137,7 +137,7 @@ class _Way:
         # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
         ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
         if not why and ignored:
-            why = f"the host took the write and still says {quoted(says or '')}"
+            why = f"the host accepted the write, but the setting still has {quoted(says or '')}"
         if not why:
             self.recorder.written(change.n, says)
             self.made.append(change)
@@ -160,7 +160,7 @@ class _Way:
             says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
             return ""
-        return f"; it now says {quoted(says)}, and 'restore' tries again to give it back"
+        return f"; its value is {quoted(says)} now, and 'restore' tries again to undo that"
 
     def refuse(self, change: Change, why: str) -> None:
         """Report a change that was announced and not made.
@@ -205,10 +205,10 @@ class _Way:
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
     """Return why the plan was not made for a setting with the value ``found``; "" if it was."""
     if found.text is None:
-        return f"it cannot be read, so it could not be given back: {found.reason}"
+        return f"the setting cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
         return ""
-    return f"it says {quoted(found.text)} now, but the plan was made for {quoted(change.before)}"
+    return f"its value is {quoted(found.text)} now, but the plan was made for {quoted(change.before)}"
 
 
 def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
@@ -229,7 +229,9 @@ def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder
             recorder.then(name)
         except OSError as error:
             first = next(change for change in made if change.then == name)
-            refused.append(Refused(first.tunable, name, f"written, but its follow-up failed: {reason(error)}"))
+            refused.append(
+                Refused(first.tunable, name, f"written, but the command that must follow failed: {reason(error)}")
+            )
     return refused
 
 

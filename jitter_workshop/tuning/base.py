@@ -101,9 +101,9 @@ def left_for_the_rest(host: Host) -> CpuSet:
     offline, isolated or left without interrupts.
     """
     if not host.hot:
-        raise Unavailable("no CPU is named hot", info=True)
+        raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)
     if not host.housekeeping:
-        raise Unavailable("every CPU is hot: none would be left for everything else", info=True)
+        raise Unavailable("every CPU is hot, so no CPU is left for other work", info=True)
     return host.housekeeping
 
 
@@ -155,12 +155,12 @@ class Tunable:
         The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason, and
         UsageError for an invalid value.
         """
-        owner = "only the owner of the hypervisor can change it"
-        raise Unavailable(owner if self.when == "host" else "it is reported, not changed, by this tool")
+        owner = "only the owner of the hypervisor can change this"
+        raise Unavailable(owner if self.when == "host" else "this tool reports this setting and does not change it")
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
         """Return the writes that set it for the next boot only. Raise as ``writes`` does."""
-        raise Unavailable("it cannot be set for one boot alone")
+        raise Unavailable("this setting cannot be changed for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
         """Return the CPUs that ``writes`` takes offline; the rest of a plan is made for the others.
@@ -237,7 +237,7 @@ class Settings(Tunable):
         readable = [s for s in settings if s.current is not None]
         paths = [s.path for s in settings[: self.shown_paths]]
         if not readable:
-            return self.answer("unavailable", None, f"it cannot be read: {settings[0].reason}", paths=paths)
+            return self.answer("unavailable", None, f"the setting cannot be read: {settings[0].reason}", paths=paths)
         value = _values([self.shown(s.current or "") for s in readable])
         wanted = _values([self.shown(s.wanted) for s in readable])
         off = [s for s in readable if not kind_of(s.kind).same(s.current or "", s.wanted)]
@@ -247,7 +247,9 @@ class Settings(Tunable):
             return self.answer(
                 "improve", value, reason, wanted=wanted, paths=[s.path for s in movable[: self.shown_paths]]
             )
-        reason = self.good if not off else f"{self.good}; {len(off)} cannot be changed: {off[0].refuses}"
+        reason = (
+            self.good if not off else f"{self.good}; {len(off)} of the settings cannot be changed: {off[0].refuses}"
+        )
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
@@ -262,7 +264,7 @@ class Settings(Tunable):
         settings = self.settings(host, value)
         usable = [s for s in settings if s.current is not None and not s.refuses]
         if settings and not usable:
-            raise Unavailable(settings[0].refuses or settings[0].reason or "it cannot be read")
+            raise Unavailable(settings[0].refuses or settings[0].reason or "the setting cannot be read")
         return [Write(s.path, s.current or "", s.wanted, s.kind) for s in usable]
 
     def stays(self, host: Host, value: str | None) -> str:
@@ -278,7 +280,7 @@ class Settings(Tunable):
         """
         wanted = value if value is not None else self.default
         if wanted is None:
-            raise UsageError(f"{self.id} needs a value", f"say {self.id}=VALUE; VALUE is {self.values}")
+            raise UsageError(f"{self.id} needs a value", f"write {self.id}=VALUE; VALUE is {self.values}")
         if wanted in allowed:
             return wanted
         offered = ", ".join(allowed) or "nothing"

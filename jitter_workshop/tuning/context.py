@@ -179,7 +179,7 @@ class Host:
     @property
     def unseen(self) -> str:
         """Return why the running tasks cannot be seen; "" where they can."""
-        return "" if self.processes else "the running tasks cannot be seen: /proc shows no process"
+        return "" if self.processes else "no running task is visible: /proc shows no process"
 
     @cached_property
     def isolation(self) -> Isolation:

@@ -131,13 +131,13 @@ def decode(line: bytes) -> dict[str, Any]:
     line = line.rstrip(b"\n")
     body, check = line[:-_CHECK_LENGTH], line[-_CHECK_LENGTH:]
     if len(line) > MAX_LINE or check != f'{_CHECK}{zlib.crc32(body):08x}"}}'.encode():
-        raise ValueError("its checksum is wrong")
+        raise ValueError("the record's checksum is wrong")
     try:
         record = json.loads(body + b"}")
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError("the record is nested too deeply") from error
     if not isinstance(record, dict):
-        raise ValueError("it is not a record")
+        raise ValueError("the line is not a record")
     return record
 
 
@@ -153,7 +153,7 @@ def parse(journal_id: str, data: bytes) -> Journal:
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             journal.problems.append(f"line {number} is damaged: {_words(error)}")
         if len(journal.entries) > MAX_ENTRIES:
-            journal.problems.append(f"more than {MAX_ENTRIES} writes: the rest is not read")
+            journal.problems.append(f"the journal has more than {MAX_ENTRIES} writes: the rest is not read")
             journal.whole = len(data)
             break
     return journal
@@ -185,7 +185,7 @@ def read_journals(root: HostRoot) -> tuple[Journal, ...]:
     for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
         data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
         if data is None:
-            journals.append(Journal(ident, problems=["it cannot be read"]))
+            journals.append(Journal(ident, problems=["the file cannot be read"]))
         else:
             journals.append(parse(ident, data))
     return tuple(journals)
@@ -276,7 +276,7 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
     elif what == "intent":
         entry = _intent(journal, record)
         if entry.n in journal.entries:
-            raise ValueError(f"write {entry.n} is announced twice")
+            raise ValueError(f"write {entry.n} is recorded twice")
         journal.entries[entry.n] = entry
         _due(journal, entry)
     elif what in ("written", "refused", "undone"):
@@ -291,7 +291,7 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
     elif what in ("owed", "before"):
         entry = journal.entries.get(_field(record, "n", int)) or _unknown(record)
         if what == "owed":
-            entry.owed = _field(record, "why", str) or "it could not be given back"
+            entry.owed = _field(record, "why", str) or "the setting could not be restored"
         else:
             entry.before = _field(record, "before", str)
     elif what == "then":
@@ -303,7 +303,7 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
 
 def _header(journal: Journal, record: dict[str, Any]) -> None:
     if _field(record, "format", int) > FORMAT:
-        raise ValueError("a newer version wrote it")
+        raise ValueError("a newer version of this program wrote the record")
     journal.boot_id = _text_or_none(record, "boot_id")
     journal.uid = _field(record, "uid", int)
     journal.time = _field(record, "time", str)
@@ -326,7 +326,7 @@ def _due(journal: Journal, entry: Entry) -> None:
 
 
 def _unknown(record: dict[str, Any]) -> Entry:
-    raise ValueError(f"write {record['n']} was never announced")
+    raise ValueError(f"write {record['n']} was recorded as done, but never as planned")
 
 
 def _field(record: dict[str, Any], name: str, kind: type[T]) -> T:

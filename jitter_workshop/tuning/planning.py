@@ -32,7 +32,9 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     skipped: list[Skipped] = []
     for tunable, one in asked:
         if not tunable.changes_host:
-            skipped.append(Skipped(tunable.id, f"it is reported, not changed, by this tool: {tunable.title}"))
+            skipped.append(
+                Skipped(tunable.id, f"this tool reports this setting and does not change it: {tunable.title}")
+            )
             continue
         seen = host if leaving[tunable.id] else remaining
         try:
@@ -55,7 +57,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
                 merged = _merged(earlier[1], write)
                 found[write.path] = (earlier[0] if merged.after == earlier[1].after else tunable, merged)
         if not count:
-            skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'it is already so'}"))
+            skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'the setting has this value already'}"))
         elif stays:
             skipped.append(Skipped(tunable.id, stays, partly=True))
     drawn = list(found.values())
@@ -124,7 +126,10 @@ def _check_owned(tunable: Tunable, write: Write) -> None:
     That is a bug in the tunable, and it must not reach a host.
     """
     if not owned(tunable, write.path):
-        raise UsageError(f"{tunable.id} would write {write.path}, which is not among its own files", "please report it")
+        raise UsageError(
+            f"{tunable.id} would write {write.path}, which is not one of the files that {tunable.id} may write",
+            "please report this fault",
+        )
 
 
 def _change(tunable: Tunable, write: Write, n: int) -> Change:

@@ -27,7 +27,11 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
             writer.run(program, tuple(arguments))
             sync_written(writer)
             return
-    raise OSError(f"{name} was not found here" if name in PROGRAMS else f"'{name[:40]}' is not a known command")
+    raise OSError(
+        f"the program {name} was not found on this host"
+        if name in PROGRAMS
+        else f"'{name[:40]}' is not a known command"
+    )
 
 
 def sync_written(writer: HostWriter) -> None:

@@ -7,24 +7,24 @@ import os
 
 _WORDS = {
     errno.EACCES: "not permitted",
-    errno.EPERM: "not permitted, even to root (a lockdown, a container, or a setting that is fixed at boot)",
-    errno.EBUSY: "the kernel says that it is in use",
+    errno.EPERM: "not permitted, even to root (by a lockdown, a container, or because it is fixed at boot)",
+    errno.EBUSY: "the kernel is using it",
     errno.EINVAL: "the kernel does not accept this value here",
     errno.EIO: "the kernel refuses: the device or interrupt cannot be moved or set (it may be managed by the kernel)",
-    errno.EROFS: "it is mounted read-only",
+    errno.EROFS: "its filesystem is mounted read-only",
     errno.ENODEV: "the device does not offer it",
     errno.ENXIO: "the device does not offer it",
     errno.ENOENT: "it is no longer there",
-    errno.ESRCH: "the task has ended",
+    errno.ESRCH: "no longer exists",
     errno.EOPNOTSUPP: "this kernel or device does not support it",
     errno.ERANGE: "the value is out of range",
-    errno.ENOSPC: "no room is left",
-    errno.EAGAIN: "the kernel could not do it just now",
-    errno.ETIMEDOUT: "it took too long",
+    errno.ENOSPC: "no space is left",
+    errno.EAGAIN: "the kernel could not do it just now; try again",
+    errno.ETIMEDOUT: "the kernel did not answer in time",
     errno.EFBIG: "the kernel does not accept this value here",
     errno.EDOM: "the value is out of range",
-    errno.ELOOP: "it is reached through a symbolic link",
-    errno.ENOTEMPTY: "something is still inside",
+    errno.ELOOP: "its path contains a symbolic link",
+    errno.ENOTEMPTY: "the folder or group is not empty",
 }
 
 

@@ -336,12 +336,12 @@ class _Way:
         known = {chain.path for chain in self.chains if not chain.foreign}
         entry = (ends or returns)[0].newest
         journal = next(one for one in self.journals if one.id == entry.journal)
-        why = "Sets and CPUs that come and go overwrite which CPUs it may use."
+        why = "A set or a CPU that comes or goes overwrites the list of CPUs that this task may use."
         found = [
             (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
             for task, mask, rest in lost(self.root, self.switched, self._returning())
         ]
-        why = "Ending the set opens the affinity of this thread; the governor is set anew."
+        why = "Ending the set lets this thread run on every CPU; setting the governor again binds it."
         found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
         new = [one for one in found if one[0] not in known]
         if not new:
@@ -452,7 +452,7 @@ class _Way:
             return None
         reading = kind.read(self.root, chain.path)
         if reading.text is None:
-            chain.done, chain.why = "", f"it cannot be read: {reading.reason}"
+            chain.done, chain.why = "", f"the setting cannot be read: {reading.reason}"
             return None
         if chain.first is None and not self._ours(chain, reading.text):
             chain.foreign, chain.first, chain.done = True, reading.text, ""
@@ -494,7 +494,7 @@ class _Way:
             kind.make_sure(self.writer, chain.path, chain.target)
         except OSError as error:
             if kind.survives_boot:
-                chain.done, chain.why = "", f"it is as before, but cannot be made to last: {reason(error)}"
+                chain.done, chain.why = "", f"the old value is back, but cannot be made permanent: {reason(error)}"
                 return False
         chain.sure = True
         return True
@@ -540,7 +540,7 @@ class _Way:
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
-            words = f"giving back another setting changed it, and it could not be set again: {why}"
+            words = f"restoring another setting changed this one, and setting it again failed: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
             return
         if says is not None and says != entry.read_back:
@@ -549,7 +549,7 @@ class _Way:
         for one in chain.entries:
             one.owed = why
             self.recorders[one.journal].owed(one.n, why)
-        words = f"{why}; run 'restore' again when that has ended" if waits else why
+        words = f"{why}; run 'restore' again after that" if waits else why
         self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:
@@ -560,9 +560,12 @@ class _Way:
     def _leave_to_others(self, entry: Entry, found: str | None, before: str | None = None) -> None:
         """Leave a setting as somebody else set it, and report that."""
         who = self.culprit(entry.tunable)
-        by = f", probably {who}, which runs here" if who else ""
-        was = f"somebody changed it since{by}; it was {quoted(entry.before if before is None else before)} before"
-        words = f"{was}; it stays as it is" if self.forget else was
+        by = f", probably {who}, which is running" if who else ""
+        was = (
+            f"another program or user changed it since{by}; its old value was "
+            f"{quoted(entry.before if before is None else before)}"
+        )
+        words = f"{was}; this value is kept" if self.forget else was
         self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, found, words))
         if self.forget:
             self.struck.append((entry, "forgotten"))
@@ -589,7 +592,9 @@ class _Way:
                 run_then(name, self.root, self.writer)
             except OSError as error:
                 failed.add(name)
-                self.left.append(LeftAlone(whose, name, "done", None, f"the follow-up failed: {reason(error)}"))
+                self.left.append(
+                    LeftAlone(whose, name, "done", None, f"the command that must follow failed: {reason(error)}")
+                )
                 continue
             if name not in written:
                 self.restored.append(Restored(whose, name, "due", "done"))
@@ -606,7 +611,7 @@ class _Way:
 
 def _mistake(error: Exception) -> str:
     """Return the reason for an entry that caused an unexpected error."""
-    return f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
+    return f"the setting cannot be restored: {type(error).__name__}: {printable(str(error), 120)}"
 
 
 def _mask(text: str) -> CpuSet:
@@ -647,9 +652,9 @@ def _checked(entry: Entry) -> Kind:
     """Return the kind of an entry that this version may write. Raise ValueError with the reason for any other."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:
-        raise ValueError("this version does not know the tunable; restore it with the version that applied it")
+        raise ValueError("this version has no such tunable; restore it with the version that applied it")
     if not owned(tunable, entry.path):
-        raise ValueError(f"it is not among the files of {entry.tunable}: not touched")
+        raise ValueError(f"not touched: this path is not one of the files that {entry.tunable} may write")
     return kind_of(entry.kind)
 
 

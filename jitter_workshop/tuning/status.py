@@ -90,15 +90,19 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
     from dataclasses import replace
 
     reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
-    reason += f"; probably by {drift.culprit}, which runs here" if drift.culprit else "; no known cause runs here"
+    reason += (
+        f"; probably because of {drift.culprit}, which runs here"
+        if drift.culprit
+        else "; no program here is known to change it"
+    )
     if assessment.state == "improve":
         reason += f" ({assessment.reason})"
     fix = assessment.fix or f"jitter-workshop apply {assessment.id}"
     if assessment.state == "ok":
         # The hot CPUs are as wanted, so a plan would write nothing: the drift is elsewhere.
-        fix = f"give it back and apply it again: jitter-workshop restore {assessment.id}"
+        fix = f"restore it, then apply it again: jitter-workshop restore {assessment.id}"
     if drift.culprit and drift.culprit != assessment.id:
-        fix += f", once {drift.culprit} leaves it alone"
+        fix += f", after {drift.culprit} has been kept from changing it"
     return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)
 
 

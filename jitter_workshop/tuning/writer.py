@@ -40,7 +40,7 @@ class HostWriter:
         try:
             data = text.encode()
             if os.write(file, data or b"\n") < len(data):
-                raise OSError(f"{path} took only a part of the value")
+                raise OSError(f"{path} accepted only a part of the value")
         finally:
             os.close(file)
 
@@ -175,26 +175,26 @@ class HostWriter:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise OSError(f"{program} took more than two minutes") from error
+            raise OSError(f"{program} took more than two minutes and was stopped") from error
         if done.returncode != 0:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
             raise OSError(f"{program} failed: {said[-1][:200] if said else f'exit code {done.returncode}'}")
 
     def _only_here(self, what: str) -> None:
         if not self.real:
-            raise OSError(f"{what} works only on the running machine")
+            raise OSError(f"{what} works only on the machine that runs, not on a recorded host")
 
     def _place(self, path: str) -> str:
         """Return the place of a host's path below the root. Raise OSError where a folder of the path is a link
         elsewhere."""
         if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
-            raise OSError(f"this path is never written: {path!r}")
+            raise OSError(f"this program never writes to this path: {path!r}")
         place = self._top.rstrip("/") + path
         folder = os.path.dirname(place)  # noqa: PTH120 - a string, not a Path
         real = os.path.realpath(folder)
         if real != folder.rstrip("/"):
             # The kernel's own links from a class to its device are the only ones that are followed.
             if not (path.startswith("/sys/class/") and real.startswith(self._top.rstrip("/") + "/sys/devices/")):
-                raise OSError(f"{path} is reached through a symbolic link")
+                raise OSError(f"the path {path} contains a symbolic link")
             place = f"{real}/{path.rpartition('/')[2]}"
         return place

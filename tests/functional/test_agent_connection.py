@@ -239,7 +239,7 @@ def test_sigterm_between_two_steps_leaves_whole_steps(tree: Path, tmp_path_facto
     agent = Agent(tree, "term=3")
     result = agent.apply(drawn)
     assert result is not None
-    stopped = [one for one in result["refused"] if one["reason"] == "stopped before it was written"]
+    stopped = [one for one in result["refused"] if one["reason"] == "stopped before this write"]
     assert stopped
     assert len(result["applied"]) + len(stopped) == len(drawn.changes)
     agent.end()

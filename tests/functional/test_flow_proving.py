@@ -260,7 +260,7 @@ def test_what_a_chapter_measures_is_measured(
     ("asked", "error", "says"),
     [
         (words("nohz-full"), HostError, "takes effect with a boot"),
-        (words("user-tasks"), HostError, "reported, not changed"),
+        (words("user-tasks"), HostError, "does not change"),
         (words("stat-interval=1"), HostError, "both sides would be the same; prove another value: stat-interval=VALUE"),
         (words("thp", "placement"), UsageError, "one after the other"),
         (words("thp", rounds=0), UsageError, "1 to 1,000 rounds"),

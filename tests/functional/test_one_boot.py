@@ -224,11 +224,13 @@ def test_plan_once_shows_the_files_and_no_script(
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
     assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
     script, warned = capsys.readouterr()
-    nothing = "nothing is written: nohz-full: not for one boot alone: only root can read /boot/grub/grub.cfg"
+    nothing = (
+        "nothing is written: nohz-full: it cannot be set for one boot alone: only root can read /boot/grub/grub.cfg"
+    )
     assert f"# {nothing}\n" in script
     assert f"{nothing}\n" == warned
     assert main(["plan", "--root", str(tree), "--next-boot", "thp"]) == 2
-    assert "no boot parameter" in capsys.readouterr().err
+    assert "is a boot parameter" in capsys.readouterr().err
 
 
 # -- a chapter --------------------------------------------------------------------------------------------------------

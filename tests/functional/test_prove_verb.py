@@ -121,7 +121,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
         (["placement", "--cpus", "4711,4712"], "this host has no CPU 4711"),
         (["placement", "--preset", "long"], "invalid choice"),
         (["nohz-full"], "takes effect with a boot"),
-        (["user-tasks"], "reported, not changed"),
+        (["user-tasks"], "does not change"),
         (["placement", "--list"], "leave the other words out"),
         (["--show", "zzz"], "there is no session yet"),
     ],

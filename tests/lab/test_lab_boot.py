@@ -61,7 +61,7 @@ def test_the_next_boot_has_what_was_staged(lab_factory: Callable[..., Machine]) 
     assert made["refused"].keys() <= {"update-grub"}  # which has no boot disk here
     assert [change["kind"] for change in made["changes"]] == ["grub"] * 4
     waiting = do(machine, placing.assess, HOT, IDS)
-    assert all("waits for the next boot" in reason for _, reason in waiting.values()), waiting
+    assert all("takes effect at the next boot" in reason for _, reason in waiting.values()), waiting
     assert do(machine, placing.apply, HOT, IDS)["changes"] == []
 
     # What GRUB's menu would hold: the same shell settings that grub-mkconfig reads, in the same order.

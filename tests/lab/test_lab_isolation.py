@@ -80,7 +80,7 @@ def test_an_overlapping_sibling_is_in_the_way(lab: Machine) -> None:
         lab.write(f"{TOP}/other/cpuset.cpus", "2-3")
         state, reason = do(lab, placing.assess, "3", ["isolation"])["isolation"]
         assert state == "unavailable"
-        assert "'other' asks for CPU 3 too" in reason
+        assert "'other' also lists CPU 3" in reason
         assert "isolation" in do(lab, placing.apply, "3", ["isolation"])["skipped"]
         lab.run(["rmdir", f"{TOP}/other"], check=True)
         lab.write(f"{TOP}/cgroup.subtree_control", "-cpuset")

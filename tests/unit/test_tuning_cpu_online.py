@@ -233,7 +233,7 @@ def test_version_1_sets_are_narrowed_from_the_inside_out(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("sets", "reason"),
-    [({"only": "3"}, "no other CPU"), ({"a/b/c/d/e/f/g": "2-3"}, "narrow it first")],
+    [({"only": "3"}, "no other CPU"), ({"a/b/c/d/e/f/g": "2-3"}, "take these CPUs out")],
 )
 def test_a_version_1_set_that_cannot_be_narrowed_stops_it(tmp_path: Path, sets: dict[str, str], reason: str) -> None:
     made = plan(write(machine(tmp_path), version1(sets)), "hotplug", 3)
@@ -251,11 +251,11 @@ def test_without_siblings_nothing_is_planned(tmp_path: Path) -> None:
     assert assess(tmp_path, 3).state == "ok"
     made = plan(tmp_path, "smt", 3)
     assert made.changes == ()
-    assert [one.reason for one in made.skipped] == ["nothing to do: it is already so"]
+    assert [one.reason for one in made.skipped] == ["nothing to do: the setting has this value already"]
 
 
 def test_which_cpus_share_a_core_may_be_hidden(tmp_path: Path) -> None:
     write(tmp_path, kernel("box") | cpu_lists("0-3") | {"proc/cpuinfo": cpuinfo(4, "A processor")})
     told = assess(tmp_path, 3)
-    assert (told.state, told.reason) == ("unavailable", "which CPUs share a core cannot be read")
+    assert (told.state, told.reason) == ("unavailable", "this host does not show which CPUs share a core")
     assert plan(tmp_path, "smt", 3).changes == ()

@@ -63,7 +63,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     assert assessed.state == "improve"
     assert assessed.value == "4 may use hot CPUs"
     assert assessed.reason.startswith(
-        "2 of them can be moved off CPU 1, 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
+        "2 of them can be moved off CPU 1; 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
     )
     changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
     assert changes == {
@@ -74,7 +74,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     # What is known to refuse is told, and tried only when asked for.
     (told,) = plan(host, [Wanted("irq-affinity")]).skipped
     assert told.partly
-    assert told.reason.startswith("2 of 5 stay as they are: every CPU has its own, or the driver has placed")
+    assert told.reason.startswith("2 of 5 stay as they are: every CPU has its own, or its driver")
     every = plan(host, [Wanted("irq-affinity", "all")])
     assert {c.path for c in every.changes} - set(changes) == {f"/proc/irq/{n}/smp_affinity_list" for n in (0, 26)}
     assert every.skipped == ()
@@ -203,7 +203,7 @@ def test_cards_and_polling_are_told(tmp_path: Path) -> None:
     assert card.state == "info"
     assert "ethtool -c eth0" in card.reason
     (tmp_path / "sys/class/net/eth0/napi_defer_hard_irqs").write_text("2\n")
-    assert "eth0 arms its interrupt after 2" in find("napi").assess(host).reason
+    assert "eth0 interrupts again after 2" in find("napi").assess(host).reason
     assert find("rps-xps").assess(Host(HostRoot(tmp_path / "proc"), CpuSet((1,)), host.topology)).state == "unavailable"
 
 
@@ -227,7 +227,7 @@ def test_irqbalance_is_stopped_only_by_systemd(tmp_path: Path) -> None:
     assessed = find("irqbalance").assess(without)
     assert assessed.state == "info"
     assert "process 400" in assessed.fix
-    with pytest.raises(Unavailable, match="systemd does not run it"):
+    with pytest.raises(Unavailable, match="systemd does not run"):
         find("irqbalance").writes(without, None)
 
 

@@ -118,7 +118,7 @@ def test_what_must_follow_is_due_until_it_was_done() -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({"record": "written", "n": 7}, "never announced"),
+        ({"record": "written", "n": 7}, "never as planned"),
         ({"record": "party"}, "kind of record"),
         ({"n": 1}, "record"),
         (intent(n="1"), "n is not a number"),
@@ -136,14 +136,14 @@ def test_a_record_that_makes_no_sense_is_told_with_its_line(record: dict[str, An
 
 
 def test_an_intent_twice_is_damage() -> None:
-    assert "announced twice" in parsed(header(), intent(1), intent(1)).problems[0]
+    assert "recorded twice" in parsed(header(), intent(1), intent(1)).problems[0]
 
 
 def test_a_damaged_middle_does_not_hide_the_rest() -> None:
     data = journal.encode(header()) + b'{"record":"intent"}\n' + journal.encode(intent(2))
     read = journal.parse(ID, data)
     (problem,) = read.problems
-    assert problem.split(": ") == ["line 2 is damaged", "its checksum is wrong"]
+    assert problem.split(": ") == ["line 2 is damaged", "the record's checksum is wrong"]
     assert list(read.entries) == [2]
 
 
@@ -199,7 +199,7 @@ def test_the_stack_is_in_order_and_says_each_tunable_once(tmp_path: Path) -> Non
 def test_a_journal_that_cannot_be_read_is_a_problem_not_an_error(tmp_path: Path) -> None:
     root = host(tmp_path, **{"000001_a": b""})
     (tmp_path / journal.JOURNAL_DIR.lstrip("/") / "000002-b.jsonl").mkdir()
-    assert [one.problems for one in journal.read_journals(root)] == [[], ["it cannot be read"]]
+    assert [one.problems for one in journal.read_journals(root)] == [[], ["the file cannot be read"]]
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"record":"int'])
@@ -211,4 +211,4 @@ def test_a_journal_of_too_many_writes_is_not_cut_where_reading_stopped(
     found = journal.parse(ID, data)
     assert found.whole == len(data)
     assert len(found.entries) == 4
-    assert any(problem.startswith("more than 3 writes:") for problem in found.problems)
+    assert any(problem.startswith("the journal has more than 3 writes") for problem in found.problems)

@@ -189,11 +189,11 @@ def test_values_that_make_no_sense(tmp_path: Path, wanted: str) -> None:
 def test_no_limit_of_real_time_tasks_is_told_and_not_counted_against_the_host(tmp_path: Path) -> None:
     told = RtThrottling().assess(box(tmp_path, {"sched_rt_runtime_us": "-1\n"}))
     assert told.state == "info"
-    assert "nothing of lower priority" in told.reason
+    assert "no task of lower priority" in told.reason
 
 
 def test_watchdogs_without_a_housekeeping_cpu(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="no housekeeping CPU"):
+    with pytest.raises(Unavailable, match="none is left to be watched"):
         Watchdogs().writes(box(tmp_path, hot=(0, 1, 2)), None)
 
 

@@ -28,7 +28,7 @@ WORDS = (
 )
 MANY = int(os.environ.get("MODEL_EXAMPLES", "25"))
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
-SOMEBODY = "somebody changed it"
+SOMEBODY = "another program or user changed it"
 
 
 @contextmanager
@@ -449,7 +449,7 @@ def test_a_task_that_others_put_into_a_narrower_group_waits_for_that() -> None:
         back = made.restore()
         assert back is not None
         found = {left.path: left.reason for left in back.left_alone}
-        assert "control group 'user.slice', " in found["sched_setaffinity(301@100)"]
+        assert "control group 'user.slice'" in found["sched_setaffinity(301@100)"]
         assert "has only CPU 0-2" in found["sched_setaffinity(301@100)"]
         made.kernel.stranger_does("enter", "", (301,))
         assert made.restore() == RestoreResult((Restored("smt", "sched_setaffinity(301@100)", "0-3", "3"),), (), False)

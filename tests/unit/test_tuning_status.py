@@ -60,8 +60,8 @@ def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host)
     assert (said.drifted.path, said.drifted.set, said.drifted.found) == (GOVERNOR, "performance", "powersave")
     assert said.drifted.culprit == "tuned"
     assert said.reason.startswith("drifted: set to performance, found powersave; ")
-    assert "; probably by tuned" in said.reason
-    assert "tuned leaves it alone" in said.fix
+    assert "; probably because of tuned" in said.reason
+    assert "tuned has been kept" in said.fix
 
 
 def test_no_culprit_is_made_up(host: Host) -> None:

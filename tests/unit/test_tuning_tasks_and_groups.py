@@ -255,7 +255,7 @@ def host(root: Path, hot: str = "3") -> Host:
     ("files", "said"),
     [
         ({"a/cpuset.cpus": "2-3\n", "a/cpuset.cpus.partition": "root\n"}, "'a' has a partition of its own with CPU 3"),
-        ({"a/cpuset.cpus": "2-3\n", "a/cpuset.cpus.partition": "member\n"}, "'a' asks for CPU 3 too"),
+        ({"a/cpuset.cpus": "2-3\n", "a/cpuset.cpus.partition": "member\n"}, "'a' also lists CPU 3"),
         ({"a/cpuset.cpus": "2-3\n", "a/cpuset.cpus.partition": "member\n", "a/cpuset.cpus.exclusive": "\n"}, ""),
         ({"a/cpuset.cpus": "\n", "a/cpuset.cpus.partition": "member\n"}, ""),
     ],
@@ -423,4 +423,4 @@ def test_version_1_sets_that_balance_nothing_at_all_are_to_improve(tmp_path: Pat
     kernel.write(f"{V1}/jitter-workshop-rest/cpuset.sched_load_balance", "0")
     assessed = find("isolation").assess(host(tmp_path))
     assert assessed.state == "improve"
-    assert "nothing balances the others" in assessed.reason
+    assert "other CPUs are not balanced" in assessed.reason

@@ -240,7 +240,9 @@ def _must_be_quick(one: Wanted) -> None:
             "measure before and after the boot, and describe the two with 'jitter-workshop compare'",
         )
     if not tunable.changes_host:
-        raise HostError(f"{one.id} is reported, not changed, by this tool", "'jitter-workshop status' says what can be")
+        raise HostError(
+            f"this tool reports {one.id} and does not change it", "'jitter-workshop status' shows what it can change"
+        )
 
 
 def _must_change(plan: Plan) -> None:

@@ -88,7 +88,7 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
                 raise
         else:
             return
-    raise OSError(errno.EBUSY, "tasks keep coming into the group")
+    raise OSError(errno.EBUSY, "new tasks keep entering the group")
 
 
 class CpusetFolder(CgroupFolder):
@@ -176,10 +176,10 @@ class Controllers(Kind):
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         if value not in ("", CONTROLLER):
-            raise OSError(errno.EINVAL, "only the cpuset controller is switched")
+            raise OSError(errno.EINVAL, "only the cpuset controller can be switched")
         user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
         if user:
-            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own now, and would lose them")
+            raise OSError(errno.EBUSY, f"the control group '{user}' uses CPUs of its own now, and would lose them")
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
     def _user(self, root: HostRoot, top: str) -> str:

@@ -152,12 +152,12 @@ class GovernorThread(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         file = f"{policy_folder(path)}/scaling_governor"
         if value != BOUND:
-            raise OSError(errno.EINVAL, "a governor's thread can only be bound")
+            raise OSError(errno.EINVAL, "a governor's thread can only be bound to its CPUs")
         if writer.reader.text(file) == SCHEDUTIL:
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
             if other is None:
-                raise OSError(errno.ENOTSUP, "the policy offers no other governor to switch to for a moment")
+                raise OSError(errno.ENOTSUP, "the driver offers no second governor, which a short switch needs")
             writer.write(file, other)
         writer.write(file, SCHEDUTIL)
 

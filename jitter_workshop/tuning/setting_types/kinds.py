@@ -110,7 +110,9 @@ class Choice(Kind):
         if reading.text is None:
             return reading
         chosen = [w[1:-1] for w in reading.text.split() if len(w) > 2 and w[0] + w[-1] == self.marks]
-        return TextReading(chosen[0]) if len(chosen) == 1 else TextReading(None, "none of its words is chosen")
+        return (
+            TextReading(chosen[0]) if len(chosen) == 1 else TextReading(None, "no word in the file is marked as chosen")
+        )
 
 
 class CpuList(Kind):
@@ -198,4 +200,4 @@ def kind_of(name: str) -> Kind:
     try:
         return _known[name]
     except KeyError:
-        raise ValueError(f"no kind of setting is called '{name[:40]}'") from None
+        raise ValueError(f"there is no kind of setting '{name[:40]}'") from None

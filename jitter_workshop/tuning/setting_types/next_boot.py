@@ -60,7 +60,7 @@ class GrubEntry(_Entry):
         if offer.entry is None:
             raise OSError(errno.EINVAL, offer.reason)
         if own is not None or offer.entry.summary != value:
-            raise OSError(errno.EEXIST, "GRUB's default entry has changed, or our entry is there already")
+            raise OSError(errno.EEXIST, "GRUB's default entry has changed, or our entry exists already")
         writer.replace_file(path, render(offer.entry, (), value))
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
@@ -83,7 +83,7 @@ class GrubOnce(_Entry):
         if own is None:
             if not value:
                 return
-            raise OSError(errno.ENOENT, "our entry is not there")
+            raise OSError(errno.ENOENT, "our entry does not exist")
         names = _names(path)
         kept = tuple(word for word in own.added if word.partition("=")[0] not in names)
         added = (*kept, *(checked_parameters(value).split(" ") if value else ()))
@@ -102,7 +102,7 @@ class GrubNext(NextBoot):
     def read(self, root: HostRoot, path: str) -> TextReading:
         block = root.raw(file_of(path), 65_536)
         if block is None:
-            return TextReading(None, root.reading(file_of(path)).reason or "it is too large")
+            return TextReading(None, root.reading(file_of(path)).reason or "the file is too large")
         try:
             return TextReading(variables(block).get(NEXT, ""))
         except ValueError as error:
@@ -116,14 +116,14 @@ class GrubNext(NextBoot):
             own = _own_or_refuse(writer, path)
             if own is None or not own.added:
                 # GRUB would boot its first entry instead, which may not be the default.
-                raise OSError(errno.ENOENT, "our entry is not there")
+                raise OSError(errno.ENOENT, "our entry does not exist")
         block = writer.reader.raw(file, 65_536)
         try:
             data = with_variable(block or b"", NEXT, value)
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
         if value and torn_by_a_cut(block or b"", data):
-            raise OSError(errno.ENOSPC, "GRUB's environment block holds so much that a power cut could tear it in two")
+            raise OSError(errno.ENOSPC, "GRUB's environment block is so full that a power cut could tear it in two")
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
@@ -148,7 +148,7 @@ def _chosen(root: HostRoot, path: str) -> str:
         chosen = next_entry(root, _folder(path)) == ENTRY_ID
     except NotUnderstood:
         return ""
-    return "" if chosen else ", and is not chosen for the next boot any more: 'apply --next-boot' chooses it again"
+    return "" if chosen else ", and the next boot will not use it: 'apply --next-boot' chooses it again"
 
 
 def _names(path: str) -> list[str]:

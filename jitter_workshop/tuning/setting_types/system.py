@@ -93,7 +93,7 @@ class Unit(Kind):
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         if not runs_systemd(root, root.text("/proc/1/comm")):
-            return TextReading(None, "systemd does not run this host")
+            return TextReading(None, "this host does not use systemd")
         return TextReading("active" if unit_name(path) in active_units(root) else "inactive")
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
@@ -183,9 +183,11 @@ class Grubby(NextBoot):
         told = {text for text in found if text is not None}
         settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
         if (there := of_names(settings, names)) and there not in told:
-            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in this")
+            return TextReading(
+                _differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} have different values for it"
+            )
         if len(told) > 1:
-            return TextReading(_differing(told), "the boot entries differ in this")
+            return TextReading(_differing(told), "the boot entries have different values for it")
         return TextReading(told.pop())
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
@@ -230,7 +232,7 @@ def checked_parameters(text: str) -> str:
     OSError."""
     words = text.split(" ")
     if not all(word and _PARAMETER.issuperset(word) and word[0] not in "-=" for word in words) or len(text) > 1_024:
-        raise OSError(errno.EINVAL, "not plain kernel parameters")
+        raise OSError(errno.EINVAL, "these are not plain kernel parameters")
     return text
 
 
@@ -238,7 +240,7 @@ def unit_name(path: str) -> str:
     """Return ``tuned.service`` for ``systemd(tuned.service)``. Raise OSError (EINVAL) for anything else."""
     name = path.removeprefix("systemd(").removesuffix(")")
     if path != f"systemd({name})" or not name or not _UNIT.issuperset(name) or name.startswith("-"):
-        raise OSError(errno.EINVAL, "not the name of a unit")
+        raise OSError(errno.EINVAL, "this is not the name of a unit")
     return name
 
 
@@ -247,7 +249,7 @@ def parameter_names(path: str) -> list[str]:
     inner = path.removeprefix("grubby(").removesuffix(")")
     names = inner.split("+")
     if path != f"grubby({inner})" or not all(n and _PARAMETER.issuperset(n) and n[0] not in "-=" for n in names):
-        raise OSError(errno.EINVAL, "not names of kernel parameters")
+        raise OSError(errno.EINVAL, "these are not names of kernel parameters")
     return names
 
 

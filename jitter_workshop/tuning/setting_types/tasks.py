@@ -119,7 +119,7 @@ class Affinity(_OfTask, CpuList):
         if reading.text is None:
             return reading
         allowed = parse_allowed(reading.text)
-        return TextReading(str(allowed)) if allowed is not None else TextReading(None, "it shows no affinity")
+        return TextReading(str(allowed)) if allowed is not None else TextReading(None, "the task shows no affinity")
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
         try:
@@ -160,7 +160,7 @@ class Affinity(_OfTask, CpuList):
         sets = None if away else find_cpusets(root)
         group = None if sets is None else limited_by(root, sets, tid)
         if group is not None and not any(cpus - group.effective == CpuSet() for cpus in wanted):
-            return f"the control group '{group.name}', where the task is, has only CPU {group.effective or group.cpus}"
+            return f"the task's control group '{group.name}' has only CPU {group.effective or group.cpus}"
         held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
         inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
         return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated set" if inside else "")
@@ -228,7 +228,7 @@ class TaskCgroup(_OfTask):
         for member in parse_memberships(reading.text or ""):
             if "cpuset" in member.controllers:
                 return TextReading(member.path)
-        return TextReading(None, reading.reason or "it is in no version 1 cpuset")
+        return TextReading(None, reading.reason or "the task is in no version 1 cpuset")
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
         from jitter_workshop.host.tasks.cpusets import find_cpusets

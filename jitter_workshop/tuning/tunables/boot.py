@@ -24,7 +24,7 @@ class IsolCpus(BootParameter):
         "The load balancer never puts a task on these CPUs, and new managed interrupts stay away from them, from the "
         "first instant on."
     )
-    danger = "only a reboot undoes it; threads placed there without an affinity of their own pile up on one CPU"
+    danger = "only a reboot undoes it; threads placed there without an affinity of their own all share one CPU"
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -36,13 +36,15 @@ class IsolCpus(BootParameter):
         asked = None if value is None else parse_isolcpus(value, last_cpu(host.root))
         if host.hot and not left:
             if asked is not None and "managed_irq" not in asked.flags:
-                said = "; without managed_irq, interrupts that drivers place for good may still arrive there"
+                said = "; without managed_irq, interrupts that their drivers bind may still arrive there"
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         if asked is not None and asked.cpus is None:
-            return False, "the kernel dropped its isolcpus=: it is not flags and a list"
+            return False, "the kernel ignored isolcpus=: the value is not flags and a list of CPUs"
         are = "is" if len(left) == 1 else "are"
-        return False, f"CPU {left} {are} not isolated; a cgroup partition (isolation) does it without a reboot"
+        return False, (
+            f"CPU {left} {are} not isolated; the tunable isolation (a cgroup partition) can do that without a reboot"
+        )
 
 
 class NohzFull(BootParameter):
@@ -50,8 +52,8 @@ class NohzFull(BootParameter):
     names = ("nohz_full",)
     title = "Tickless CPUs"
     why = (
-        "A CPU with one runnable task need not be interrupted 100 to 1,000 times a second to account for it: its timer "
-        "tick stops."
+        "A timer tick interrupts each busy CPU 100 to 1,000 times a second, to account for its tasks. On "
+        "these CPUs the tick stops while only one task can run."
     )
     danger = "each system call and interrupt costs more; of little use without isolation"
     risk = "medium"
@@ -59,7 +61,7 @@ class NohzFull(BootParameter):
 
     def parameters(self, host: Host, value: str | None) -> str:
         if host.root.text(NOHZ_FULL) is None:
-            raise Unavailable("this kernel was built without CONFIG_NO_HZ_FULL and would ignore nohz_full=")
+            raise Unavailable("this kernel was built without CONFIG_NO_HZ_FULL and ignores nohz_full=")
         return f"nohz_full={self.hot_list(host)}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
@@ -68,8 +70,8 @@ class NohzFull(BootParameter):
         if host.hot and not host.hot - now:
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and not host.hot - asked:
-            return False, "the kernel dropped nohz_full=: it cannot do it, or not for these CPUs; its log says why"
-        return False, f"the tick goes on on CPU {host.hot - now}"
+            return False, "the kernel ignored nohz_full=, at least for these CPUs; its log gives the reason"
+        return False, f"the tick does not stop on CPU {host.hot - now}"
 
 
 class RcuNocbs(BootParameter):
@@ -77,8 +79,8 @@ class RcuNocbs(BootParameter):
     names = ("rcu_nocbs",)
     title = "RCU callbacks elsewhere"
     why = (
-        "After a grace period a softirq frees memory on the CPU that dropped it; with rcu_nocbs threads do it, which "
-        "may run on any other CPU."
+        "RCU frees memory in a softirq on the CPU that dropped it. With rcu_nocbs threads do this work, and "
+        "they may run on any other CPU."
     )
     danger = "slightly more work in total"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -93,8 +95,8 @@ class RcuNocbs(BootParameter):
         away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else self._listed(host) | tickless
         if host.hot and not host.hot - away:
             by_tickless = not host.hot - tickless
-            return True, "nohz_full implies it" if by_tickless else "callbacks of the hot CPUs run on other CPUs"
-        return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
+            return True, "nohz_full includes this" if by_tickless else "callbacks of the hot CPUs run on other CPUs"
+        return False, f"callbacks of CPU {host.hot - away} run on it, as softirqs"
 
     def _listed(self, host: Host) -> CpuSet:
         """Return the CPUs that ``rcu_nocbs`` names; all possible ones where it has no value."""
@@ -108,7 +110,7 @@ class IrqAffinityAtBoot(BootParameter):
     id = "irqaffinity"
     names = ("irqaffinity",)
     title = "CPUs for interrupts from boot on"
-    why = "Interrupts that drivers request later also start on these CPUs, before a tool could move them."
+    why = "Interrupts that drivers request later also start on these CPUs, so they never arrive on a hot CPU first."
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
 
@@ -122,7 +124,7 @@ class IrqAffinityAtBoot(BootParameter):
         allowed = read_default_affinity(host.root)
         if allowed is not None and not allowed & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs (set since boot)"
-        return False, f"new interrupts may start on {host.clear_words}; irq-affinity moves them at run time"
+        return False, f"new interrupts may start on {host.clear_words}; the tunable irq-affinity moves them at run time"
 
 
 class SkewTick(BootParameter):
@@ -136,21 +138,21 @@ class SkewTick(BootParameter):
 
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None and len(host.online) < _MANY_CPUS:
-            raise Unavailable(f"with {len(host.online)} CPUs their ticks hardly meet", info=True)
+            raise Unavailable(f"with {len(host.online)} CPUs their ticks seldom come at the same instant", info=True)
         return "skew_tick=1"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("skew_tick") == "1":
-            return True, "each CPU ticks at its own instant"
-        return False, f"{len(host.online)} CPUs tick at the same instant"
+            return True, "each CPU's tick has an instant of its own"
+        return False, f"all {len(host.online)} CPUs tick at the same instant"
 
 
 class MaxCstate(BootParameter):
     id = "max-cstate"
     names = ("processor.max_cstate", "intel_idle.max_cstate")
     title = "Deepest idle state from boot on"
-    why = "The driver then offers no deeper state on any CPU, so no CPU has to wake up from one."
-    danger = "power and heat of all CPUs, and with it less turbo"
+    why = "The idle driver then offers no deeper state on any CPU, so no CPU wakes up slowly from one."
+    danger = "more power and heat on all CPUs, and so less turbo"
     risk = "medium"
     contested = True
     x86_only = True
@@ -160,7 +162,8 @@ class MaxCstate(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
             raise Unavailable(
-                "it is changed only on request: say max-cstate=1; idle-states does it at run time", info=True
+                "this is changed only on request: write max-cstate=1; the tunable idle-states does it at run time",
+                info=True,
             )
         if host.guest:
             raise Unavailable("a guest does not choose the states that its CPUs sleep in", only_host=True)
@@ -170,14 +173,14 @@ class MaxCstate(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if self.given(host.command_line) is not None:
             return True, "the deepest state is limited at boot"
-        return False, "not limited at boot; idle-states limits the hot CPUs alone, at run time, and gives it back"
+        return False, "not limited at boot; the tunable idle-states limits the hot CPUs alone, at run time"
 
 
 class NoSmt(BootParameter):
     id = "nosmt"
     word = "nosmt"
-    effect = "one thread a core"
-    no_effect = "cores run two threads; smt takes the siblings of hot CPUs alone, at run time"
+    effect = "each core runs one thread"
+    no_effect = "cores run two threads; the tunable smt takes only the siblings of hot CPUs offline, at run time"
     title = "One thread a core from boot on"
     why = "Two threads of one core share its units and caches: the sibling of a hot CPU slows it down."
     danger = "half of the CPUs are gone"
@@ -196,10 +199,10 @@ class IdlePoll(BootParameter):
     id = "idle-poll"
     word = "idle=poll"
     effect = "no CPU ever halts"
-    no_effect = "idle CPUs halt; idle-states (some CPUs) and pm-qos-fd (for a while) can make them poll instead"
+    no_effect = "idle CPUs halt; idle-states (on some CPUs) or pm-qos-fd (for a while) can make them poll instead"
     title = "Idle CPUs that poll"
-    why = "With idle=poll no CPU ever halts, so no CPU has to wake up."
-    danger = "always full power, less turbo, and a polling CPU takes half of its core from its sibling"
+    why = "With idle=poll no CPU ever halts, so no CPU needs time to wake up."
+    danger = "always full power, less turbo; a polling CPU takes half of the core from its sibling"
     risk = "high"
     contested = True
     x86_only = True
@@ -223,22 +226,24 @@ class TscReliable(BootParameter):
 
     def parameters(self, host: Host, value: str | None) -> str:
         if not host.identity.flags:
-            raise Unavailable("this processor has no time stamp counter of that kind")
+            raise Unavailable("this processor has no time stamp counter of this kind")
         return f"tsc={one_of(self, value, ('reliable', 'nowatchdog'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the counter is not compared with another clock"
-        return False, "newer kernels trust it by themselves on machines with few packages; dmesg tells"
+        return False, (
+            "newer kernels trust the counter by themselves on machines with few packages; dmesg tells if this one does"
+        )
 
 
 class NoWatchdog(BootParameter):
     id = "nowatchdog"
     word = "nowatchdog"
-    effect = "no detector ever started"
-    no_effect = "detectors start at boot; watchdogs keeps them off the hot CPUs"
+    effect = "the detectors never started"
+    no_effect = "the detectors start at boot; the tunable watchdogs keeps them off the hot CPUs"
     title = "No lockup detectors from boot on"
-    why = "The detectors then never start, on no CPU; watchdogs keeps them off the hot CPUs at run time."
+    why = "The detectors then start on no CPU. The tunable watchdogs keeps them off the hot CPUs at run time instead."
     danger = "a hang is no longer noticed anywhere"
     risk = "medium"
     contested = True
@@ -257,7 +262,7 @@ class PreemptAtBoot(BootParameter):
 
     def parameters(self, host: Host, value: str | None) -> str:
         if host.kernel.realtime:
-            raise Unavailable("a real-time kernel preempts nearly everywhere already")
+            raise Unavailable("a real-time kernel can be preempted nearly everywhere already")
         if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
             raise Unavailable("this kernel's preemption was fixed when it was built (no CONFIG_PREEMPT_DYNAMIC)")
         return f"preempt={one_of(self, value, ('none', 'voluntary', 'full', 'lazy'))}"
@@ -265,21 +270,21 @@ class PreemptAtBoot(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         chosen = host.command_line.value("preempt")
         if host.kernel.realtime:
-            return True, "a real-time kernel preempts nearly everywhere"
+            return True, "a real-time kernel can be preempted nearly everywhere"
         if chosen == "full":
             return True, "the kernel can be preempted outside its critical sections"
-        return False, "a woken thread gets its CPU sooner with full; it does not matter to one that spins"
+        return False, "with full, a woken thread gets its CPU sooner; a thread that spins has no gain"
 
 
 class RcuNocbPoll(BootParameter):
     id = "rcu-nocb-poll"
     word = "rcu_nocb_poll"
-    effect = "hot CPUs wake no thread for their callbacks"
+    effect = "hot CPUs need not wake a thread for their callbacks"
     no_effect = "useful only with rcu_nocbs or nohz_full, and then only for a few microseconds"
     title = "RCU callback threads that poll"
     why = (
-        "With rcu_nocbs a hot CPU wakes the thread that runs its callbacks, by an interrupt to another CPU; with "
-        "polling, the threads check by themselves and need no wake-up."
+        "With rcu_nocbs a hot CPU sends an interrupt to another CPU, to wake the thread that runs its "
+        "callbacks. With polling, these threads look for work by themselves."
     )
     danger = "the threads wake up periodically on housekeeping CPUs"
     contested = True
@@ -290,10 +295,10 @@ class MceIgnoreCe(BootParameter):
     id = "mce-ignore-ce"
     word = "mce=ignore_ce"
     effect = "corrected errors are ignored"
-    no_effect = "mce-interval makes the polling rare and keeps the reports"
-    title = "No attention to corrected hardware errors"
+    no_effect = "the tunable mce-interval makes the polling rare and keeps the reports"
+    title = "Corrected hardware errors ignored"
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
-    danger = "a failing memory module is noticed only when it fails for good"
+    danger = "a failing memory module goes unnoticed until it fails for good"
     risk = "high"
     contested = True
     x86_only = True
@@ -306,10 +311,10 @@ class MceIgnoreCe(BootParameter):
 class IommuPassThrough(BootParameter):
     id = "iommu-pt"
     word = "iommu=pt"
-    effect = "the host's devices are passed through"
-    no_effect = "marginal: measure before and after"
+    effect = "the host's devices use memory without translation"
+    no_effect = "the gain is small: measure before and after"
     title = "IOMMU passes the host's devices through"
-    why = "Transfers of the host's own devices then need no mapping; devices given to guests are still confined."
+    why = "The host's own devices then need no mapping for each transfer. Devices given to guests stay confined."
     danger = "a misbehaving device of the host can reach all memory"
     risk = "medium"
     contested = True

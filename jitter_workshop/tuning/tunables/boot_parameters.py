@@ -21,11 +21,11 @@ OWN_FILE = "zz-jitter-workshop-"
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
-_OTHER_MENU = "this tool does it only in GRUB's own menu"
+_OTHER_MENU = "this tool can do this only in GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
 _WHY_NEXT = (
-    "GRUB clears this choice and then boots the entry once. The boot after it is the normal one, so a boot that hangs "
-    "is undone by switching off and on."
+    "GRUB boots this entry once and then forgets the choice. The boot after that is the normal one, so "
+    "switching the machine off and on undoes a boot that hangs."
 )
 
 
@@ -93,16 +93,16 @@ class BootParameter(Tunable):
         once = "" if staged else self.once(host)
         state: State = "info" if self.contested else "improve"
         if once and not good and host.own_entry[2]:
-            waits = f"'{printable(once, 80)}' waits for the next boot, and for no other; {said}"
+            waits = f"'{printable(once, 80)}' takes effect at the next boot only; {said}"
             return self.answer(state, given, waits, wanted=once, fix="reboot")
         if self.this_boot_only(host):
             said += "; for this boot only"
         elif once:
-            said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next"
+            said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next boot"
         if good and not waiting:
             return self.answer("ok", given or "not given", said)
         if waiting:
-            reason = f"'{printable(staged, 80)}' waits for the next boot; {said}"
+            reason = f"'{printable(staged, 80)}' takes effect at the next boot; {said}"
             return self.answer(state, given, reason, wanted=staged, fix="reboot")
         try:
             wanted = self.parameters(host, None)
@@ -142,11 +142,11 @@ class BootParameter(Tunable):
         offer = host.one_boot
         why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
         if why_not or offer.entry is None:
-            raise Unavailable(f"not for one boot alone: {why_not}", info=True)
+            raise Unavailable(f"it cannot be set for one boot alone: {why_not}", info=True)
         entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
         there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
-            raise Unavailable(f"GRUB's default entry gives '{printable(there, 80)}' already: change it there")
+            raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change it there")
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
             raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes it")
@@ -189,11 +189,17 @@ class BootParameter(Tunable):
         elsewhere = other_settings(host, self.names)
         if elsewhere and not before.text:
             file, there = elsewhere
-            raise Unavailable(f"{file} gives '{printable(there, 80)}' already: change it there")
+            raise Unavailable(f"{file} has '{printable(there, 80)}' already: change it there")
         folder: list[Write] = []
         if not host.root.is_dir(GRUB_DROPINS):
             folder.append(
-                Write(GRUB_DROPINS, "absent", "present", "folder", why="GRUB reads drop-ins of its settings from here.")
+                Write(
+                    GRUB_DROPINS,
+                    "absent",
+                    "present",
+                    "folder",
+                    why="GRUB reads additions to its settings from this folder.",
+                )
             )
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
@@ -219,7 +225,7 @@ class BootParameter(Tunable):
         if not len(host.hot):
             raise Unavailable("no CPU is hot")
         if not len(host.housekeeping):
-            raise Unavailable("no housekeeping CPU would be left: every CPU is hot")
+            raise Unavailable("every CPU is hot: no housekeeping CPU would be left")
         return str(host.housekeeping)
 
 

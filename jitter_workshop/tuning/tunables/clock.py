@@ -27,10 +27,10 @@ class ClockSource(Tunable):
     id = "clock-source"
     title = "Clock source"
     why = (
-        "Programs read the time stamp counter in nanoseconds without entering the kernel; other clocks such as HPET "
-        "are devices, and each reading takes a system call and a microsecond or more."
+        "With the TSC as clock source, programs read the time in nanoseconds without entering the kernel. "
+        "Other clocks such as HPET are devices: each reading is a system call and takes a microsecond or more."
     )
-    danger = "all time on the host comes from another counter, which may run at a slightly other rate"
+    danger = "all time on the host comes from another counter, whose rate may differ slightly"
     risk = "medium"
     document = "Documentation/timers/timekeeping.rst"
     owns = (_CURRENT,)
@@ -65,8 +65,8 @@ class TscWatchdog(Observed):
     id = "tsc-watchdog"
     title = "TSC watchdog"
     why = (
-        "Where the kernel does not trust the TSC by itself, a timer compares it with another clock twice a second, on "
-        "one CPU after the other, hot ones too."
+        "A kernel that does not trust the TSC compares it with another clock twice a second. The timer for "
+        "this visits one CPU after the other, hot ones too."
     )
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -74,24 +74,24 @@ class TscWatchdog(Observed):
         only_on_x86(host)
         clock = read_clocksource(host.root, host.identity)
         if clock.constant_tsc is None:
-            return self.answer("unavailable", None, "this processor has no TSC, nor its watchdog")
+            return self.answer("unavailable", None, "this processor has no TSC, so no watchdog checks it")
         told = host.command_line.value("tsc")
         if told in ("reliable", "nowatchdog"):
             return self.answer("ok", "off", f"switched off at boot (tsc={told})")
         if "tsc" not in (clock.current, *clock.available):
-            return self.answer("ok", "no TSC in use", "this kernel offers no TSC, so it watches none")
+            return self.answer("ok", "no TSC in use", "this kernel offers no TSC, so no watchdog checks it")
         has = host.identity.has
         if has("tsc_reliable"):
-            return self.answer("ok", "off", "the hypervisor or the platform vouches for the TSC")
+            return self.answer("ok", "off", "the hypervisor or the platform guarantees the TSC")
         steady = clock.constant_tsc and clock.nonstop_tsc
         others = [name for name in clock.available if name in ("hpet", "acpi_pm")]
         if not others:
             return self.answer("ok", "off", "there is no other clock to compare the TSC with (HPET, ACPI timer)")
         if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
-            reason = "the TSC has a constant rate and firmware cannot change it unnoticed: recent kernels trust it"
+            reason = "the TSC has a constant rate that firmware cannot change unnoticed, so recent kernels trust it"
             return self.answer("ok", "off on recent kernels", reason)
         reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
-        fix = "boot with tsc=nowatchdog, if this machine's TSC has never been found faulty"
+        fix = "boot with tsc=nowatchdog, if this machine's TSC has never been found wrong"
         return self.answer("info", "on", reason, fix=fix)
 
 
@@ -106,8 +106,8 @@ def _clock(host: Host) -> tuple[Clocksource, str]:
 def _doubt(clock: Clocksource) -> str:
     """Return the reason against the TSC as the clock source; "" if there is none."""
     if clock.constant_tsc is False:
-        return "it changes its rate with the CPU's clock here"
-    return "it stops in deep idle states here" if clock.nonstop_tsc is False else ""
+        return "the TSC of this processor changes its rate with the CPU's clock"
+    return "the TSC of this processor stops in deep idle states" if clock.nonstop_tsc is False else ""
 
 
 def _packages(host: Host) -> int:

@@ -72,7 +72,7 @@ class Governor(Settings):
         governors = super().writes(host, value)
         forced = {w.path for w in governors if w.after == "performance" != w.before}
         preferences = [
-            Write(_epp(p), p.epp, "performance", why="The governor performance sets this as well.")
+            Write(_epp(p), p.epp, "performance", why="The governor performance also sets this.")
             for p in hot_policies(host)
             if f"{p.folder}/scaling_governor" in forced
             and p.driver in _FORCING_DRIVERS
@@ -86,7 +86,7 @@ class EnergyPreference(Settings):
     id = "epp"
     title = "Energy preference"
     why = (
-        "Processors that choose their own clock weigh speed against power by this hint: any other value than "
+        "Processors that choose their own clock weigh speed against power by this hint. Any value but "
         "'performance' lets them lower the clock in short pauses and raise it late."
     )
     danger = "more power and heat"
@@ -102,8 +102,8 @@ class EnergyPreference(Settings):
         if not policies:
             only_on_x86(host)  # drivers of other processors have their own preference, or none
             raise Unavailable(
-                f"the driver {hot_policies(host)[0].driver or 'here'} supports no energy preference: "
-                "intel_pstate does on processors with HWP, amd-pstate in its active mode"
+                f"the driver {hot_policies(host)[0].driver or 'here'} has no energy preference: intel_pstate "
+                "has one on processors with HWP, amd-pstate in its active mode"
             )
         found: list[Setting] = []
         for p in policies:
@@ -120,8 +120,8 @@ class EnergyBias(Settings):
     id = "epb"
     title = "Energy bias"
     why = (
-        "A processor register biases Intel processors between speed (0) and saving power (15); it also governs parts "
-        "outside the cores, such as the mesh and deep idle states, that the governor does not reach."
+        "This register of Intel processors weighs speed (0) against saving power (15). It also affects parts "
+        "outside the cores that the governor does not reach, such as the mesh and deep idle states."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_epb.rst"
@@ -129,7 +129,7 @@ class EnergyBias(Settings):
     default = "0"
     values = "0 (speed) to 15 (saving power)"
     culprits = _TUNERS
-    good = "the hot CPUs' bias is towards speed"
+    good = "the hot CPUs' bias is for speed"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         only_on_x86(host)
@@ -137,10 +137,12 @@ class EnergyBias(Settings):
         known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
         if all(bias is None for bias in known.values()):
             if host.guest:
-                raise Unavailable("a guest is shown no energy bias; the hypervisor's host has it", only_host=True)
-            raise Unavailable("this processor shows no energy bias: only Intel's have one, and not all of those")
+                raise Unavailable("a guest cannot see the energy bias; the hypervisor's host has it", only_host=True)
+            raise Unavailable("this processor shows no energy bias: only some Intel processors have one")
         return [
-            Setting(epb_path(cpu), None if bias is None else str(bias), wanted, "number", "it does not hold a number")
+            Setting(
+                epb_path(cpu), None if bias is None else str(bias), wanted, "number", "the file does not hold a number"
+            )
             for cpu, bias in known.items()
         ]
 
@@ -155,8 +157,8 @@ class MinFrequency(Settings):
     id = "min-frequency"
     title = "Lowest frequency"
     why = (
-        "As long as the clock may fall, the first messages after a pause find it low; a lowest frequency as high as "
-        "the highest one keeps it up whatever the governor wants."
+        "While the clock may fall, it is low for the first messages after a pause. A lowest frequency equal "
+        "to the highest one keeps it up, whatever the governor does."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
@@ -171,7 +173,11 @@ class MinFrequency(Settings):
         found: list[Setting] = []
         for p in hot_policies(host):
             if p.max_hz is None or p.min_hz is None:
-                found.append(Setting(f"{p.folder}/scaling_min_freq", None, "", reason="its limits cannot be read"))
+                found.append(
+                    Setting(
+                        f"{p.folder}/scaling_min_freq", None, "", reason="the CPU's frequency limits cannot be read"
+                    )
+                )
                 continue
             khz = p.max_hz // 1000
             if wanted not in ("max", "all"):
@@ -188,7 +194,7 @@ class MinFrequency(Settings):
     def judge(self, host: Host) -> Assessment:
         found = super().judge(host)
         if found.state == "improve" and all(p.governor == "performance" for p in hot_policies(host)):
-            reason = "the governor performance keeps the highest clock already; the limit would only matter without it"
+            reason = "the governor performance already keeps the highest clock; this limit would matter only without it"
             return self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
         return found
 
@@ -200,10 +206,10 @@ class Boost(Tunable):
     id = "boost"
     title = "Boost (turbo)"
     why = (
-        "With boost the clock rises above its nominal value as long as heat, power and the number of busy cores allow: "
-        "faster, and no longer the same from one minute to the next."
+        "With boost the clock rises above its nominal value while heat, power and the number of busy cores "
+        "allow it. It is then faster, but changes from one minute to the next."
     )
-    danger = "off: slower by the gain of boost; on: the clock depends on the other cores' load and on heat"
+    danger = "off: the clock loses what boost adds; on: the clock depends on heat and on the load of other cores"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
     values = "on or off"
@@ -213,8 +219,8 @@ class Boost(Tunable):
         switches = _boost_switches(host)
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
-            "on is fast, off is steady: on, the clock moves with heat and with how many cores are busy; off, every "
-            "message is slower by the same amount. Measure both"
+            "on is fast, off is steady: with boost the clock moves with heat and with the number of busy "
+            "cores; without it every message is slower by the same amount. Measure both"
         )
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 
@@ -222,7 +228,7 @@ class Boost(Tunable):
         wanted = one_of(self, value or "on", ("on", "off"))
         switches = _boost_switches(host)
         if value is None:
-            raise Unavailable("neither is best for all: say boost=on or boost=off", info=True)
+            raise Unavailable("neither value is better for all: write boost=on or boost=off", info=True)
         return [
             Write(path, str(int(on != inverted)), str(int((wanted == "on") != inverted)), "number")
             for path, on, inverted in switches
@@ -233,10 +239,10 @@ class UncoreFrequency(Settings):
     id = "uncore-frequency"
     title = "Uncore frequency"
     why = (
-        "Mesh, last-level cache and memory controller have a clock of their own on Intel servers, which falls when few "
-        "cores are busy: messages between cores then take longer."
+        "On Intel servers the mesh, the last-level cache and the memory controller have a clock of their own. "
+        "It falls when few cores are busy, and messages between cores then take longer."
     )
-    danger = "more power, which is then missing for boost"
+    danger = "more power, which boost then cannot use"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
     owns = (f"{_UNCORE}/*/min_freq_khz",)
     good = "the hot CPUs' mesh keeps its highest clock"
@@ -245,9 +251,11 @@ class UncoreFrequency(Settings):
         only_on_x86(host)
         domains = [name for name in host.root.list_dir(_UNCORE) if name.startswith(("package_", "uncore"))]
         if not domains and host.guest:
-            raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host has it", only_host=True)
+            raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host can", only_host=True)
         if not domains:
-            raise Unavailable("no driver here shows the mesh's clock: intel_uncore_frequency does on Intel servers")
+            raise Unavailable(
+                "no driver on this host shows the mesh's clock: on Intel servers it is intel_uncore_frequency"
+            )
         packages = {host.root.integer(f"{CPU_DIR}/cpu{cpu}/topology/physical_package_id") for cpu in host.hot}
         found: list[Setting] = []
         for name in domains:
@@ -262,7 +270,13 @@ class UncoreFrequency(Settings):
             low, high = (host.root.integer(f"{folder}/{end}_freq_khz") or 0 for end in ("min", "max"))
             current = str(low) if low > 0 and high > 0 else None
             found.append(
-                Setting(f"{folder}/min_freq_khz", current, str(max(high, 0)), "number", "its limits cannot be read")
+                Setting(
+                    f"{folder}/min_freq_khz",
+                    current,
+                    str(max(high, 0)),
+                    "number",
+                    "the mesh's frequency limits cannot be read",
+                )
             )
         return found
 
@@ -293,7 +307,9 @@ def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
         return own
     if boost is not None:
         return [(BOOST, boost != 0, False)]
-    raise Unavailable(f"the driver {policies[0].driver or 'here'} has no boost switch; firmware set-up may have one")
+    raise Unavailable(
+        f"the driver {policies[0].driver or 'here'} has no switch for boost; the firmware's set-up may have one"
+    )
 
 
 def _epp(policy: FrequencyPolicy) -> str:

@@ -44,14 +44,14 @@ class IdleStates(Settings):
     id = "idle-states"
     title = "Idle states"
     why = (
-        "A CPU in a deep idle state takes tens to hundreds of microseconds to wake, and finds its caches empty; every "
-        "message that arrives then is late by that."
+        "A CPU in a deep idle state takes tens to hundreds of microseconds to wake, and finds its caches "
+        "empty. Every message that arrives in that time is late."
     )
     danger = "more power and heat; sibling cores get less boost"
     document = "Documentation/admin-guide/pm/cpuidle.rst"
     owns = (f"{CPU_DIR}/cpu*/cpuidle/state*/disable",)
     default = str(SHALLOW_US)
-    values = "the longest time to wake that is accepted, in µs (0: the CPU only polls)"
+    values = "the longest acceptable time to wake, in µs (0: the CPU only polls)"
     culprits = ("tuned", "tlp")
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -63,7 +63,9 @@ class IdleStates(Settings):
         unread = [s for s in deep if s.setting.current is None]
         in_use = [s for s in deep if s.setting.current == "0"]
         if unread and not in_use:
-            return self.answer("unavailable", None, f"it cannot be read: {unread[0].setting.reason}", wanted=wanted)
+            return self.answer(
+                "unavailable", None, f"the idle states cannot be read: {unread[0].setting.reason}", wanted=wanted
+            )
         if not in_use:
             return self.answer("ok", wanted, _shallow(host, bool(deep)), wanted=wanted)
         worst = max(in_use, key=lambda s: s.latency_us)
@@ -71,7 +73,7 @@ class IdleStates(Settings):
         paths = [s.setting.path for s in in_use[: self.shown_paths]]
         limits = [read_resume_latency(host.root, cpu).limit_us for cpu in {s.cpu for s in in_use}]
         if all(limit is not None and limit <= SHALLOW_US for limit in limits):
-            reason = "the hot CPUs' own latency limits (pm-qos-resume) keep them out of their deep states"
+            reason = "the hot CPUs' latency limits (the tunable pm-qos-resume) keep them out of their deep states"
             return self.answer("ok", value, reason, wanted=wanted, paths=paths)
         reason = f"a hot CPU that sleeps in {worst.name} takes up to {worst.latency_us} µs to wake"
         return self.answer("improve", value, reason, wanted=wanted, paths=paths)
@@ -83,27 +85,30 @@ class PmQosFd(Tunable):
     id = "pm-qos-fd"
     title = "Latency limit for all CPUs"
     why = (
-        "A process that holds /dev/cpu_dma_latency open keeps every CPU out of the idle states that take longer to "
-        "leave than it says; when it ends, the limit ends."
+        "A process that holds /dev/cpu_dma_latency open gives a limit in µs. No CPU then enters an idle state "
+        "that takes longer to leave. When the process ends, the limit ends."
     )
     danger = "power and heat of every CPU, and less boost; 0 makes all of them poll"
     risk = "medium"
     document = "Documentation/power/pm_qos_interface.rst"
     owns = (DEVICE,)
     default = str(SHALLOW_US)
-    values = "the longest time to wake that is accepted, in µs"
+    values = "the longest acceptable time to wake, in µs"
 
     def judge(self, host: Host) -> Assessment:
         if host.root.recorded:
             return self.answer("info", None, "a limit lasts only while a process holds it, so a recorded host has none")
-        teach = "it keeps every CPU's wake-up fast but costs power on each; idle-states limits the hot CPUs alone"
+        teach = (
+            "this limit makes every CPU wake up fast and costs power on each; the tunable idle-states limits only "
+            "the hot CPUs"
+        )
         _check_device(host)
         limit = effective_limit(DEVICE)
         if limit is None:
-            return self.answer("info", None, f"only root can read it; {teach}", paths=[DEVICE])
+            return self.answer("info", None, f"only root can read the limit; {teach}", paths=[DEVICE])
         if limit >= NO_LIMIT_US:
-            return self.answer("info", "no limit", f"no process holds one; {teach}", paths=[DEVICE])
-        return self.answer("info", f"{limit} µs", f"a process holds it; {teach}", paths=[DEVICE])
+            return self.answer("info", "no limit", f"no process holds a limit; {teach}", paths=[DEVICE])
+        return self.answer("info", f"{limit} µs", f"a process holds a limit; {teach}", paths=[DEVICE])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         limit = whole_number(self, value, 0, 1_000_000)
@@ -119,15 +124,15 @@ class PmQosResume(Settings):
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
     why = (
-        "This file limits how long one CPU may take to wake, without a process that holds it; 'n/a' asks for no "
-        "latency at all, so that the idle CPU polls instead of halting."
+        "With this file the kernel limits how long one CPU may take to wake; no process has to hold it. 'n/a' "
+        "accepts no latency at all: the idle CPU then polls and does not halt."
     )
     danger = "a polling CPU draws full power and takes execution units from its SMT sibling"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-power"
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)
     default = "n/a"
-    values = "n/a (poll, never halt) or the longest time to wake in µs; 0 takes the limit away"
+    values = "n/a (poll, never halt) or the longest time to wake in µs; 0 removes the limit"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.default if value is None else value
@@ -148,8 +153,8 @@ class PmQosResume(Settings):
         if values == [_limit_words("n/a")]:
             return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
         reason = (
-            "n/a makes idle hot CPUs poll: the fastest wake-up there is, at full power; idle-states stops at the "
-            "first halting state, which is nearly as fast and cooler"
+            "with n/a idle hot CPUs poll: they wake fastest, at full power; idle-states stops at the first "
+            "halting state, which is nearly as fast and cooler"
         )
         return self.answer("info", ", ".join(values), reason, paths=paths)
 
@@ -158,10 +163,13 @@ class HaltPoll(Tunable):
     id = "haltpoll"
     title = "Polling before a guest halts"
     why = (
-        "A guest's CPU that halts hands itself to the hypervisor and needs an exit and an entry to wake; polling a "
-        "while first avoids that for short pauses."
+        "When a guest's CPU halts, the hypervisor takes over, and the way out and back takes time. A CPU that "
+        "polls a while first avoids this in short pauses."
     )
-    danger = "the guest looks busier to its host, which may charge or schedule it for that; it holds for all its CPUs"
+    danger = (
+        "the guest looks busier to its host, which may charge for it or schedule it differently; this affects all "
+        "CPUs of the guest"
+    )
     document = "Documentation/virt/guest-halt-polling.rst"
     owns = ("/sys/module/haltpoll/parameters/guest_halt_poll_ns",)
     values = "the longest time to poll, in ns (200000 is the kernel's own default)"
@@ -169,22 +177,22 @@ class HaltPoll(Tunable):
     def judge(self, host: Host) -> Assessment:
         current = self._current(host)
         does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
-        reason = f"{does}; polling wakes sooner and costs CPU time, which hot CPUs that never idle do not notice"
+        reason = f"{does}; polling wakes sooner and costs CPU time; for hot CPUs that never idle it changes nothing"
         return self.answer("info", f"{current} ns", reason, paths=self.owns)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         wanted = None if value is None else whole_number(self, value, 0, 10_000_000)
         current = self._current(host)
         if wanted is None:
-            raise Unavailable("it costs CPU time, so no value is best for all: say haltpoll=NS", info=True)
+            raise Unavailable("polling costs CPU time, so no value is best for all: write haltpoll=NS", info=True)
         return [Write(self.owns[0], str(current), wanted, "number")]
 
     def _current(self, host: Host) -> int:
         root = host.root
         governor = root.word(f"{IDLE_DIR}/current_governor_ro") or root.word(f"{IDLE_DIR}/current_governor")
         if governor != "haltpoll":
-            whose = f"the idle governor here is {governor}" if governor else "no idle governor is shown here"
-            raise Unavailable(f"only guests with the idle governor haltpoll have it; {whose}", info=not host.guest)
+            whose = f"the idle governor here is {governor}" if governor else "this kernel shows no idle governor"
+            raise Unavailable(f"only guests with the idle governor haltpoll have this; {whose}", info=not host.guest)
         current = host.root.integer(self.owns[0])
         if current is None or current < 0:
             raise Unavailable("the governor haltpoll shows no parameters")
@@ -210,7 +218,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
             disabled = parse_disable(parse_integer(reading.text))
             name = host.root.word(f"{folder}/name", 16) or folder.rpartition("/")[2]
             current = None if disabled is None else str(int(disabled))
-            reason = reading.reason or "does not hold a number"
+            reason = reading.reason or "the file does not hold a number"
             kind = "number" if reading.text in ("0", "1") else "idle-disable"
             found.append(_DeepState(cpu, name, latency, Setting(f"{folder}/disable", current, "1", kind, reason)))
     if not seen:
@@ -221,21 +229,21 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 def _no_states(host: Host) -> Unavailable:
     idle = host.command_line.value("idle")
     if idle in ("poll", "halt", "nomwait"):
-        return Unavailable(f"the kernel was booted with idle={idle} and chooses no idle states", info=True)
+        return Unavailable(f"the kernel was booted with idle={idle}, so it chooses no idle states", info=True)
     if host.guest:
         return Unavailable(
-            "this guest chooses no idle states: it halts, and the hypervisor decides how deep the CPU sleeps",
+            "this guest chooses no idle states: its CPUs halt, and the hypervisor decides how deeply they sleep",
             only_host=True,
         )
-    return Unavailable("this kernel shows no idle states of the hot CPUs")
+    return Unavailable("this kernel shows no idle states for the hot CPUs")
 
 
 def _shallow(host: Host, disabled: bool) -> str:
     if disabled:
         return "the hot CPUs' deep states are disabled"
     if host.guest:
-        return "this guest's states are shallow; how deep the CPU sleeps below them depends on its hypervisor"
-    return "the hot CPUs have no state that takes longer to leave"
+        return "this guest has only shallow states; the hypervisor decides how deeply the CPU really sleeps"
+    return "no state of the hot CPUs takes longer to leave"
 
 
 def _check_device(host: Host) -> None:

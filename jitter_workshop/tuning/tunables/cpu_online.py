@@ -23,10 +23,10 @@ class Smt(Tunable):
     id = "smt"
     title = "SMT siblings of hot CPUs"
     why = (
-        "The two threads of a core share its execution units and first-level caches: whatever runs on a hot CPU's "
-        "sibling slows the hot one down, unseen by the scheduler's statistics."
+        "The two threads of a core share its execution units and first-level caches. Work on a hot CPU's "
+        "sibling slows the hot CPU down, and the scheduler's statistics do not show it."
     )
-    danger = "the other CPUs do the siblings' work as well; 'off' takes one thread of every core"
+    danger = "the other CPUs do the siblings' work as well; 'off' disables one thread of every core"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
     owns = (f"{CPU_DIR}/cpu*/online", SMT_CONTROL, *DISPLACED)
@@ -36,27 +36,29 @@ class Smt(Tunable):
     def judge(self, host: Host) -> Assessment:
         both = _shared(host)
         if both:
-            reason = f"CPU {both} are hot and share cores: each slows the other down"
+            reason = f"CPU {both} are hot and share a core: each slows the other down"
             first = CpuSet.of((_core(host, cpu) & host.hot).cpus[0] for cpu in host.hot)
             fix = f"choose one CPU of each core: --cpus {first}"
             return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
         siblings = host.siblings
         if not siblings:
             if host.guest:
-                reason = "this guest sees no siblings; only its hypervisor knows if its CPUs share cores with others"
+                reason = (
+                    "this guest sees no siblings; only its hypervisor knows whether its CPUs share cores with others"
+                )
                 return self.answer("info", "none shown", reason, only_host=True)
             if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
-                return self.answer("unavailable", None, "which CPUs share a core cannot be read")
+                return self.answer("unavailable", None, "this host does not show which CPUs share a core")
             return self.answer("ok", "idle", "no other thread runs on the hot CPUs' cores")
         paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
         if not siblings - host.isolation.isolated:
-            reason = f"the siblings, CPU {siblings}, are isolated too: only tasks that are placed there run there"
+            reason = f"the siblings, CPU {siblings}, are isolated too: only tasks that are placed on them run there"
             return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
-        reason = f"work is put on the hot CPUs' siblings, CPU {siblings}"
+        reason = f"the scheduler puts work on the hot CPUs' siblings, CPU {siblings}"
         try:
             _spare_siblings(host)
         except Unavailable as refusal:
-            fix = "choose hot CPUs whose siblings can be spared, or leave the siblings without work"
+            fix = "choose hot CPUs whose siblings you can spare, or leave the siblings without work"
             return self.answer("info", "in use", f"{reason}; {refusal.reason}", wanted="idle", paths=paths, fix=fix)
         return self.answer("improve", "in use", reason, wanted="idle", paths=paths)
 
@@ -90,12 +92,14 @@ class Smt(Tunable):
         if offline:
             raise Unavailable(f"CPU {offline} are offline already, and switching SMT on again would bring them back")
         if leaving & host.hot:
-            raise Unavailable(f"CPU {leaving & host.hot} are hot and the second threads of their cores: they would go")
+            raise Unavailable(
+                f"CPU {leaving & host.hot} are hot and are the second threads of their cores: they would go offline"
+            )
         if not leaving:
             return []
         stay = host.housekeeping - leaving
         if not stay:
-            raise Unavailable("without the second threads no CPU would be left for everything else")
+            raise Unavailable("without the second threads no CPU would be left for other work")
         return [*displaced(host, leaving, stay), Write(SMT_CONTROL, control, "off")]
 
 
@@ -103,13 +107,13 @@ class Hotplug(Tunable):
     """Handle a cycle of hot CPUs through offline. A cycle leaves no trace on the host, so this is never *ok*."""
 
     id = "hotplug"
-    title = "CPUs once offline and back"
+    title = "Hot CPUs taken offline and back"
     why = (
-        "A CPU that goes offline hands its timers, its interrupts and its tasks to the others, and most of them stay "
-        "there when it returns. It is an old trick to move away things that no setting moves."
+        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs, and most of them "
+        "do not return. So this moves things away that no setting moves."
     )
     danger = (
-        "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound elsewhere"
+        "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound to others"
     )
     risk = "medium"
     document = "Documentation/core-api/cpu_hotplug.rst"
@@ -117,7 +121,7 @@ class Hotplug(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         self._check(host)
-        reason = "taking a hot CPU offline and back before a run leaves its timers and interrupts with the others"
+        reason = "a hot CPU that goes offline and back before a run leaves its timers and interrupts to the other CPUs"
         return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:4]])
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -138,7 +142,9 @@ class Hotplug(Tunable):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
         held = host.hot & (host.isolation.partitions or CpuSet())
         if held:
-            raise Unavailable(f"CPU {held} are in an isolated set, which would break: cycle first, then isolate")
+            raise Unavailable(
+                f"CPU {held} are in an isolated set, which would break: apply hotplug first, then isolation"
+            )
         return rest
 
 
@@ -146,12 +152,12 @@ def _spare_siblings(host: Host) -> CpuSet:
     """Return the siblings that can go offline. Raise Unavailable where none can, or no CPU would be left."""
     both = _shared(host)
     if both:
-        raise Unavailable(f"CPU {both} are hot and share cores: choose one CPU of each core")
+        raise Unavailable(f"CPU {both} are hot and share a core: choose one CPU of each core")
     going = _removable(host, host.siblings)
     if host.siblings and not going:
         raise Unavailable(f"CPU {host.siblings} cannot be taken offline on this host")
     if not host.housekeeping - going:
-        raise Unavailable(f"without CPU {going} none would be left for everything else")
+        raise Unavailable(f"without CPU {going} none would be left for other work")
     return going
 
 

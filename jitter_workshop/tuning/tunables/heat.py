@@ -15,8 +15,8 @@ class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat itself slows nothing down. Near its limit the processor lowers its clock, and well below it, it reduces "
-        "boost. Watch the throttle counters, not the degrees."
+        "Heat itself slows nothing down. Below its limit the processor reduces boost, and near the limit it "
+        "lowers its clock. Watch the throttle counters, not the degrees."
     )
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
 
@@ -25,7 +25,7 @@ class Temperature(Observed):
         hottest = thermal.hottest_celsius
         paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
         if hottest is not None:
-            reason = "to compare runs: throttling explains a difference, degrees alone do not"
+            reason = "use it to compare runs: throttling explains a difference, degrees alone do not"
             return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)
         if host.guest:
             reason = "a guest has no sensors: ask the owner of the hypervisor"
@@ -41,8 +41,8 @@ class Throttling(Observed):
     id = "throttling"
     title = "Thermal throttling"
     why = (
-        "A core or package that grows too hot runs at a fraction of its clock until it has cooled down: everything on "
-        "it is late at once. Intel processors count how often."
+        "A core or package that gets too hot runs at a fraction of its clock until it has cooled down. "
+        "Everything on it is late meanwhile. Intel processors count how often this happens."
     )
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
 
@@ -56,15 +56,15 @@ class Throttling(Observed):
             lasted = max(found.core_ms or 0, found.package_ms or 0)
             how_long = f", for {lasted:,} ms" if lasted else ""
             reason = (
-                f"the hot CPUs' cores were throttled {found.core_events:,} times since boot, their packages "
-                f"{found.package_events:,} times{how_long}; a run during which that grows is void"
+                f"since boot the hot CPUs' cores were throttled {found.core_events:,} times, their packages "
+                f"{found.package_events:,} times{how_long}; a run in which these counts grow is not valid"
             )
             return self.answer("info", f"{found.events:,} events", reason, wanted="0 events")
         only_on_x86(host)
         if host.guest:
-            reason = "a guest is not told of throttling: ask the owner of the hypervisor"
+            reason = "a guest cannot see throttling: ask the owner of the hypervisor"
             return self.answer("unavailable", None, reason, only_host=True)
-        reason = "only Intel processors count it; on others look at the clock under load (each run reports it)"
+        reason = "only Intel processors count throttling; on others look at the clock under load (each run reports it)"
         return self.answer("unavailable", None, reason)
 
 
@@ -77,8 +77,8 @@ class Smi(Observed):
     id = "smi"
     title = "System management interrupts"
     why = (
-        "Now and then firmware stops all CPUs for tens to hundreds of microseconds, unseen by the kernel. A stall that "
-        "no trace explains may be this."
+        "Now and then firmware stops all CPUs for tens to hundreds of microseconds, and the kernel does not "
+        "see it. This can explain a stall for which the trace has no event."
     )
     document = "Documentation/trace/hwlat_detector.rst"
 
@@ -87,12 +87,13 @@ class Smi(Observed):
         event = host.root.reading(_SMI_EVENT)
         if event.text:
             reason = (
-                "count them around a run with 'perf stat -a -e msr/smi/ sleep 10': all of them come from the firmware; "
-                "its set-up (power management, USB legacy, error reporting) can reduce them"
+                "count them during a run with 'perf stat -a -e msr/smi/ sleep 10'. They all come from the "
+                "firmware; settings in its set-up (power management, USB legacy, error reporting) can reduce "
+                "them"
             )
-            return self.answer("info", "can be counted", reason)
+            return self.answer("info", "perf can count them", reason)
         if host.guest:
-            reason = "a guest cannot see the firmware's interrupts; in the guest they are time without an event"
+            reason = "a guest cannot see the firmware's interrupts; the guest sees only time without an event"
             return self.answer("unavailable", None, reason, only_host=True)
-        reason = f"this processor and kernel count no SMIs ({_SMI_EVENT}: {event.reason or 'empty'})"
+        reason = f"this processor and kernel cannot count SMIs ({_SMI_EVENT}: {event.reason or 'empty'})"
         return self.answer("unavailable", None, reason)

@@ -58,7 +58,7 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
             continue
         bound = _bound(irq.affinity, host, leaving)
         moved = irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name)
-        why = "may arrive nowhere else, and would be opened to every CPU."
+        why = "may arrive only on these CPUs; without this write it could arrive on every CPU."
         if moved:
             why = "is moved by its driver whenever a CPU comes or goes."
         if moved or bound:
@@ -91,10 +91,10 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         call = affinity_call(task.tid, task.start_ticks)
         if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
             after = (allowed & host.online) - leaving or stay
-            why = f"'{task.name}' is put on its memory node's CPUs whenever one of these returns."
+            why = f"The kernel moves '{task.name}' to its memory node's CPUs whenever one of these returns."
             yield Write(call, str(allowed), str(after), "affinity-across", why)
         elif _bound(allowed, host, leaving):
-            why = f"'{task.name}' may run nowhere else, and would be opened to every CPU."
+            why = f"'{task.name}' may run only on these CPUs; without this write it could run on every CPU."
             yield Write(call, str(allowed), str(stay), "affinity", why)
 
 
@@ -113,9 +113,11 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
         name = printable(folder.removeprefix(f"{sets.where}/"), 60)
         left = cpus - leaving
         if not left & host.online:
-            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would be moved out of it for good")
+            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would leave it for good")
         if sets.where != _SETS or depth > _MAX_DEPTH:
-            raise Unavailable(f"the cpuset '{name}' would lose CPU {cpus & leaving} for good; narrow it first")
+            raise Unavailable(
+                f"the cpuset '{name}' would lose CPU {cpus & leaving} for good; take these CPUs out of it first"
+            )
         for word in (host.root.text(f"{folder}/tasks") or "").split():
             tid = parse_integer(word)
             task = None if tid is None else read_task(host.root, tid)
@@ -123,9 +125,9 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
             call, after = affinity_call(task.tid, task.start_ticks), str((allowed - leaving) or left)
-            why = f"'{task.name}' has an affinity of its own, which narrowing its cpuset overwrites."
+            why = f"'{task.name}' has an affinity of its own, which a smaller cpuset overwrites."
             yield Write(call, str(allowed), after, "affinity-across", why)
-        why = f"The cpuset '{name}' would lose CPU {cpus & leaving} and not get it back."
+        why = f"The cpuset '{name}' would lose CPU {cpus & leaving} for good."
         yield Write(f"{folder}/cpuset.cpus", str(cpus), str(left), "cpu-list", why)
 
 

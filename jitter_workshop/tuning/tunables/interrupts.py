@@ -19,8 +19,10 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
-MANAGED = "the driver has placed its queues for good"
-FIXED = "the kernel keeps it in place (managed by its driver, or fixed in hardware), and shows the file as read-only"
+MANAGED = "its driver has bound its queues for good"
+FIXED = (
+    "the kernel keeps it in place (its driver manages it, or the hardware fixes it), and shows the file as read-only"
+)
 _PER_CPU = "every CPU has its own"
 
 
@@ -28,10 +30,10 @@ class IrqBalance(Tunable):
     id = "irqbalance"
     title = "irqbalance"
     why = (
-        "irqbalance checks every ten seconds where interrupts arrive and moves them, also onto hot CPUs and also those "
-        "that were just moved away."
+        "Every ten seconds irqbalance checks where interrupts arrive and moves them, even onto hot CPUs. It "
+        "also moves those back that were just moved away."
     )
-    danger = "interrupts stay where they are when load moves"
+    danger = "interrupts stay on their CPUs when the load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("systemd(irqbalance.service)",)
 
@@ -44,12 +46,12 @@ class IrqBalance(Tunable):
         settings = read_irqbalance_settings(host.root)
         paths = (settings.path,) if settings.path else ()
         banned = self._banned(host)
-        wanted = f"not running, or the {host.clear_words} banned"
+        wanted = f"not running, or with these CPUs banned: {host.clear_words}"
         clear = host.kept_clear
         if clear and not clear - banned:
-            reason = f"it runs, and leaves CPU {clear} alone"
+            reason = f"irqbalance runs, but leaves CPU {clear} alone"
             return self.answer("ok", f"running, bans {banned}", reason, wanted=wanted, paths=paths)
-        reason = settings.reason or f"it runs and may move interrupts to CPU {clear - banned}"
+        reason = settings.reason or f"irqbalance runs and may move interrupts to CPU {clear - banned}"
         value = f"running, bans {banned}" if banned else "running"
         ban = f"IRQBALANCE_BANNED_CPULIST={clear}"
         if service.unit_active:
@@ -59,10 +61,10 @@ class IrqBalance(Tunable):
         return self.answer(
             "info",
             value,
-            f"{reason}; systemd does not run it, so its owner stops it",
+            f"{reason}; systemd does not run it, so this tool cannot stop it",
             wanted=wanted,
             paths=paths,
-            fix=f"stop it as it was started (process {pids}), or start it with {ban}",
+            fix=f"stop it the way it was started (process {pids}), or start it with {ban}",
         )
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -70,7 +72,7 @@ class IrqBalance(Tunable):
         if service is None or (host.kept_clear and not host.kept_clear - self._banned(host)):
             return ()
         if not service.unit_active:
-            raise Unavailable("it runs, but systemd does not run it here: stop it as it was started")
+            raise Unavailable("irqbalance runs, but systemd does not run it: stop it the way it was started")
         return (Write(self.owns[0], "active", "inactive", "unit"),)
 
     def _banned(self, host: Host) -> CpuSet:
@@ -82,13 +84,13 @@ class IrqAffinity(Settings):
     id = "irq-affinity"
     title = "Interrupts"
     why = (
-        "An interrupt takes its CPU from whatever runs there for a few microseconds, and the softirq behind it for "
-        "many more. Devices do not care which CPU answers."
+        "An interrupt takes a few microseconds from the task on its CPU, and the softirq behind it many more. "
+        "Devices do not care which CPU answers."
     )
     danger = "the other CPUs handle all devices"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
-    values = "all (also try interrupts that are known to refuse)"
+    values = "all (to also try interrupts that are known to refuse)"
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 
@@ -101,11 +103,14 @@ class IrqAffinity(Settings):
         arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
-        value, wanted = f"{len(devices) + len(stay)} may use {host.clear_words}", f"all on CPU {host.housekeeping}"
+        value, wanted = (
+            f"{len(devices) + len(stay)} may use {host.clear_words}",
+            f"all on CPU {host.housekeeping}",
+        )
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
         now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
-        reason = f"{len(devices)} of them can be moved off CPU {host.kept_clear}, {now} of these arrive there now"
+        reason = f"{len(devices)} of them can be moved off CPU {host.kept_clear}; {now} of these arrive there now"
         if not devices:
             reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
         return self.answer(

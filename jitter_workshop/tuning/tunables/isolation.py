@@ -39,10 +39,12 @@ class Isolation(Tunable):
     id = "isolation"
     title = "Scheduler isolation"
     why = (
-        "The load balancer puts any task on any CPU that looks idle, also on one whose thread just waits for its next "
-        "message. On isolated CPUs only tasks that are placed there run."
+        "The load balancer puts tasks on any CPU that looks idle, even if a thread there just waits for its "
+        "next message. On isolated CPUs only tasks that are placed there run."
     )
-    danger = "the other CPUs do all the other work; threads placed inside share one CPU unless each is pinned"
+    danger = (
+        "the other CPUs do all other work; threads placed on the isolated CPUs share one of them unless each is pinned"
+    )
     risk = "medium"
     document = "Documentation/admin-guide/cgroup-v2.rst"
     owns = (
@@ -70,10 +72,10 @@ class Isolation(Tunable):
             self._check(host, sets)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, but nothing balances the others: the top of the version 1 sets is "
-                "unbalanced, and no set balances the rest"
+                "the hot CPUs are isolated, but the other CPUs are not balanced: the top of the version 1 "
+                "sets is not balanced, and no set balances the rest"
             )
-            fix = "give it back and apply it again: jitter-workshop restore isolation"
+            fix = "restore it, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
         if not missing:
             how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
@@ -100,10 +102,13 @@ class Isolation(Tunable):
     def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
         """Return the hierarchy to use. Raise Unavailable where there is none or others have the CPUs."""
         if sets is None:
-            raise Unavailable("no cgroup hierarchy with the cpuset controller is visible here; isolcpus= at boot is")
+            raise Unavailable(
+                "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= "
+                "does not need one"
+            )
         if sets.top != "/":
             raise Unavailable(
-                "this is a container's view of the control groups: isolation is made on its host", only_host=True
+                "this is a container's view of the control groups: isolate the CPUs on its host", only_host=True
             )
         if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
             raise Unavailable(f"the control groups are mounted at {sets.where}, where this tool writes nothing")
@@ -158,12 +163,15 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
-            return f"{named} has CPU {group.effective & hot} too, so tasks are still balanced onto it: narrow it first"
+            return (
+                f"{named} has CPU {group.effective & hot} too, so tasks are still balanced onto it: take it out of "
+                "the group first"
+            )
         return ""
     if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
         return f"{named} has a partition of its own with CPU {group.cpus & hot}"
     if group.cpus & hot and not group.exclusive_file:
-        return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only CPUs that one group names"
+        return f"{named} also lists CPU {group.cpus & hot}, and this kernel isolates only CPUs that one group lists"
     return ""
 
 
@@ -238,7 +246,13 @@ def _governor_threads(host: Host) -> list[Write]:
         return []
     kind = kind_of("governor-thread")
     return [
-        Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens its affinity; the governor is set anew.")
+        Write(
+            path,
+            BOUND,
+            BOUND,
+            "governor-thread",
+            why="The kernel lets this thread run on every CPU; setting the governor again binds it.",
+        )
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND
     ]

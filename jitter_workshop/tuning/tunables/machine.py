@@ -23,8 +23,8 @@ class KernelFlavour(Observed):
     id = "kernel-flavour"
     title = "Kernel flavour"
     why = (
-        "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly everywhere: "
-        "the worst case becomes bounded, the common case a little slower."
+        "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly "
+        "everywhere. It bounds the worst case and makes the common case a little slower."
     )
     document = "Documentation/core-api/real-time/theory.rst"
     paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
@@ -38,7 +38,7 @@ class KernelFlavour(Observed):
         return self.answer(
             "info",
             "not real-time",
-            "good for throughput and for threads that spin on isolated CPUs; a bounded worst case needs PREEMPT_RT",
+            "good for throughput and for threads that spin on isolated CPUs; only PREEMPT_RT bounds the worst case",
         )
 
 
@@ -46,8 +46,8 @@ class PlatformProfile(Settings):
     id = "platform-profile"
     title = "Platform profile of the firmware"
     why = (
-        "The firmware weighs power against speed behind the kernel's back: with a quiet or low-power profile it caps "
-        "the clock whatever the governor says."
+        "The firmware weighs power against speed without the kernel. With a quiet or low-power profile it "
+        "limits the clock, whatever the governor does."
     )
     danger = "more power, heat and noise"
     document = "Documentation/userspace-api/sysfs-platform_profile.rst"
@@ -72,18 +72,18 @@ class Mains(Observed):
     def judge(self, host: Host) -> Assessment:
         battery = read_on_battery(host.root)
         if battery is None:
-            return self.answer("info", None, "no power supply is shown: most servers and guests have none")
+            return self.answer("info", None, "this host shows no power supply: most servers and guests have none")
         if battery:
             return self.answer(
                 "improve", "battery", "this machine runs on its battery", wanted="mains", fix="plug it in"
             )
-        return self.answer("ok", "mains", "this machine runs on mains")
+        return self.answer("ok", "mains", "this machine runs on mains power")
 
 
 class PcieAspm(Settings):
     id = "pcie-aspm"
     title = "Power saving of PCIe links"
-    why = "A link that went to sleep takes microseconds to wake up before a device can interrupt or be written to."
+    why = "A link that sleeps takes microseconds to wake up. Only then can its device interrupt a CPU or be written to."
     danger = "more power"
     document = "Documentation/admin-guide/kernel-parameters.txt"
     owns = (ASPM_POLICY,)
@@ -98,7 +98,7 @@ class PcieAspm(Settings):
         )
         wanted = self.choose(value, [word.strip("[]") for word in host.root.words(ASPM_POLICY)])
         if value is None and host.guest:
-            raise Unavailable("the hypervisor's host controls a guest's links", only_host=True)
+            raise Unavailable("the hypervisor's host controls the links of a guest", only_host=True)
         return [Setting(ASPM_POLICY, current, wanted, "choice")]
 
 
@@ -106,8 +106,8 @@ class IommuState(Observed):
     id = "iommu"
     title = "IOMMU"
     why = (
-        "Where device addresses are translated, each transfer is mapped and unmapped; iommu=pt passes the "
-        "host's own devices through. The gain is small."
+        "With address translation each transfer of a device is mapped and unmapped. iommu=pt passes the "
+        "host's own devices through without it. The gain is small."
     )
     danger = "without an IOMMU a device can reach all memory"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -116,15 +116,15 @@ class IommuState(Observed):
     def judge(self, host: Host) -> Assessment:
         groups = host.root.numbered(_IOMMU_GROUPS, "")
         if not groups and not host.root.is_dir("/sys/kernel"):
-            return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing")
+            return self.answer("unavailable", None, "the IOMMU groups cannot be read: /sys/kernel is missing")
         if not groups:
-            return self.answer("ok", "none", "no device's addresses are translated")
+            return self.answer("ok", "none", "the host translates no device's addresses")
         # ABI/testing/sysfs-kernel-iommu_groups: identity is passed through, DMA and DMA-FQ are translated.
         types = sorted({kind for _, folder in groups[:32] if (kind := host.root.word(f"{folder}/type", 20))})
         kinds = ", ".join(types) or "not shown"
         if types == ["identity"]:
-            return self.answer("ok", kinds, "the host's devices are passed through")
-        reason = "transfers of some devices are translated: this costs little and protects memory"
+            return self.answer("ok", kinds, "the host's own devices use memory without translation")
+        reason = "transfers of some devices are translated: this costs little time and protects memory"
         return self.answer("info", kinds, reason)
 
 
@@ -132,8 +132,8 @@ class CacheShares(Observed):
     id = "resctrl"
     title = "Shares of cache and memory bandwidth"
     why = (
-        "Programs on other cores push a hot thread's data out of the cache that they share; processors with resource "
-        "control can reserve parts (ways) of it."
+        "Programs on other cores push a hot thread's data out of the cache that they share. Processors with "
+        "resource control can reserve parts of that cache (ways) for it."
     )
     document = "Documentation/filesystems/resctrl.rst"
 
@@ -144,7 +144,7 @@ class CacheShares(Observed):
             return self.answer("info", None, why, paths=(_RESCTRL,))
         groups = [name for name in root.folders(_RESCTRL) if name not in ("info", "mon_data", "mon_groups")]
         own = [n for n in groups if (root.cpu_list(f"{_RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
-        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:6]) or "nothing to share out"
+        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:6]) or "nothing can be reserved"
         reason = (
             f"hot CPUs are in the group {', '.join(printable(name, 64) for name in own[:3])}"
             if own
@@ -158,8 +158,8 @@ class HypervisorState(Tunable):
     id = "hypervisor"
     title = "Hypervisor"
     why = (
-        "A guest's CPU is a thread of its host: the host can stop it at any instant, and interrupts and timers leave "
-        "the guest on their way."
+        "A guest's CPU is a thread of its host. The host can stop it at any instant, and interrupts and "
+        "timers have to leave the guest to be handled."
     )
     when = "host"
     document = "Documentation/virt/kvm/x86/cpuid.rst"
@@ -171,8 +171,10 @@ class HypervisorState(Tunable):
             return self.answer("info", None, f"it is unknown if this is a guest: {found.source}")
         if not found.guest:
             return self.answer("ok", "bare metal", "only this kernel schedules these CPUs")
-        owner = "its owner can pin this guest's CPUs, keep others off them and back them with huge pages"
-        reason = "; ".join(filter(None, (found.doubt, f"{owner}; the guest cannot")))
+        owner = (
+            "the hypervisor's owner can pin this guest's CPUs, keep others off them and back its memory with huge pages"
+        )
+        reason = "; ".join(filter(None, (found.doubt, f"{owner}; from inside the guest you cannot")))
         return self.answer("info", found.name, reason, only_host=True)
 
 
@@ -197,14 +199,14 @@ class Steal(Tunable):
         if stat.reason:
             return self.answer("unavailable", None, stat.reason)
         if stat.steal_available is not True:
-            reason = "0 everywhere: either nothing was stolen or this hypervisor does not report it; measure to see"
+            reason = "0 everywhere: nothing was stolen, or this hypervisor does not report it; measure to find out"
             return self.answer("info", "0", reason, only_host=True)
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
         value = f"{share:.2g} % of the hot CPUs' time since boot"
         if 0 < share < _STEAL_PERCENT:
-            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to see if any happens now"
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if it happens now"
             return self.answer("info", value, reason, only_host=True)
         if not share:
             return self.answer("ok", "0 on the hot CPUs", "none since boot", only_host=True)

@@ -22,10 +22,10 @@ _LOCKED_ENOUGH = 64 << 20
 
 class StatInterval(OneFile):
     id = "stat-interval"
-    title = "Folding of memory statistics"
+    title = "Update of memory statistics"
     why = (
-        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones, "
-        "and takes the CPU from the thread that runs there."
+        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones. It "
+        "takes the CPU from the thread that runs there."
     )
     danger = "the figures in /proc/vmstat lag behind"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -45,10 +45,11 @@ class Writeback(Settings):
     id = "writeback"
     title = "Writing of changed pages to disk"
     why = (
-        "Flusher workers wake up periodically and whenever enough pages have changed, on any CPU that their workqueue "
-        "allows; a thread that changes too many pages is made to wait for the disk."
+        "Flusher workers write changed pages to disk. They wake up periodically and when many pages have "
+        "changed, on any CPU that their workqueue allows. A thread that changes too many pages has to wait "
+        "for the disk."
     )
-    danger = "a power cut loses the data written in the last seconds: a longer interval makes that window longer"
+    danger = "a power cut loses the changes of the last seconds; a longer interval loses more"
     risk = "medium"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     owns = (
@@ -79,11 +80,14 @@ class Writeback(Settings):
         if cpus is not None and not cpus & host.hot:
             return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
         # The mask does it without a longer window for losses; the interval is only for hosts without the mask.
-        reason = f"{self._how_often(found.value)} and may do so on hot CPUs: workqueue-mask keeps them off"
+        reason = f"{self._how_often(found.value)}, maybe on hot CPUs: the tunable workqueue-mask keeps them off"
         return self.answer("info", found.value, reason, paths=(*found.paths, _WRITEBACK_MASK))
 
     def differs(self, setting: Setting) -> str:
-        return f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for them: wake them seldom"
+        return (
+            f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for them: make them wake "
+            "up seldom"
+        )
 
     def _how_often(self, centiseconds: str | None) -> str:
         return f"flushers wake up every {number_of(centiseconds or '0') / 100:g} s"
@@ -106,8 +110,8 @@ class HugePages(Settings):
     id = "thp"
     title = "Transparent huge pages"
     why = (
-        "With 'always' the kernel assembles 2 MiB pages for all programs: page faults take longer and khugepaged moves "
-        "memory under running threads, each time interrupting the CPUs that use it."
+        "With 'always' the kernel builds 2 MiB pages for all programs. Page faults then take longer. "
+        "khugepaged moves memory under running threads and interrupts the CPUs that use it."
     )
     danger = "more TLB misses in programs that do not ask for huge pages"
     document = "Documentation/admin-guide/mm/transhuge.rst"
@@ -134,8 +138,8 @@ class Ksm(OneFile):
     id = "ksm"
     title = "Merging of equal pages (KSM)"
     why = (
-        "ksmd scans memory for equal pages and write-protects them: the next write to one costs its thread a page "
-        "fault and a copy."
+        "ksmd looks for equal pages and write-protects them. The next write to such a page costs its thread a "
+        "page fault and a copy."
     )
     danger = "hosts of many guests need more memory"
     document = "Documentation/admin-guide/mm/ksm.rst"
@@ -145,7 +149,7 @@ class Ksm(OneFile):
     default = "0"
     culprits = ("ksmtuned",)
     good = "pages are not merged"
-    bad = "ksmd scans memory and makes writes to merged pages fault"
+    bad = "ksmd scans memory, and each write to a merged page is a page fault"
 
     def best(self, host: Host, current: str) -> str:
         return current if current == "2" else "0"
@@ -155,26 +159,26 @@ class NumaBalancing(OneFile):
     id = "numa-balancing"
     title = "Automatic NUMA balancing"
     why = (
-        "The kernel unmaps pages of a task again and again, to see by its page faults from which node they are "
-        "used, and moves them or the task."
+        "The kernel unmaps pages of a task again and again. The page faults show which node uses them, and "
+        "the kernel moves the pages or the task there."
     )
-    danger = "programs that do not place their memory themselves may use the far node for longer"
+    danger = "programs that do not place their memory themselves may use a far node's memory for longer"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/numa_balancing"
     allowed = ("0", "1", "2")
     values = "0, 1 or 2"
     default = "0"
     culprits = ("tuned",)
-    good = "no page is unmapped to see which node uses it"
-    bad = "pages of running threads are unmapped periodically to see which node uses them"
+    good = "the kernel unmaps no pages to find out which node uses them"
+    bad = "the kernel periodically unmaps pages of running threads to find out which node uses them"
 
 
 class ZoneReclaim(OneFile):
     id = "zone-reclaim"
     title = "Reclaim before another node is used"
     why = (
-        "Where it is on, an allocation that finds its node full frees pages there first, in the thread that asked, "
-        "instead of taking memory of another node."
+        "If this is on and a node is full, the thread that asks for memory first has to free pages of that "
+        "node. If it is off, the thread gets memory of another node."
     )
     danger = "a little more memory of far nodes is used"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -183,15 +187,15 @@ class ZoneReclaim(OneFile):
     values = "0 to 7"
     default = "0"
     culprits = ("tuned",)
-    good = "a thread does not have to wait for a full node"
-    bad = "a thread whose node is full frees pages before it takes memory elsewhere"
+    good = "a thread does not have to wait while a full node is cleared"
+    bad = "a thread whose node is full frees pages before it gets memory of another node"
     absent = "this kernel was built without NUMA"
 
 
 class Swap(OneFile):
     id = "swap"
     title = "Swap"
-    why = "A thread that touches a swapped-out page waits for a disk read: milliseconds where it expected nanoseconds."
+    why = "A thread that touches a swapped-out page waits for a disk read: milliseconds instead of nanoseconds."
     danger = "with a low swappiness the kernel drops cached files earlier"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/swappiness"
@@ -199,10 +203,10 @@ class Swap(OneFile):
     values = "swappiness, 0 to 200"
     default = "10"
     culprits = ("tuned",)
-    good = "swapping is the last resort; locked memory (mlockall) is never swapped out"
+    good = "the kernel swaps only as a last resort; locked memory (mlockall) is never swapped out"
     bad = (
-        "memory may be swapped out, with swappiness {current}: {wanted} makes it rarer; locked memory (mlockall) never "
-        "is"
+        "with swappiness {current} memory may be swapped out: {wanted} makes this rarer; locked memory "
+        "(mlockall) is never swapped out"
     )
 
     def judge(self, host: Host) -> Assessment:
@@ -221,27 +225,27 @@ class Compaction(OneFile):
     id = "compaction"
     title = "Proactive compaction"
     why = (
-        "kcompactd moves pages in the background to make room for huge ones; a thread that touches a page on the move "
-        "waits for it, and every CPU that knows it is interrupted."
+        "kcompactd moves pages in the background to make room for huge ones. A thread that touches a page on "
+        "the move waits for it, and every CPU that has it mapped is interrupted."
     )
-    danger = "huge pages become harder to get on a host that runs for long"
+    danger = "on a host that runs for long, huge pages become harder to get"
     document = "Documentation/admin-guide/sysctl/vm.rst"
     file = f"{_VM}/compaction_proactiveness"
     bounds = (0, 100)
     values = "0 to 100"
     default = "0"
     culprits = ("tuned",)
-    good = "pages are moved only when a program needs the room"
-    bad = "kcompactd moves pages ahead of need; with 0 pages move only when a program needs the room"
-    absent = "this kernel does not compact ahead (from Linux 5.9, CONFIG_COMPACTION)"
+    good = "the kernel moves pages only when a program needs the room"
+    bad = "kcompactd moves pages in advance; with 0 pages move only when a program needs the room"
+    absent = "this kernel does not compact in advance (Linux 5.9 or newer does, with CONFIG_COMPACTION)"
 
 
 class LockedMemory(Observed):
     id = "locked-memory"
     title = "Limits for locked memory and real-time priority"
     why = (
-        "Memory that is not locked can be dropped or moved, and its next use is a page fault; a user needs a limit "
-        "above zero to ask for a real-time priority."
+        "The kernel can drop or move memory that is not locked, and the next use is a page fault. To ask for "
+        "a real-time priority a user needs a limit above zero."
     )
     document = "Documentation/mm/unevictable-lru.rst"
 
@@ -259,7 +263,7 @@ class LockedMemory(Observed):
         return self.answer(
             "improve",
             value,
-            "a measuring process cannot lock its memory; the run notes it and goes on",
+            "a measuring process cannot lock its memory; the run notes this and goes on",
             wanted="64 MiB or more",
             fix="as root: add '@GROUP - memlock unlimited' to a file in /etc/security/limits.d, then log in again",
         )
@@ -269,8 +273,8 @@ class MemoryNodes(Observed):
     id = "memory-nodes"
     title = "Memory nodes of the hot CPUs"
     why = (
-        "Memory of another node costs a thread about half as much again for each miss, and hot threads on different "
-        "nodes pass every message over the link between them."
+        "For each cache miss, memory of another node takes about half as long again. Hot threads on different "
+        "nodes pass every message over the link between the nodes."
     )
     document = "Documentation/mm/numa.rst"
 
@@ -288,12 +292,14 @@ class MemoryNodes(Observed):
             return self.answer(
                 "improve",
                 value,
-                f"the hot CPUs lie on nodes {names}: messages between them cross the link",
+                f"the hot CPUs are on nodes {names}: messages between them cross the link",
                 wanted="one node",
                 paths=paths,
                 fix="choose hot CPUs of one node with --cpus",
             )
-        return self.answer("ok", value, "the hot CPUs lie on one node: memory they touch first is near", paths=paths)
+        return self.answer(
+            "ok", value, "the hot CPUs are on one node: memory that they touch first is near", paths=paths
+        )
 
 
 def _swap_areas(host: Host) -> int | None:

@@ -20,8 +20,9 @@ class PacketSteering(Settings):
     id = "rps-xps"
     title = "Packet steering"
     why = (
-        "Receive packet steering hands packets on to the CPUs of a mask, by interrupts between CPUs; transmit steering "
-        "makes a CPU clean up after the queue that it sends with. Hot CPUs belong in neither mask."
+        "Receive packet steering hands packets to the CPUs of a mask, with interrupts between CPUs. With "
+        "transmit steering a CPU cleans up after the queue that it sends with. Hot CPUs belong in neither "
+        "mask."
     )
     danger = "a hot CPU that sends shares its queue with others"
     document = "Documentation/networking/scaling.rst"
@@ -43,17 +44,16 @@ class PacketSteering(Settings):
         return found
 
     def differs(self, setting: Setting) -> str:
-        return (
-            f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or a sibling of one"
-        )
+        return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or its sibling"
 
 
 class BusyPolling(Observed):
     id = "napi"
     title = "Polling of the network"
     why = (
-        "A card announces packets by an interrupt. A socket that polls (busy_read, busy_poll) and a card that arms its "
-        "interrupt again only after some empty polls trade CPU time for fewer of them."
+        "A card announces packets by an interrupt. Two kinds of polling need fewer interrupts and more CPU "
+        "time: a socket that polls (busy_read, busy_poll), and a card that waits for some empty polls before "
+        "it interrupts again."
     )
     document = "Documentation/networking/napi.rst"
     paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
@@ -74,8 +74,8 @@ class NetworkCard(Observed):
     id = "network-card"
     title = "Network card"
     why = (
-        "A card on another node than the hot CPUs costs each packet a trip between packages, and a card that collects "
-        "packets before it interrupts (coalescing) adds its waiting time to each of them."
+        "If a card is on another node than the hot CPUs, each packet has to cross between packages. A card "
+        "that collects packets before it interrupts (coalescing) adds its waiting time to each packet."
     )
     document = "Documentation/networking/scaling.rst"
 
@@ -88,11 +88,13 @@ class NetworkCard(Observed):
         told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:4]]
         if len(cards) > len(told):
             told.append(f"{len(cards) - len(told)} more")
-        coalescing = f"its coalescing is not in sysfs: 'ethtool -c {cards[0].name}' tells"
+        coalescing = f"sysfs does not show its coalescing: 'ethtool -c {cards[0].name}' does"
         value = ", ".join(told)
         if far:
             reason = f"{far[0].name} is on node {far[0].node}, the hot CPUs on {_words(near)}; {coalescing}"
-            return self.answer("info", value, reason, wanted="the hot CPUs' node", fix="choose hot CPUs of its node")
+            return self.answer(
+                "info", value, reason, wanted="the hot CPUs' node", fix="choose hot CPUs of the card's node"
+            )
         return self.answer("info", value, coalescing)
 
 
@@ -100,11 +102,11 @@ def _polling(card: Interface) -> str:
     """Return the unusual properties of a card's polling, in words; "" where there are none."""
     parts = []
     if card.defer_hard_irqs:
-        parts.append(f"arms its interrupt after {card.defer_hard_irqs} empty polls")
+        parts.append(f"interrupts again after {card.defer_hard_irqs} empty polls")
     if card.gro_flush_timeout_ns:
-        parts.append(f"gathers packets for {card.gro_flush_timeout_ns} ns")
+        parts.append(f"collects packets for {card.gro_flush_timeout_ns} ns")
     if card.threaded:
-        parts.append("is polled by a kernel thread")
+        parts.append("a kernel thread polls it")
     return f"{card.name} {', '.join(parts)}" if parts else ""
 
 

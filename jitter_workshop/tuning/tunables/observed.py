@@ -14,8 +14,8 @@ class CpuMax(Observed):
     id = "cpu-max"
     title = "CPU time limit of this container"
     why = (
-        "A group that has used up its time for the period is stopped until the next one, up to 100 ms on all its CPUs. "
-        "From inside that looks like a fault of the scheduler."
+        "A container that has used up its time in a period is stopped until the next period, up to 100 ms on "
+        "all its CPUs. Inside the container this looks like a fault of the scheduler."
     )
     document = "Documentation/scheduler/sched-bwc.rst"
 
@@ -27,26 +27,26 @@ class CpuMax(Observed):
         limit = group.cpu_limit
         throttled = group.nr_throttled or 0
         if limit is None:
-            return self.answer("ok", "no limit", "neither this group nor one above it limits CPU time", paths=paths)
+            return self.answer("ok", "no limit", "no limit for this group or a group above it", paths=paths)
         said = f"{limit:.3g} CPUs, stopped {throttled:,} times"
         if throttled:
             return self.answer(
                 "improve",
                 said,
-                "the limit has stopped this group: it causes stalls of up to a period",
+                "this group reached its limit and was stopped: this causes stalls of up to a period",
                 wanted="no limit",
                 paths=paths,
                 fix="ask the owner of this container or slice to lift its CPU limit",
             )
-        return self.answer("info", said, "there is a limit, but it has not stopped this group yet", paths=paths)
+        return self.answer("info", said, "there is a limit, but this group has not reached it yet", paths=paths)
 
 
 class Autogroup(Observed):
     id = "sched-autogroup"
     title = "Grouping of tasks by session"
     why = (
-        "Tasks of one terminal session share one weight, so that nice counts only among them; a hot thread that has "
-        "its CPU to itself is not affected."
+        "Tasks of one terminal session share one weight, so a nice value counts only among them. A hot thread "
+        "that has a CPU for itself is not affected."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
     paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
@@ -54,7 +54,7 @@ class Autogroup(Observed):
     def judge(self, host: Host) -> Assessment:
         state = host.root.integer(self.paths[0])
         if state is None:
-            return self.answer("unavailable", None, "this kernel was built without it")
+            return self.answer("unavailable", None, "this kernel was built without CONFIG_SCHED_AUTOGROUP")
         if state == 0:
             return self.answer("ok", "off", "nice counts among all tasks")
         return self.answer("info", "on", "a nice value counts only within its own session")
@@ -64,8 +64,8 @@ class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
     why = (
-        "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a task: it "
-        "decides the clock and, on unequal cores, the core."
+        "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a "
+        "task. From this load the kernel chooses the clock and, if the cores differ, the core."
     )
     document = "Documentation/scheduler/sched-util-clamp.rst"
     paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
@@ -73,8 +73,8 @@ class UtilizationClamps(Observed):
     def judge(self, host: Host) -> Assessment:
         low, high = (host.root.integer(path) for path in self.paths)
         if low is None or high is None:
-            return self.answer("unavailable", None, "this kernel was built without it")
-        reason = "bounds for the clamps of tasks" if high >= 1024 else "tasks are held back: the clock stays lower"
+            return self.answer("unavailable", None, "this kernel was built without CONFIG_UCLAMP_TASK")
+        reason = "limits for the clamps of tasks" if high >= 1024 else "tasks are clamped: the clock stays lower"
         return self.answer("info", f"{low} to {high} of 1024", reason)
 
 
@@ -93,8 +93,8 @@ class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
     why = (
-        "Some mitigations make each entry into the kernel slower. They protect this host; this tool never switches one "
-        "off, and a thread that stays out of the kernel is hardly affected."
+        "Some mitigations make each entry into the kernel slower. They protect this host, and this tool never "
+        "switches one off. They hardly affect a thread that stays out of the kernel."
     )
     document = "Documentation/admin-guide/hw-vuln/index.rst"
     paths = (f"{CPU_DIR}/vulnerabilities",)
@@ -121,8 +121,8 @@ class AddressRandomisation(Observed):
     id = "aslr"
     title = "Address space randomisation"
     why = (
-        "Each start of a program places its memory elsewhere, so other data collide in the caches: a reason to "
-        "compare rounds of fresh processes, not single ones."
+        "Each start of a program places its memory elsewhere, so other data collide in the caches. This is a "
+        "reason to compare rounds of new processes and not single runs."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     paths = ("/proc/sys/kernel/randomize_va_space",)
@@ -130,9 +130,9 @@ class AddressRandomisation(Observed):
     def judge(self, host: Host) -> Assessment:
         state = host.root.integer(self.paths[0])
         if state is None:
-            return self.answer("unavailable", None, "it cannot be read")
+            return self.answer("unavailable", None, "the setting cannot be read")
         value = {0: "off", 1: "on, without the heap", 2: "on"}.get(state, str(state))
-        return self.answer("info", value, "a protection; it makes runs differ, not stall")
+        return self.answer("info", value, "this protects the host; it makes runs differ and causes no stalls")
 
 
 class Audit(Observed):
@@ -147,16 +147,16 @@ class Audit(Observed):
         if host.command_line.value("audit") in ("0", "off"):
             return self.answer("ok", "off", "switched off at boot")
         if running:
-            return self.answer("info", "auditd runs", "auditctl -l shows its rules")
-        return self.answer("info", "no daemon", "no program that loads rules runs here")
+            return self.answer("info", "auditd runs", "'auditctl -l' shows the loaded rules")
+        return self.answer("info", "no daemon", "no program that loads audit rules runs here")
 
 
 class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
     why = (
-        "An atomic operation across two cache lines stops the memory bus for every core; the mitigation slows down "
-        "the program that does it, by 10 ms each time."
+        "An atomic operation across two cache lines stops the memory bus for every core. The mitigation slows "
+        "the program that does this down, by 10 ms each time."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     paths = ("/proc/sys/kernel/split_lock_mitigate",)

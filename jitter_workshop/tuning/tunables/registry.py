@@ -27,7 +27,7 @@ HEADINGS = {
     "clock": "Clock",
     "heat": "Heat",
     "machine": "Machine and firmware",
-    "observed": "Seen, not set",
+    "observed": "Only reported",
 }
 """Modules of this package, in the order in which ``status`` shows them, with the headings above their lines."""
 
@@ -88,12 +88,14 @@ def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
         once = name.strip().startswith(ONCE)
         tunable = find(name.strip().removeprefix(ONCE))
         if once and tunable.when != "boot":
-            raise UsageError(f"{tunable.id} is no boot parameter: not for one boot", f"say only '{tunable.id}'")
+            raise UsageError(
+                f"{tunable.id} is no boot parameter, so it cannot be set for one boot", f"write only '{tunable.id}'"
+            )
         if equals and not tunable.values:
-            raise UsageError(f"{tunable.id} takes no value", f"say only '{tunable.id}'")
+            raise UsageError(f"{tunable.id} takes no value", f"write only '{tunable.id}'")
         asked = Wanted(tunable.id, value.strip() if equals else None, once)
         if wanted.setdefault(asked.id, asked) != asked:
-            raise UsageError(f"{asked.id} is asked for twice, with different values", "say it once")
+            raise UsageError(f"{asked.id} is named twice, with different values", "name it once")
     return tuple(wanted.values())
 
 
@@ -101,5 +103,5 @@ def for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
     """Return the same with their boot parameters set for the next boot only. Raise UsageError where there is none."""
     made = tuple(Wanted(one.id, one.value, once=find(one.id).when == "boot") for one in wanted)
     if not any(one.once for one in made):
-        raise UsageError("no boot parameter is among them", "only boot parameters can be set for one boot")
+        raise UsageError("none of these tunables is a boot parameter", "only boot parameters can be set for one boot")
     return made

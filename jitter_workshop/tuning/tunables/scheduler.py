@@ -28,10 +28,10 @@ class RtThrottling(OneFile):
     id = "rt-throttling"
     title = "Real-time throttling"
     why = (
-        "By default SCHED_FIFO and SCHED_RR tasks together get 95 % of each second: a busy real-time thread is stopped "
-        "for up to 50 ms in every second in which it never sleeps."
+        "By default SCHED_FIFO and SCHED_RR tasks together get at most 95 % of each second. A real-time "
+        "thread that never sleeps is stopped for up to 50 ms a second."
     )
-    danger = "without it a real-time thread that never sleeps can hang its CPU for good, worst in a guest"
+    danger = "without this limit a real-time thread that never sleeps can block its CPU for good, worst in a guest"
     risk = "high"
     document = "Documentation/scheduler/sched-rt-group.rst"
     file = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -44,22 +44,23 @@ class RtThrottling(OneFile):
         period = host.root.integer(_RT_PERIOD) or 1_000_000
         if _only_admits(host):
             reason = (
-                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task with it: the "
-                "deadline server keeps time for ordinary tasks, and this only bounds the reservations of SCHED_DEADLINE"
+                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) does not throttle real-time tasks "
+                "with it. The deadline server keeps time for ordinary tasks; this value only bounds the "
+                "reservations of SCHED_DEADLINE"
             )
             return self.answer("info", f"{current} µs of {period} µs", reason)
         if current < 0:
-            reason = "no limit: a busy real-time thread keeps its CPU, and nothing of lower priority can end it there"
+            reason = "no limit: a busy real-time thread keeps its CPU, and no task of lower priority there can end it"
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
-            f"real-time tasks get at most {share:.3g} % of a CPU's time, so a busy one can still be ended; "
+            f"real-time tasks get at most {share:.3g} % of a CPU's time, so others can still end a busy one; "
             "only a thread that spins under SCHED_FIFO loses the rest"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
 
     def best(self, host: Host, current: str) -> str:
-        raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to remove it")
+        raise Unavailable("the limit is a safety net and stays by default: write rt-throttling=-1 to remove it")
 
     def asked(self, host: Host, value: str) -> str:
         period = host.root.integer(_RT_PERIOD) or 1_000_000
@@ -77,8 +78,9 @@ class DeadlineServer(Settings):
     id = "deadline-server"
     title = "Deadline server for ordinary tasks"
     why = (
-        "From Linux 6.12 a deadline server gives ordinary tasks 50 ms of each second on a CPU that a real-time thread "
-        "keeps busy, even with real-time throttling off; on a tickless CPU its timer can bring the tick back."
+        "On a CPU that a real-time thread keeps busy, a deadline server gives ordinary tasks 50 ms of each "
+        "second (from Linux 6.12), even with real-time throttling off. On a tickless CPU its timer can bring "
+        "the tick back."
     )
     danger = "with runtime 0 ordinary tasks on a CPU with a busy real-time thread never run again"
     risk = "high"
@@ -92,9 +94,9 @@ class DeadlineServer(Settings):
         values = sorted({number_of(s.current or "0") for s in settings})
         shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:4])
         reason = (
-            "off on the hot CPUs: a busy real-time thread starves ordinary tasks there"
+            "off on the hot CPUs: a busy real-time thread there leaves no time to ordinary tasks"
             if values == [0]
-            else "it affects only a thread that spins under SCHED_FIFO; if off, nothing protects ordinary tasks there"
+            else "this affects only a thread that spins under SCHED_FIFO; if off, nothing protects ordinary tasks there"
         )
         return self.answer("info", shown, reason, paths=[s.path for s in settings[: self.shown_paths]])
 
@@ -104,7 +106,7 @@ class DeadlineServer(Settings):
         return self._runtimes(host, "0" if value == "off" else whole_number(self, value, 0, 10_000_000_000))
 
     def _runtimes(self, host: Host, wanted: str | None) -> list[Setting]:
-        absent = "this kernel shows no deadline server (it came with Linux 6.12, and shows in debugfs only)"
+        absent = "this kernel shows no deadline server (Linux 6.12 and newer show it, in debugfs only)"
         absent = without_debugfs(host.root) or absent
         found: list[Setting] = []
         for cpu in host.hot:
@@ -120,10 +122,10 @@ class TimerMigration(TradeOff):
     id = "timer-migration"
     title = "Timers move between CPUs"
     why = (
-        "With 1 a timer that an idle or a tickless CPU sets may run on another CPU. With 0 each CPU runs its own, "
-        "so timers neither come from housekeeping CPUs nor leave hot CPUs."
+        "With 1 another CPU may run a timer that an idle or a tickless CPU has set. With 0 each CPU runs its "
+        "own timers: none come from housekeeping CPUs, and none leave hot CPUs."
     )
-    danger = "idle CPUs wake up more often with 0"
+    danger = "with 0 idle CPUs wake up more often"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/timer_migration"
     allowed = ("0", "1")
@@ -131,8 +133,8 @@ class TimerMigration(TradeOff):
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
     both_sides = (
-        "contested: 1 lets timers leave hot tickless CPUs (OpenShift's profiles say 1), 0 keeps those of other CPUs "
-        "from arriving (tuned's low-latency profiles say 0); measure both"
+        "experts disagree: with 1 timers can leave hot tickless CPUs (OpenShift's profiles), with 0 those of "
+        "other CPUs do not arrive (tuned's low-latency profiles); measure both"
     )
 
 
@@ -140,15 +142,15 @@ class RcuExpedite(Settings):
     id = "rcu-expedite"
     title = "Expedited RCU grace periods"
     why = (
-        "An expedited grace period sends an interrupt to every CPU that runs, hot ones too, instead of waiting for "
-        "them to pass a quiet state by themselves."
+        "An expedited grace period sends an interrupt to every CPU that runs, hot ones too. A normal one "
+        "waits until each CPU passes a quiet state by itself."
     )
     danger = "'never' makes some operations, such as module loading and network set-up, slower"
     document = "Documentation/RCU/Design/Expedited-Grace-Periods/Expedited-Grace-Periods.rst"
     owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
     default = "some"
     values = "some (the kernel decides) or never"
-    good = "grace periods are expedited only where the kernel needs it"
+    good = "the kernel expedites grace periods only when it needs to"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("some", "never"))
@@ -163,8 +165,8 @@ class PreemptMode(TradeOff):
     id = "preempt-mode"
     title = "Preemption of the kernel"
     why = (
-        "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so that a woken "
-        "thread can wait for milliseconds; with full it waits only for critical sections."
+        "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so a "
+        "woken thread can wait for milliseconds. With full it waits only for critical sections."
     )
     danger = "more switches, a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -172,7 +174,7 @@ class PreemptMode(TradeOff):
     kind = "preempt"
     values = "none, voluntary, full or lazy, as the kernel offers"
     absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
-    both_sides = "it does not matter to a thread that spins; one that waits to be woken gets its CPU sooner with full"
+    both_sides = "a thread that spins has no gain; a thread that is woken gets its CPU sooner with full"
 
     def judge(self, host: Host) -> Assessment:
         hidden = host.root.text(self.file) is None and without_debugfs(host.root)
@@ -184,7 +186,7 @@ class PreemptMode(TradeOff):
 
     def sides(self, host: Host, current: str) -> str:
         if host.kernel.realtime:
-            return "a real-time kernel preempts nearly everywhere already"
+            return "a real-time kernel can be preempted nearly everywhere already"
         if current == "full":
             return "a woken thread gets its CPU as soon as this kernel can give it"
         return self.both_sides

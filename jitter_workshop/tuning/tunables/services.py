@@ -16,17 +16,17 @@ _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
 """Services that set their values once and exit. Stopping them undoes their values; no process keeps running."""
 
 
-_ANEW = "On restore it is started again and sets its profile anew."
+_ANEW = "After a restore it runs again and sets its profile again."
 
 
 class CompetingTuners(Tunable):
     id = "competing-tuners"
-    title = "Services that set the same things"
+    title = "Services that change the same settings"
     why = (
-        "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the power "
-        "supply changes, and so undoes what was set here."
+        "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the "
+        "power supply changes. This undoes what was set here."
     )
-    danger = "its profile no longer follows battery and heat; some give their settings back when they stop"
+    danger = "the service no longer adapts to battery and heat; some services restore their settings when they stop"
     risk = "medium"
     document = "Documentation/admin-guide/pm/working-state.rst"
     owns = tuple(f"systemd({s.unit})" for s in KNOWN if s.kind == "tuner" and s.name not in (*_APART, *_ONCE))
@@ -36,7 +36,7 @@ class CompetingTuners(Tunable):
         if not running and host.unseen:
             return self.answer("unavailable", None, host.unseen)
         if not running:
-            return self.answer("ok", "none", "no other service sets these things here")
+            return self.answer("ok", "none", "no running service changes these settings")
         does = "; ".join(f"{s.name} {s.service.does}" for s in running[:3])
         stoppable = host.services.systemd and any(f"systemd({s.service.unit})" in self.owns for s in running)
         return self.answer(
@@ -51,7 +51,7 @@ class CompetingTuners(Tunable):
         running = _others(host)
         if running and not host.services.systemd:
             raise Unavailable(
-                f"systemd does not run this host: stop them by hand ({stop_command(host, running[0])})", info=True
+                f"systemd does not run on this host: stop them by hand ({stop_command(host, running[0])})", info=True
             )
         return [
             Write(path, "active", "inactive", "unit", f"{s.name} {s.service.does}. {_ANEW}")
@@ -62,10 +62,10 @@ class CompetingTuners(Tunable):
 
 class UnneededServices(Observed):
     id = "services"
-    title = "Services that take time"
+    title = "Services that use CPU time"
     why = (
-        "Each wakes up periodically or works in the background, on any CPU that it may use. On a host that "
-        "measures or trades, its owner should stop the services that are not needed."
+        "Each of them wakes up periodically or works in the background, on any CPU that it may use. On a host "
+        "that measures or trades, stop the services that are not needed."
     )
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
@@ -74,7 +74,7 @@ class UnneededServices(Observed):
         if not running and host.unseen:
             return self.answer("unavailable", None, host.unseen)
         if not running:
-            return self.answer("ok", "none known", "no service is known here that takes time in the background")
+            return self.answer("ok", "none known", "no service that is known to work in the background runs here")
         return self.answer(
             "info",
             ", ".join(s.name for s in running[:8]) + (" …" if len(running) > 8 else ""),

@@ -78,7 +78,7 @@ class TradeOff(OneFile):
 
 def needs_value(tunable: Tunable) -> Unavailable:
     """Return the reason why ``ID`` alone plans nothing."""
-    return Unavailable(f"neither value is better for all: say {tunable.id}=VALUE ({tunable.values})", info=True)
+    return Unavailable(f"neither value is better for all: write {tunable.id}=VALUE ({tunable.values})", info=True)
 
 
 def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
@@ -89,18 +89,18 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
             raise Unavailable(absent)
         if reading.reason == "not permitted":
             raise Unavailable(not_permitted(root))
-        raise Unavailable(f"it cannot be read: {reading.reason}")
+        raise Unavailable(f"the setting cannot be read: {reading.reason}")
     if kind == "number" and parse_integer(reading.text) is None:
-        raise Unavailable("it cannot be read: it does not hold a whole number")
+        raise Unavailable("the setting cannot be read: the file does not hold a whole number")
     if printable(reading.text, 400) != reading.text:
-        raise Unavailable("it cannot be read: it does not hold one line of text")
+        raise Unavailable("the setting cannot be read: the file does not hold one line of text")
     return reading.text
 
 
 def not_permitted(root: HostRoot) -> str:
     """Return why an existing file cannot be read."""
     if os.geteuid() == 0 and not root.recorded:
-        return "not permitted, even to root (a lockdown or a container)"
+        return "not permitted, even to root (by a lockdown or a container)"
     return "only root can read it"
 
 
@@ -110,7 +110,7 @@ def without_debugfs(root: HostRoot) -> str:
     mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
     if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):
         return ""
-    return f"it shows in debugfs only, which is not mounted here (mount -t debugfs none {folder})"
+    return f"only debugfs shows this setting, and debugfs is not mounted here (mount -t debugfs none {folder})"
 
 
 def number_of(text: str) -> int:

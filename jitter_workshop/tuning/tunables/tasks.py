@@ -21,8 +21,8 @@ class KernelThreads(Settings):
     id = "kernel-threads"
     title = "Kernel threads"
     why = (
-        "Memory reclaim, RCU callbacks (rcuo), compaction and other kernel threads run on any CPU that their mask "
-        "names; those that are not bound to one CPU can be kept on the others."
+        "Memory reclaim, RCU callbacks (rcuo), compaction and other kernel threads run on any CPU of their "
+        "mask. Those that are not bound to one CPU can be kept on the other CPUs."
     )
     danger = "the other CPUs do their work"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -74,7 +74,7 @@ def _whose(name: str, after: str, host: Host) -> str:
     home = host.nodes.get(int(found[1])) if found is not None else None
     if home is None or len(host.nodes) < 2:
         return f"The kernel thread '{name}'."
-    where = "it stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
+    where = "the thread stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
     return f"The kernel thread '{name}': {where}; the kernel puts it back when a CPU of its node comes online."
 
 
@@ -82,14 +82,14 @@ class UserTasks(Observed):
     id = "user-tasks"
     title = "Other tasks"
     why = (
-        "A task that becomes runnable on a hot CPU takes turns with the thread there, a few milliseconds each. "
-        "Isolation keeps all of them off; this report names them."
+        "A task that becomes ready on a hot CPU shares the CPU with the thread there, in turns of a few "
+        "milliseconds. This line names such tasks; isolation keeps all of them off."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
 
     def judge(self, host: Host) -> Assessment:
         if not host.hot:
-            raise Unavailable("no CPU is named hot", info=True)
+            raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)
         here: list[Task] = []
         seen = 0
         for task in host.processes:

@@ -29,16 +29,16 @@ class Watchdogs(Settings):
     id = "watchdogs"
     title = "Lockup detectors"
     why = (
-        "The soft-lockup detector has a timer on each CPU every four seconds that makes a task of the highest priority "
-        "run there, which takes the CPU from the running thread."
+        "On each CPU the soft-lockup detector has a timer. Every four seconds it runs a task of the highest "
+        "priority there, which takes the CPU from the running thread."
     )
-    danger = "a hang of the CPUs left out is no longer noticed"
+    danger = "no one notices a hang of the CPUs that are left out"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
     owns = (_MASK, _SWITCH)
     default = "housekeeping"
     values = "housekeeping (hot CPUs are left out) or off"
     good = "the hot CPUs are left out"
-    bad = "CPUs {current} are watched, including hot ones or their siblings; {wanted} is enough"
+    bad = "CPUs {current} are watched, including hot ones or their siblings; watching CPUs {wanted} is enough"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("housekeeping", "off"))
@@ -51,10 +51,10 @@ class Watchdogs(Settings):
         try:
             watched = CpuSet.parse_list(mask)
         except ValueError:
-            raise Unavailable("it cannot be read: it is not a list of CPUs") from None
+            raise Unavailable("the setting cannot be read: the file does not hold a list of CPUs") from None
         left = watched - host.kept_clear or host.housekeeping
         if not left:
-            raise Unavailable("no housekeeping CPU is left that could be watched: say watchdogs=off")
+            raise Unavailable("every CPU is hot, so none is left to be watched: write watchdogs=off")
         return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
 
 
@@ -62,8 +62,8 @@ class NmiWatchdog(OneFile):
     id = "nmi-watchdog"
     title = "Hard-lockup detector"
     why = (
-        "It interrupts each watched CPU through a performance counter, which no code can delay, and takes that "
-        "counter away from profilers."
+        "The hard-lockup detector interrupts each watched CPU through a performance counter. No code can "
+        "delay such an interrupt, and profilers cannot use that counter."
     )
     danger = "a CPU that hangs with interrupts off is no longer noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
@@ -83,17 +83,17 @@ class MceInterval(Settings):
     id = "mce-interval"
     title = "Polling for corrected hardware errors"
     why = (
-        "Every 300 s by default a timer on each CPU reads its machine-check banks; after errors it comes "
+        "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors it runs "
         "more often. One value holds for all CPUs."
     )
-    danger = "corrected memory errors, the first sign of a failing module, are told later or (0) never"
+    danger = "corrected memory errors, the first sign of a failing module, are reported later or (with 0) never"
     risk = "medium"
     document = "Documentation/arch/x86/x86_64/machinecheck.rst"
     owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
     values = "seconds, 0 for never"
     default = "3600"
-    good = "the banks are polled at most once an hour"
-    bad = "each CPU is polled every {current} s; once an hour is enough"
+    good = "the kernel polls the banks at most once an hour"
+    bad = "the kernel polls each CPU every {current} s; once an hour is enough"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         only_on_x86(host)
@@ -115,8 +115,8 @@ class Tracing(Settings):
     id = "tracing"
     title = "Kernel tracing"
     why = (
-        "A tracer or enabled events cost time at every point that they record: a tracer of functions makes the whole "
-        "kernel slower, hot CPUs included."
+        "A tracer or an enabled event costs time at every point that it records. A function tracer makes the "
+        "whole kernel slower, hot CPUs included."
     )
     danger = "a running trace gets no more records"
     document = "Documentation/trace/ftrace.rst"
@@ -162,8 +162,8 @@ class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
     why = (
-        "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. It "
-        "costs nothing while no one profiles."
+        "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. "
+        "Without a profiler it costs nothing."
     )
     danger = "profiles become coarse or empty"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -171,13 +171,16 @@ class PerfSampleRate(TradeOff):
     bounds = (1, 1_000_000)
     values = "samples a second"
     absent = "this kernel has no perf events"
-    both_sides = "a limit, not a load: lower it only where somebody else profiles this host while you measure"
+    both_sides = "lower this limit only if another user profiles this host while you measure"
 
 
 class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
-    why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
+    why = (
+        "This value decides whether a user without rights may count and sample the kernel's work, and so explain "
+        "a stall."
+    )
     document = "Documentation/admin-guide/perf-security.rst"
     paths = (f"{_SYSCTL}/perf_event_paranoid",)
 

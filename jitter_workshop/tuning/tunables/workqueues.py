@@ -16,10 +16,11 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU; the "
-        "masks of the unbound ones keep them, and the writeback of files, off the hot CPUs and off their siblings."
+        "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU. The "
+        "masks of the unbound workers keep them, and the writing of files to disk, off the hot CPUs and their "
+        "siblings."
     )
-    danger = "per-CPU workqueues do not follow it"
+    danger = "per-CPU workqueues do not follow this mask"
     document = "Documentation/core-api/workqueue.rst"
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     culprits = ("tuned",)
@@ -45,7 +46,7 @@ class WorkqueueMask(Settings):
             try:
                 found.append(_setting(host, path, CpuSet.parse_mask(text), text, "cpu-mask"))
             except ValueError:
-                found.append(Setting(path, None, "", reason="it holds no CPU mask"))
+                found.append(Setting(path, None, "", reason="the file holds no CPU mask"))
         return found
 
 
