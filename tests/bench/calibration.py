@@ -31,8 +31,9 @@ def run(folder: Path) -> list[Figure]:
     figures = []
     if judging.NULL.exists():
         null = records.read(judging.NULL)
-        (folder / "calibration-null.txt").write_text("\n".join(judging.null_report(null)) + "\n")
-        found, _ = judging.answers(null)
+        answered = judging.answers(null)
+        (folder / "calibration-null.txt").write_text("\n".join(judging.null_report(null, answered)) + "\n")
+        found, _ = answered
         claimed = sum(bool(a.claims) for a in found)
         figures.append(
             Figure(
@@ -86,8 +87,11 @@ def _judge(files: list[Path]) -> int:
         return 2
     for path in files:
         recorded = records.read(path)
-        report = judging.null_report if isinstance(recorded.plan, NullPlan) else judging.power_report
-        print("\n".join([f"## {path.name}", *report(recorded), ""]))
+        if isinstance(recorded.plan, NullPlan):
+            report = judging.null_report(recorded, judging.answers(recorded))
+        else:
+            report = judging.power_report(recorded, judging.designs(recorded))
+        print("\n".join([f"## {path.name}", *report, ""]))
     return 0
 
 

@@ -279,19 +279,19 @@ def _lengths(recorded: Recorded) -> list[int]:
 # ---- all of it -------------------------------------------------------------------------------------------------------
 
 
-def null_report(recorded: Recorded) -> list[str]:
-    """The whole of it, as printed."""
-    found, left = answers(recorded)
+def null_report(recorded: Recorded, answered: tuple[list[Answer], Counter[str]]) -> list[str]:
+    """Return the report of a null series as printed. ``answered``: what ``answers`` returned for it."""
+    found, left = answered
     told = [f"left out: {count} × {why}" for why, count in left.items()]
     return [*provenance(recorded), *told, "", *null_table(found), "", *lines_table(found)]
 
 
-def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> list[str]:
-    """The whole of it, as printed. ``found``: its designs, where they are known already."""
+def power_report(recorded: Recorded, found: Sequence[Design]) -> list[str]:
+    """Return the report of a pool as printed. ``found``: what ``designs`` returned for it."""
     again = second_null(recorded)
     count = sum(bool(a.claims) for a in again)
     told = f"the pool's runs against runs of the same kind: {count} of {len(again)} comparisons claim a change"
-    return [*provenance(recorded), "", *power_table(recorded, designs(recorded) if found is None else found), "", told]
+    return [*provenance(recorded), "", *power_table(recorded, found), "", told]
 
 
 def provenance(recorded: Recorded) -> list[str]:

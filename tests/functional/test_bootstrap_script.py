@@ -190,7 +190,7 @@ def test_a_wheel_installed_elsewhere_finds_its_lessons_and_assets(tmp_path: Path
     shutil.copytree(
         REPOSITORY,
         source,
-        ignore=shutil.ignore_patterns(".git", ".venv*", "build", "*.egg-info", "__pycache__", "*.so"),
+        ignore=shutil.ignore_patterns(".*", "tests", "bench-results", "build", "*.egg-info", "__pycache__", "*.so"),
     )
     built = subprocess.run(
         [*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path / "wheels"), str(source)],
