@@ -146,17 +146,12 @@ def _find_opener() -> Opener | None:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Hold a recording's description of itself.
+    """Hold the part of a recording's description that reading it needs.
 
     ``not_permitted``: files that existed and could not be read for lack of rights. ``read_only``: files that no user
-    could write on that host; the copied files do not have that mode. ``recorded_at``: UTC, ISO 8601.
+    could write on that host; the copied files do not have that mode.
     """
 
-    tool_version: str = ""
-    recorded_at: str = ""
-    kernel: str = ""
-    cpus: int | None = None
-    note: str = ""
     not_permitted: frozenset[str] = frozenset()
     read_only: frozenset[str] = frozenset()
 
@@ -174,20 +169,7 @@ def parse_recording(text: str | None) -> Recording | None:
         return None
     if not isinstance(plain, dict) or not isinstance(plain.get("format_version"), int):
         return None
-    cpus = plain.get("cpus")
-    return Recording(
-        tool_version=_text(plain.get("tool_version")),
-        recorded_at=_text(plain.get("recorded_at")),
-        kernel=_text(plain.get("kernel")),
-        cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus >= 0 else None,
-        note=_text(plain.get("note")),
-        not_permitted=_paths(plain.get("not_permitted")),
-        read_only=_paths(plain.get("read_only")),
-    )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return Recording(_paths(plain.get("not_permitted")), _paths(plain.get("read_only")))
 
 
 def _paths(value: object) -> frozenset[str]:

@@ -107,7 +107,7 @@ def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:
     else:
         parts.append(f"governor{'s' if len(summary.governors) > 1 else ''} {', '.join(summary.governors)}")
     if summary.isolated:
-        parts.append(f"isolated {_ranges(summary.isolated)}")
+        parts.append(f"isolated {CpuSet.of(summary.isolated)}")
     if summary.realtime_kernel:
         parts.append("PREEMPT_RT")
     if summary.steal_percent is not None:
@@ -126,12 +126,7 @@ def _cpus(summary: HostSummary, hot: tuple[int, ...]) -> str:
     shape = [f"{summary.packages} packages"] if summary.packages and summary.packages > 1 else []
     shape += ["SMT"] if summary.smt else []
     text += f" ({', '.join(shape)})" if shape else ""
-    return f"{text}, hot: {_ranges(hot)}" if hot else text
-
-
-def _ranges(cpus: tuple[int, ...]) -> str:
-    """Return CPU numbers as the kernel lists them."""
-    return str(CpuSet.of(cpus))
+    return f"{text}, hot: {CpuSet.of(hot)}" if hot else text
 
 
 def _smt(machine: Topology) -> bool | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
-NO_CPUS = CpuSet()
-
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
@@ -24,7 +22,6 @@ class Cpu:
     allowed: bool
     smt_siblings: CpuSet
     core_type: str | None = None
-    capacity: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +36,10 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Hold all CPUs of a host in number order, and its caches. ``present``: CPUs in a socket. ``possible``: CPUs that
-    the kernel made room for. Both are empty where the kernel does not say."""
+    """Hold all CPUs of a host in number order, and its caches."""
 
     cpus: tuple[Cpu, ...]
     caches: tuple[Cache, ...]
-    present: CpuSet = NO_CPUS
-    possible: CpuSet = NO_CPUS
 
     @property
     def online(self) -> CpuSet:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from jitter_workshop.host.irq.network import parse_driver, read_interfaces
+from jitter_workshop.host.irq.network import read_interfaces
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import network_card, write
@@ -66,9 +63,3 @@ def test_no_address_is_read(tmp_path: Path) -> None:
 
 def test_a_host_without_a_network(tmp_path: Path) -> None:
     assert read_interfaces(HostRoot(tmp_path)) == ()
-
-
-@given(st.text())
-def test_any_uevent(text: str) -> None:
-    parse_driver(text)
-    assert parse_driver(f"DRIVER=mlx5_core\n{text}") == "mlx5_core"

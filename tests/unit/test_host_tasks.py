@@ -16,7 +16,6 @@ from jitter_workshop.host.tasks.listing import (
     PF_NO_SETAFFINITY,
     PF_WQ_WORKER,
     Task,
-    each_kernel_thread,
     each_process,
     each_thread,
     parse_allowed,
@@ -45,9 +44,9 @@ def test_a_made_host(tmp_path: Path) -> None:
         (31, "kworker/u8:1-events", True, True, True),
         (900, "a (very) odd) name", False, False, False),
     ]
-    assert [t.tid for t in each_kernel_thread(root)] == [2, 15, 31]
+    assert [t.tid for t in each_process(root) if t.kernel] == [2, 15, 31]
     one = everyone[3]
-    assert (one.start_ticks, one.policy, one.rt_priority, one.threads) == (4321, "fifo", 50, 2)
+    assert (one.start_ticks, one.rt_priority, one.threads) == (4321, 50, 2)
     assert read_allowed_cpus(root, one) == CpuSet((0, 1))
     assert read_allowed_cpus(root, everyone[1]) == CpuSet((1,))
     threads = tuple(each_thread(root))
@@ -88,7 +87,7 @@ def test_who_is_gone_is_none(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     assert read_task(root, 5) is None
     assert tuple(each_process(root)) == ()
-    gone = Task(5, 5, "gone", "S", 0, 1, 0, 0, "other", 0)
+    gone = Task(5, 5, "gone", "S", 0, 1, 0, 0, 0)
     assert read_allowed_cpus(root, gone) is None
 
 

@@ -56,7 +56,7 @@ def states(checkup: HostStatus) -> dict[str, str]:
 def test_every_recording_is_whole_and_says_what_it_is(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert checkup.host.root.recording is not None
-    assert "lab machine" in checkup.host.root.recording.note
+    assert "lab machine" in json.loads(checkup.host.root.text("RECORDING.json") or "")["note"]
     assert checkup.host.root.recording.not_permitted == frozenset()
     # Two of them were isolated when they were recorded.
     assert checkup.hot.cpus.cpus == ((1, 2) if name in ("lab-tuned", "lab-boot") else (2, 3))

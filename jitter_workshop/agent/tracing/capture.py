@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
@@ -270,10 +271,10 @@ class Capture:
         """Record kernel stacks where a measured thread loses its CPU and does not sleep. Return False if that is not
         possible."""
         title = "stacks"
-        release = (self._root.text("/proc/sys/kernel/osrelease") or "").split(".")
-        if len(release) < 2 or not all(word.isdigit() for word in release[:2]):
+        version = version_of(self._root.text("/proc/sys/kernel/osrelease") or "")
+        if version == (0, 0):
             missing[title] = "the kernel's version is not known"
-        elif (int(release[0]), int(release[1])) < _STACKS_SINCE:
+        elif version < _STACKS_SINCE:
             missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
         else:
             switch = _folder(SWITCH)

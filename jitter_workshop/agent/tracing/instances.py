@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.tasks import same_task
@@ -31,8 +31,6 @@ for the child.
 """
 LONG_S = 300.0
 _STEP_S = 0.1
-_DIGITS = 20
-"""Length of the largest number that the kernel prints."""
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """The first PID namespace: its process numbers are those of the kernel's trace (``PROC_PID_INIT_INO``)."""
 _FIRST_CLOCK = "time:[4026531834]"
@@ -154,13 +152,9 @@ def _process(name: str) -> tuple[str, str] | None:
     """Return process number and start time ("" if it has none) of an instance; None if it is not ours."""
     process, dash, which = name.removeprefix(PREFIX).partition("-")
     number, at, start = process.partition("@")
-    if not (name.startswith(PREFIX) and dash and which and _is_number(number) and (not at or _is_number(start))):
+    if not (name.startswith(PREFIX) and dash and which and is_count(number) and (not at or is_count(start))):
         return None
     return number, start
-
-
-def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= _DIGITS
 
 
 _DONE, _GO_ON = b".", b"!"

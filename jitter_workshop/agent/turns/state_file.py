@@ -44,10 +44,9 @@ def process(pid: int) -> Process | None:
     return None if task is None or task.ended else Process(pid, task.start_ticks)
 
 
-def alive(process: Process) -> bool:
+def alive(one: Process) -> bool:
     """Check that the process with this number is still the same one, and runs."""
-    task = read_task(HostRoot(), process.pid)
-    return task is not None and not task.ended and task.start_ticks == process.start
+    return process(one.pid) == one
 
 
 def parse(data: bytes, boot_id: str) -> TurnState:

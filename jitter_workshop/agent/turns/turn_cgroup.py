@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from jitter_workshop.agent.caller_process import Held, owners
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, read_groups
+from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, path_of, read_groups
+from jitter_workshop.host.tasks.listing import task_ids
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.tuning.reasons import reason
@@ -267,13 +268,10 @@ class TurnGroup:
         text = self._root.text(f"/proc/{pid}/cgroup")
         if text is None:
             raise HostError(f"process {pid} has ended")
-        for line in text.splitlines():
-            number, controllers, path = (*line.split(":", 2), "", "")[:3]
-            mine = number == "0" if self._where.version == 2 else "cpuset" in controllers.split(",")
-            if mine:
-                top = self._where.top.rstrip("/")
-                return path.removeprefix(top) or "/"
-        raise HostError(f"the control group of process {pid} is unknown")
+        path = path_of(self._where, text)
+        if path is None:
+            raise HostError(f"the control group of process {pid} is unknown")
+        return path.removeprefix(self._where.top.rstrip("/")) or "/"
 
     def _of(self, pid: int, uid: int) -> bool:
         """Return True if one of a process's user ids is ``uid``. All ids count, because a set-user-ID program may run
@@ -282,9 +280,7 @@ class TurnGroup:
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:
-        for name in self._root.list_dir("/proc"):
-            if not (name.isascii() and name.isdigit()):
-                continue
-            found = owners(self._root, int(name))
+        for pid in task_ids(self._root):
+            found = owners(self._root, pid)
             if found and found <= uids:
-                yield int(name)
+                yield pid

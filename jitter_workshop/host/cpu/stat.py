@@ -10,7 +10,7 @@ CONFIG_SCHED_INFO) are read by the thread (``jw_thread_usage``).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.record import dataclass, field
@@ -124,14 +124,7 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 
 def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
     """Parse /proc/stat; damaged lines are left out, nothing raises."""
-    per_cpu: dict[int, CpuTimes] = {}
-    for line in text.split("\n"):
-        name, *words = line.split(None, _FIELDS + 1) or ("",)
-        number = name.removeprefix("cpu")
-        if number == name or not is_count(number) or len(number) > 6:
-            continue
-        if len(words) >= 4 and all(map(is_count, words[:_FIELDS])):
-            per_cpu[int(number)] = CpuTimes(*map(int, words[:_FIELDS]))
+    per_cpu = {cpu: CpuTimes(*numbers) for cpu, numbers in _rows(text, 4, _FIELDS)}
     stolen = any(t.steal for t in per_cpu.values())
     return CpuStat(
         per_cpu=per_cpu,
@@ -151,21 +144,24 @@ def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
 
 def parse_cpu_schedstats(text: str) -> CpuSchedstats:
     """Parse the last three of the nine numbers after ``cpuN``; all other lines, such as domains, are left out."""
-    lines = text.split("\n")
-    first = lines[0].split()
+    first = text.partition("\n")[0].split()
     if len(first) != 2 or first[0] != "version" or not is_count(first[1]):
         return CpuSchedstats(reason="/proc/schedstat: names no version")
     if int(first[1]) < _OLDEST_SCHEDSTAT:
         return CpuSchedstats(reason=f"/proc/schedstat: version {first[1]} is older than {_OLDEST_SCHEDSTAT}")
-    per_cpu = {}
-    for line in lines[1:]:
-        name, *words = line.split()[: _SCHEDSTAT_FIELDS + 2] or ("",)
-        number = name.removeprefix("cpu")
-        if number == name or not is_count(number) or len(number) > 6:
-            continue
-        if len(words) == _SCHEDSTAT_FIELDS and all(map(is_count, words)):
-            per_cpu[int(number)] = Schedstat(*map(int, words[-3:]))
+    rows = _rows(text, _SCHEDSTAT_FIELDS, _SCHEDSTAT_FIELDS + 1)
+    per_cpu = {cpu: Schedstat(*numbers[-3:]) for cpu, numbers in rows if len(numbers) == _SCHEDSTAT_FIELDS}
     return CpuSchedstats(per_cpu, "" if per_cpu else "/proc/schedstat: names no CPU")
+
+
+def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield each CPU with the first ``most`` numbers of its row; rows of fewer than ``least`` are left out."""
+    for line in text.split("\n"):
+        name, *words = line.split(None, most + 1)[: most + 1] or ("",)
+        number = name.removeprefix("cpu")
+        named = number != name and is_count(number) and len(number) <= 6
+        if named and len(words) >= least and all(map(is_count, words)):
+            yield int(number), [int(word) for word in words]
 
 
 def schedstat_between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | None:

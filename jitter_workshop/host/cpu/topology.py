@@ -51,16 +51,10 @@ def read_topology(root: HostRoot) -> Topology:
             allowed=number in is_allowed,
             smt_siblings=siblings.get(number) or CpuSet((number,)),
             core_type=types.get(number),
-            capacity=capacities.get(number),
         )
         for number in sorted(folders.keys() | is_online)
     )
-    return Topology(
-        cpus,
-        _caches(root, online, siblings),
-        present=root.cpu_list(f"{CPU_DIR}/present") or CpuSet(),
-        possible=root.cpu_list(f"{CPU_DIR}/possible") or CpuSet(),
-    )
+    return Topology(cpus, _caches(root, online, siblings))
 
 
 def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:

@@ -7,6 +7,7 @@ Addresses are never read.
 from __future__ import annotations
 
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
@@ -45,20 +46,13 @@ def read_interfaces(root: HostRoot, *, queues: bool = True) -> tuple[Interface, 
     )
 
 
-def parse_driver(text: str | None) -> str | None:
-    """Return ``DRIVER=`` of a device's ``uevent`` file."""
-    for line in (text or "").split("\n"):
-        if line.startswith("DRIVER="):
-            return printable(line.removeprefix("DRIVER="), 40) or None
-    return None
-
-
 def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interface:
+    driver = parse_assignments(root.text(f"{folder}/device/uevent") or "").get("DRIVER", "")
     node = root.integer(f"{folder}/device/numa_node")
     threaded = root.integer(f"{folder}/threaded")
     return Interface(
         name=printable(name, 40),
-        driver=parse_driver(root.text(f"{folder}/device/uevent")),
+        driver=printable(driver, 40) or None,
         node=node if node is not None and node >= 0 else None,
         defer_hard_irqs=root.integer(f"{folder}/napi_defer_hard_irqs"),
         gro_flush_timeout_ns=root.integer(f"{folder}/gro_flush_timeout"),

@@ -159,9 +159,10 @@ class Scrubber:
             text = _IPV6_LIKE.sub(lambda m: "::" if _is_ipv6(m[0]) else m[0], text)
         return _SERIAL.sub(rf"\g<1>{REMOVED}", text)
 
-    def task_name(self, folder: str, name: str) -> str:
-        """Return a task's name if it is a kernel thread's, a known service's, or init's; else ``task``."""
-        folder = "/".join(folder.split("/")[:3])
+    def task_name(self, path: str, name: str) -> str:
+        """Return a task's name if it is a kernel thread's, a known service's, or init's; else ``task``. ``path``: of
+        one of its files."""
+        folder = "/".join(path.split("/")[:3])
         known = folder in self.kernel_threads or name in SERVICE_TASKS or (folder == "/proc/1" and name in _INITS)
         return self.identifiers(name) if known else OTHER_TASK
 
@@ -218,12 +219,8 @@ def _is_given(names: list[str], n: int) -> bool:
     return _NAMED_BY_PEOPLE.fullmatch(folder) is not None
 
 
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
 def _comm(scrubber: Scrubber, path: str, text: str) -> str:
-    return scrubber.task_name(_folder(path), text.strip()) + "\n"
+    return scrubber.task_name(path, text.strip()) + "\n"
 
 
 def _stat(scrubber: Scrubber, path: str, text: str) -> str | None:
@@ -236,7 +233,7 @@ def _stat(scrubber: Scrubber, path: str, text: str) -> str | None:
         # The first field after the name is the third of the line.
         if number - 3 < len(fields):
             fields[number - 3] = "0"
-    return f"{task.tid} ({scrubber.task_name(_folder(path), name)}) {' '.join(fields)}\n"
+    return f"{task.tid} ({scrubber.task_name(path, name)}) {' '.join(fields)}\n"
 
 
 def _status(scrubber: Scrubber, path: str, text: str) -> str:
@@ -244,7 +241,7 @@ def _status(scrubber: Scrubber, path: str, text: str) -> str:
     for line in text.split("\n"):
         key, colon, value = line.partition(":")
         if key == "Name" and not kept:
-            kept.append(f"Name:\t{scrubber.task_name(_folder(path), value.strip())}")
+            kept.append(f"Name:\t{scrubber.task_name(path, value.strip())}")
         elif colon and key in _STATUS_KEPT:
             kept.append(line)
     return "\n".join(kept) + "\n"
@@ -253,7 +250,7 @@ def _status(scrubber: Scrubber, path: str, text: str) -> str:
 def _sched(scrubber: Scrubber, path: str, text: str) -> str:
     first, _, rest = text.partition("\n")
     name, _, numbers = first.rpartition(" (")
-    return f"{scrubber.task_name(_folder(path), name.strip())} ({numbers}\n{scrubber.identifiers(rest)}"
+    return f"{scrubber.task_name(path, name.strip())} ({numbers}\n{scrubber.identifiers(rest)}"
 
 
 def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
@@ -266,25 +263,12 @@ def _command_line(scrubber: Scrubber, _path: str, text: str) -> str:
     return kernel_command_line(scrubber, text) + "\n"
 
 
-def _hostname(scrubber: Scrubber, _path: str, _text: str) -> str:
-    return f"{scrubber.hostname or HIDDEN_NAME}\n"
-
-
-def _as_it_is(_scrubber: Scrubber, _path: str, text: str) -> str:
-    return text
-
-
 def _version(scrubber: Scrubber, _path: str, text: str) -> str:
     return scrubber.identifiers(text, addresses=False)
 
 
 def _plain(scrubber: Scrubber, path: str, text: str) -> str:
     return scrubber.identifiers(text, host=not _KERNEL_WORDS.match(path))
-
-
-def _presence(_scrubber: Scrubber, _path: str, _text: str) -> str:
-    """Keep only the existence of the file."""
-    return ""
 
 
 def _grub(scrubber: Scrubber, _path: str, text: str) -> str:
@@ -328,23 +312,23 @@ def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
 _RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
     (re.compile(pattern), cleaner)
     for pattern, cleaner in (
-        (r"/proc/cmdline$", _command_line),
+        (r"/(?:proc|etc/kernel)/cmdline$|/boot/firmware/cmdline\.txt$", _command_line),
         (r"/proc/self/mountinfo$", _mountinfo),
         (r"/proc/(?:self|\d+|\d+/task/\d+)/stat$", _stat),
         (r"/proc/(?:self|\d+|\d+/task/\d+)/status$", _status),
         (r"/proc/(?:\d+|\d+/task/\d+)/comm$", _comm),
         (r"/proc/(?:\d+|\d+/task/\d+)/sched$", _sched),
-        (r"/proc/sys/kernel/hostname$", _hostname),
-        (r"/proc/sys/kernel/random/boot_id$", _as_it_is),
+        (r"/proc/sys/kernel/hostname$", lambda scrubber, path, text: f"{scrubber.hostname or HIDDEN_NAME}\n"),
+        (r"/proc/sys/kernel/random/boot_id$", lambda scrubber, path, text: text),
         (r"/proc/sys/kernel/(?:osrelease|version)$|/proc/version$", _version),
         (r"/(?:proc|sys)/", _plain),
         (r"/etc/default/grub(?:\.d/[^/]+)?$", _grub),
         (r"/etc/(?:default/irqbalance|sysconfig/irqbalance|irqbalance\.env)$", _irqbalance),
         (r"/(?:etc|usr/lib)/os-release$", _os_release),
-        (r"/etc/kernel/cmdline$|/boot/firmware/cmdline\.txt$", _command_line),
         (r"/boot/loader/entries/[^/]+\.conf$", _boot_entry),
         (r"/boot/config-[^/]+$|/(?:usr/)?lib/modules/[^/]+/config$", _config),
-        (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", _presence),
+        # Only the existence of these files is kept.
+        (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", lambda scrubber, path, text: ""),
     )
 )
 """The first matching pattern decides; a path without a match is left out."""

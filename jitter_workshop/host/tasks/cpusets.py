@@ -89,11 +89,16 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
     )
 
 
+def path_of(sets: Cpusets, memberships: str) -> str | None:
+    """Return the group that a task's ``/proc/PID/cgroup`` names in this hierarchy; None where it names none."""
+    places = parse_memberships(memberships)
+    found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
+    return next(found, None)
+
+
 def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
     """Return the nearest group, the task's own or one above it, that limits the task's CPUs; None for none."""
-    places = parse_memberships(root.text(f"/proc/{tid}/cgroup") or "")
-    found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
-    path = next(found, "/")
+    path = path_of(sets, root.text(f"/proc/{tid}/cgroup") or "") or "/"
     while path.strip("/"):
         group = read_group(root, sets, f"{sets.where}{path}")
         if group is not None and group.cpus:

@@ -17,8 +17,6 @@ PF_KTHREAD = 0x0020_0000
 PF_NO_SETAFFINITY = 0x0400_0000
 """Flags of ``include/linux/sched.h`` in field 9 of ``stat``; a task with 0x04000000 is refused sched_setaffinity."""
 
-POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
-
 _ENDED = ("Z", "X", "x")
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
@@ -29,8 +27,8 @@ class Task:
     """Hold one process or thread.
 
     ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; with ``tid`` it identifies a task for good.
-    ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``policy``: ``other``, ``fifo``, …; ``rt_priority``: 1
-    to 99, 0 for the rest. ``threads``: of its process.
+    ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``rt_priority``: 1 to 99, 0 for a task that is not
+    real-time. ``threads``: of its process.
     """
 
     tid: int
@@ -41,7 +39,6 @@ class Task:
     threads: int
     start_ticks: int
     cpu: int
-    policy: str
     rt_priority: int
 
     @property
@@ -64,6 +61,11 @@ class Task:
     def worker(self) -> bool:
         """Return True for a worker of a workqueue; the workqueue's own masks move it."""
         return bool(self.flags & PF_WQ_WORKER)
+
+    @property
+    def folder(self) -> str:
+        """Return its folder below /proc."""
+        return f"/proc/{self.pid}" if self.tid == self.pid else f"/proc/{self.pid}/task/{self.tid}"
 
 
 def task_ids(root: HostRoot) -> tuple[int, ...]:
@@ -88,11 +90,6 @@ def each_process(root: HostRoot) -> Iterator[Task]:
             yield task
 
 
-def each_kernel_thread(root: HostRoot) -> Iterator[Task]:
-    """Yield every kernel thread."""
-    return (task for task in each_process(root) if task.kernel)
-
-
 def each_thread(root: HostRoot) -> Iterator[Task]:
     """Yield every running thread of every process, and every kernel thread.
 
@@ -111,14 +108,9 @@ def each_thread(root: HostRoot) -> Iterator[Task]:
                 yield thread
 
 
-def allowed_cpus_path(task: Task) -> str:
-    """Return the file that shows a task's affinity."""
-    return f"/proc/{task.pid}/status" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}/status"
-
-
 def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
     """Return the CPUs that a task may use, including offline ones; None where it has ended."""
-    return parse_allowed(root.text(allowed_cpus_path(task), _STATUS_BYTES))
+    return parse_allowed(root.text(f"{task.folder}/status", _STATUS_BYTES))
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
@@ -160,10 +152,10 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
     fields = tail.split()
     if not closing or len(fields) < 20 or not (first.isascii() and first.isdigit() and len(first) <= 10):
         return None
-    numbers = [_number(fields[i]) if i < len(fields) else 0 for i in (6, 17, 19, 36, 37, 38)]
+    numbers = [_number(fields[i]) if i < len(fields) else 0 for i in (6, 17, 19, 36, 37)]
     if None in numbers:
         return None
-    flags, threads, start, cpu, priority, policy = (n or 0 for n in numbers)
+    flags, threads, start, cpu, priority = (n or 0 for n in numbers)
     tid = int(first)
     return Task(
         tid=tid,
@@ -174,7 +166,6 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
         threads=threads,
         start_ticks=start,
         cpu=cpu,
-        policy=POLICIES.get(policy, str(policy)),
         rt_priority=priority,
     )
 

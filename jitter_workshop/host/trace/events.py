@@ -45,9 +45,10 @@ class Record:
         self.page, self.start, self.end, self.ts, self.cpu = page, start, end, ts, cpu
         self.pid = self.flags = 0
 
-    def event(self, kind: str, a: int = 0, b: int = 0, c: int = 0, name: str = "", other: str = "") -> list[TraceEvent]:
-        """Return the one event of this record. Numbers beyond 32 bits become the nearest 32-bit number."""
-        a, b, c = (max(_LOW, min(_HIGH, value)) for value in (a, b, c))
+    def event(self, kind: str, *numbers: int, name: str = "", other: str = "") -> list[TraceEvent]:
+        """Return the one event of this record, with up to three ``numbers``. Numbers beyond 32 bits become the nearest
+        32-bit number."""
+        a, b, c = (max(_LOW, min(_HIGH, value)) for value in (*numbers, 0, 0, 0)[:3])
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
 
@@ -174,25 +175,26 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         decoder.switched[record.cpu] = record.ts
-        return record.event("switch", v[1], int(not v[0] & asleep), 0, after(record, v[3]), before(record, v[2]))
+        ready = int(not v[0] & asleep)
+        return record.event("switch", v[1], ready, name=after(record, v[3]), other=before(record, v[2]))
 
     if not asleep:
         raise ValueError("the kernel does not say which threads sleep")
     return ("prev_state", "next_pid"), ("prev_comm", "next_comm"), build
 
 
-def _migrate(decoder: Decoder, event: EventFormat) -> Plan:
-    comm = decoder.words(event, "comm")
+def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
+    """Make events with the record's own values: its numbers in this order, and as their name its text."""
 
-    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
-        return record.event("migrate", v[0], v[1], v[2], comm(record, v[3]))
+    def make(decoder: Decoder, event: EventFormat) -> Plan:
+        words = decoder.words(event, text) if text else None
 
-    return ("pid", "orig_cpu", "dest_cpu"), ("comm",), build
+        def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
+            return record.event(kind, *v[: len(numbers)], name=words(record, v[-1]) if words is not None else "")
 
+        return numbers, (text,) if text else (), build
 
-def _waking(decoder: Decoder, event: EventFormat) -> Plan:
-    comm = decoder.words(event, "comm")
-    return ("pid", "target_cpu"), ("comm",), lambda record, v: record.event("waking", v[0], v[1], 0, comm(record, v[2]))
+    return make
 
 
 def _irq_entry(decoder: Decoder, event: EventFormat) -> Plan:
@@ -222,14 +224,6 @@ def _softirq(kind: str) -> Maker:
 
 def _vector(kind: str, name: str) -> Maker:
     return lambda decoder, event: (("vector",), (), lambda record, v: record.event(kind, v[0], name=name))
-
-
-def _arm_vector(kind: str) -> Maker:
-    def make(decoder: Decoder, event: EventFormat) -> Plan:
-        reason = decoder.words(event, "reason")
-        return (), ("reason",), lambda record, v: record.event(kind, name=reason(record, v[0]))
-
-    return make
 
 
 def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
@@ -308,10 +302,6 @@ def _in_mask(decoder: Decoder, mask: bytes) -> list[int]:
     return [cpu for cpu in decoder.cpus if bits >> cpu & 1]
 
 
-def _frequency(decoder: Decoder, event: EventFormat) -> Plan:
-    return ("state", "cpu_id"), (), lambda record, v: record.event("frequency", v[0], v[1])
-
-
 def _idle(decoder: Decoder, event: EventFormat) -> Plan:
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         return record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
@@ -345,13 +335,13 @@ def _stack(decoder: Decoder, event: EventFormat) -> Plan:
 
 _MAKERS: dict[str, Maker] = {
     "sched:sched_switch": _switch,
-    "sched:sched_migrate_task": _migrate,
-    "sched:sched_waking": _waking,
+    "sched:sched_migrate_task": _plain("migrate", ("pid", "orig_cpu", "dest_cpu"), "comm"),
+    "sched:sched_waking": _plain("waking", ("pid", "target_cpu"), "comm"),
     "ipi:ipi_send_cpu": _sent,
     "ipi:ipi_send_cpumask": _sent_to_mask,
     "ipi:ipi_raise": _raised,
-    "ipi:ipi_entry": _arm_vector("vector_entry"),
-    "ipi:ipi_exit": _arm_vector("vector_exit"),
+    "ipi:ipi_entry": _plain("vector_entry", (), "reason"),
+    "ipi:ipi_exit": _plain("vector_exit", (), "reason"),
     "irq:irq_handler_entry": _irq_entry,
     "irq:irq_handler_exit": _irq_exit,
     "irq:softirq_entry": _softirq("softirq_entry"),
@@ -364,7 +354,7 @@ _MAKERS: dict[str, Maker] = {
     "timer:hrtimer_expire_exit": _ends("timer_exit", "function", "hrtimer"),
     "csd:csd_function_entry": _begins("csd_entry", "func", "csd"),
     "csd:csd_function_exit": _ends("csd_exit", "func", "csd"),
-    "power:cpu_frequency": _frequency,
+    "power:cpu_frequency": _plain("frequency", ("state", "cpu_id")),
     "power:cpu_idle": _idle,
     "exceptions:page_fault_user": _fault(1),
     "exceptions:page_fault_kernel": _fault(0),

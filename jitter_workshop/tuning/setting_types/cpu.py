@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
-from jitter_workshop.host.tasks.listing import each_kernel_thread, read_allowed_cpus
+from jitter_workshop.host.tasks.listing import each_process, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind, Number
 from jitter_workshop.tuning.writer import HostWriter
@@ -143,7 +143,7 @@ class GovernorThread(Kind):
         if governor.text != SCHEDUTIL:
             return TextReading(f"governor {governor.text}")
         name = f"sugov:{folder.rpartition('policy')[2]}"
-        thread = next((task for task in each_kernel_thread(root) if task.name == name), None)
+        thread = next((task for task in each_process(root) if task.kernel and task.name == name), None)
         allowed = None if thread is None else read_allowed_cpus(root, thread)
         if allowed is None:
             return TextReading(None, "no such file")

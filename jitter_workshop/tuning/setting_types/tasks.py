@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from jitter_workshop.host.kernel.release import version_of
-from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.host.root import HostRoot, TextReading, is_count
 from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, offline_among
@@ -56,7 +56,7 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
     """Return number and start time of ``CALL(TID@START)``. Raise ValueError for anything else."""
     inside = path.removeprefix(f"{call}(").removesuffix(")")
     tid, at, start = inside.partition("@")
-    if path != f"{call}({inside})" or not at or not all(_is_number(word) for word in (tid, start)) or int(tid) < 1:
+    if path != f"{call}({inside})" or not at or not all(map(is_count, (tid, start))) or int(tid) < 1:
         raise ValueError(f"not a task's {call}: {path[:60]!r}")
     return int(tid), int(start)
 
@@ -241,10 +241,6 @@ class TaskCgroup(_OfTask):
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         """Return True for a task in one of our own sets: it was put there with this tool, or for it."""
         return found.startswith("/jitter-workshop")
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 20
 
 
 KINDS: tuple[Kind, ...] = (Affinity(), AffinityAcross(), IrqThread(), TaskCgroup())

@@ -223,8 +223,7 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
     for task in each_thread(root):
         if task.fixed or task.tid == _KTHREADD:
             continue
-        folder = f"/proc/{task.pid}" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}"
-        for member in parse_memberships(root.text(f"{folder}/cgroup") or ""):
+        for member in parse_memberships(root.text(f"{task.folder}/cgroup") or ""):
             if "cpuset" in member.controllers:
                 yield task, member.path
 
