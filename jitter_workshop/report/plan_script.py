@@ -302,8 +302,8 @@ def _listed(kind: str, text: str) -> str:
 
 @cache
 def functions() -> dict[str, str]:
-    """Return the groups of functions in ``assets/plan.sh``: name of the first one → text of the group. A script contains
-    the groups that it calls, and those that they call."""
+    """Return the groups of functions in ``assets/plan.sh``: name of the first one → text of the group. A script
+    contains the groups that it calls, and those that they call."""
     _head, *groups = resources.files("jitter_workshop.assets").joinpath("plan.sh").read_text("utf-8").split("\n\n")
     named = re.compile(r"^([a-z_]+)\(\)", re.MULTILINE)
     return {found[1]: f"\n{text.rstrip()}\n" for text in groups if (found := named.search(text)) is not None}
