@@ -51,25 +51,6 @@ class CpuState:
     """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: gives a new number for
     each stay."""
 
-    __slots__ = (
-        "_serials",
-        "_tasks",
-        "cpu",
-        "current",
-        "first_flags",
-        "fresh",
-        "irqs",
-        "kind",
-        "last",
-        "name",
-        "segments",
-        "serial",
-        "since",
-        "task_name",
-        "task_serial",
-        "unbalanced",
-    )
-
     def __init__(self, cpu: int, begin: int, tasks: dict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
         self.since = self.last = begin
@@ -243,8 +224,6 @@ class CpuState:
 
 class ThreadState:
     """Hold one measured thread's state: it runs, is ready, sleeps, or is on its way to another CPU."""
-
-    __slots__ = ("_roused", "_woken", "cpu", "detail", "faults", "kinds", "name", "since", "state", "stretches", "tid")
 
     def __init__(self, name: str, tid: int, begin: int) -> None:
         self.name, self.tid, self.since = name, tid, begin

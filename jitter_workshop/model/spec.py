@@ -16,7 +16,6 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 Pause = Literal["sleep", "busy"]
 """How ``spin`` spends the time outside its duty: asleep, or busy without sampling."""
 PlacementMode = Literal["auto", "none", "chosen"]
-PresetName = Literal["quick", "standard", "long"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 """The stall lengths whose rates every run states."""

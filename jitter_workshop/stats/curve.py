@@ -28,7 +28,6 @@ def percentile_curve(
     *,
     max_ns: int | None = None,
     min_ns: int | None = None,
-    origin: str = "",
 ) -> PercentileCurve:
     """Return the curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the
     maximum.
@@ -36,7 +35,7 @@ def percentile_curve(
     It has at most :data:`MAX_POINTS` points, even in log10(1/(1-p)). The table's percentiles are among them, so that
     chart and table agree. ``max_ns`` and ``min_ns`` are the true extremes; without them the counters' bounds are used.
     """
-    return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns, origin=origin)
+    return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 
 def curve_from_bins(
@@ -124,11 +123,9 @@ def curve_from_percentiles(
     return PercentileCurve(label, tuple(points), count, origin)
 
 
-def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") -> PercentileCurve:
+def curve_from_summary(label: str, summary: HistogramSummary) -> PercentileCurve:
     """Return a coarse curve from a run's table of percentiles, for a run whose histogram cannot be read."""
-    return curve_from_percentiles(
-        label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count, origin
-    )
+    return curve_from_percentiles(label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count)
 
 
 def _percentiles(count: int) -> list[float]:

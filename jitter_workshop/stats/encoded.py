@@ -29,6 +29,7 @@ _OUTER = struct.Struct(">II")
 _INNER = struct.Struct(">IIIIQQd")
 _INNER_V0 = struct.Struct(">IIQQQ")
 _LAST_VARINT_BYTE = 8
+_TOO_MUCH = "the histogram holds more than its geometry allows"
 _PLAIN_CHEAPER = 8
 """Plain counters are read about this many times faster than packed ones."""
 
@@ -63,12 +64,13 @@ def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]
     damaged, too large, no histogram, or beyond the budget."""
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
-    values = _packed(inner.body, space) if inner.version == 2 else _plain(inner.body, inner.word_bytes)
+    packed = inner.version == 2
+    values = packed_counts(inner.body, space.counts_len) if packed else _plain(inner.body, inner.word_bytes)
     found = dict(itertools.islice(values, MAX_COUNTERS + 1))
     if len(found) > MAX_COUNTERS:
         raise ValueError(f"the histogram uses more than {MAX_COUNTERS:,} counters")
     if (found and max(found) >= space.counts_len) or sum(found.values()) > MAX_TOTAL:
-        raise ValueError("the histogram holds more than its geometry allows")
+        raise ValueError(_TOO_MUCH)
     return space, found
 
 
@@ -145,17 +147,19 @@ def _inner(version: int, body: bytes, header: struct.Struct) -> Inner:
     return Inner(2 if version == _V2 else 1, word_bytes, lowest, highest, digits, counted[:length])
 
 
-def _packed(body: bytes, space: Geometry) -> Iterator[tuple[int, int]]:
-    index = 0
+def packed_counts(body: bytes, counters: int) -> Iterator[tuple[int, int]]:
+    """Yield index and count of those of V2's ``counters`` that are not zero. Raise ValueError for more, or for a total
+    that no histogram can hold."""
+    index = total = 0
     for value in varints(body):
-        if value < 0:
-            index -= value
-        else:
-            if value:
-                yield index, value
-            index += 1
-        if index > space.counts_len:
-            raise ValueError("the histogram holds more than its geometry allows")
+        if value > 0:
+            total += value
+            if index >= counters or total > MAX_TOTAL:
+                raise ValueError(_TOO_MUCH)
+            yield index, value
+        index += 1 if value >= 0 else -value
+        if index > counters:
+            raise ValueError(_TOO_MUCH)
 
 
 def _plain(body: bytes, word_bytes: int) -> Iterator[tuple[int, int]]:

@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
-from jitter_workshop.stats.encoded import MAX_TOTAL, unwrap, varints
+from jitter_workshop.stats.encoded import packed_counts, unwrap
 from jitter_workshop.stats.geometry import MAX_COUNTERS as MAX_COUNTERS
 from jitter_workshop.stats.geometry import Bin as Bin
 from jitter_workshop.stats.geometry import Geometry as Geometry
-from jitter_workshop.stats.geometry import counters_needed as _counters
+from jitter_workshop.stats.geometry import layout
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -36,25 +36,16 @@ _HIGHEST_LIMIT = 1 << 62
 
 def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digits: int = DIGITS) -> HdrHistogram:
     """Return an empty histogram with 64-bit counters. Raise ValueError for a geometry that makes no sense."""
-    if not 1 <= digits <= 5 or lowest_ns < 1 or not 2 * lowest_ns <= highest_ns < _HIGHEST_LIMIT:
+    if digits < 1 or highest_ns >= _HIGHEST_LIMIT:
         raise ValueError(f"no such histogram: {lowest_ns} to {highest_ns}, {digits} digits")
-    if _counters(lowest_ns, highest_ns, digits) > MAX_COUNTERS:
+    if layout(lowest_ns, highest_ns, digits).counts_len > MAX_COUNTERS:
         raise ValueError(f"a histogram from {lowest_ns} to {highest_ns} with {digits} digits is too large")
     return _library()(lowest_ns, highest_ns, digits)
 
 
 def geometry(histogram: HdrHistogram) -> Geometry:
     """Return the geometry of a histogram, for code that counts into it."""
-    return Geometry(
-        lowest_ns=histogram.lowest_trackable_value,
-        highest_ns=histogram.highest_trackable_value,
-        digits=histogram.significant_figures,
-        unit_magnitude=histogram.unit_magnitude,
-        sub_bucket_half_count_magnitude=histogram.sub_bucket_half_count_magnitude,
-        sub_bucket_half_count=histogram.sub_bucket_half_count,
-        sub_bucket_mask=histogram.sub_bucket_mask,
-        counts_len=histogram.counts_len,
-    )
+    return layout(histogram.lowest_trackable_value, histogram.highest_trackable_value, histogram.significant_figures)
 
 
 def counters(histogram: HdrHistogram) -> memoryview:
@@ -130,22 +121,10 @@ def decode(text: str | bytes) -> HdrHistogram:
         raise ValueError("not a histogram in the V2 format")
     histogram = new_histogram(inner.lowest, inner.highest, inner.digits)
     view = counters(histogram)
-    index, total = 0, 0
-    for value in varints(inner.body):
-        if value < 0:
-            index -= value
-        else:
-            if index >= len(view):
-                break
-            view[index] = value
-            total += value
-            index += 1
-        if index > len(view) or total > MAX_TOTAL:
-            break
-    else:
-        settle(histogram)
-        return histogram
-    raise ValueError("the histogram holds more than its geometry allows")
+    for index, count in packed_counts(inner.body, len(view)):
+        view[index] = count
+    settle(histogram)
+    return histogram
 
 
 def non_zero(histogram: HdrHistogram) -> list[Bin]:

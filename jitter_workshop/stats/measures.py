@@ -97,10 +97,7 @@ def _stolen_line(rounds: Sequence[Round]) -> Line:
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
-    totals = (
-        math.fsum(r.without.stolen_ns_per_second * r.without.duration_s for r in rounds),
-        math.fsum(r.with_it.stolen_ns_per_second * r.with_it.duration_s for r in rounds),
-    )
+    totals = _sums(rounds, lambda side: side.stolen_ns_per_second * side.duration_s)
     return Line(
         STOLEN,
         "stolen time",
@@ -151,10 +148,7 @@ def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> st
         return "not every run has enough samples for it"
     if float(percentile) <= _UNGATED:
         return ""
-    fewest = min(
-        sum(r.without.beyond.get(percentile, 0) for r in rounds),
-        sum(r.with_it.beyond.get(percentile, 0) for r in rounds),
-    )
+    fewest = round(min(_sums(rounds, lambda side: side.beyond.get(percentile, 0))))
     if fewest >= SOLID_BEYOND:
         return ""
     stalls = f"distinct stall{'' if fewest == 1 else 's'}"
@@ -172,12 +166,15 @@ def _geometric(values: Sequence[int]) -> float | None:
     return math.exp(math.fsum(math.log(v) for v in values) / len(values)) if min(values) > 0 else 0.0
 
 
+def _sums(rounds: Sequence[Round], amount: Callable[[Side], float]) -> tuple[float, float]:
+    """Return the sum of an amount over all rounds, without the change and with it."""
+    return math.fsum(amount(r.without) for r in rounds), math.fsum(amount(r.with_it) for r in rounds)
+
+
 def _seconds(rounds: Sequence[Round]) -> tuple[float, float]:
-    return math.fsum(r.without.duration_s for r in rounds), math.fsum(r.with_it.duration_s for r in rounds)
+    return _sums(rounds, lambda side: side.duration_s)
 
 
 def _counts(rounds: Sequence[Round], threshold_ns: int) -> tuple[int, int]:
-    return (
-        sum(_rate(r.without, threshold_ns).count for r in rounds),
-        sum(_rate(r.with_it, threshold_ns).count for r in rounds),
-    )
+    without, with_it = _sums(rounds, lambda side: _rate(side, threshold_ns).count)
+    return round(without), round(with_it)

@@ -65,11 +65,7 @@ def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
     others = sum(i != first for i in counted)
-    weights = [float(max(1, others)) if i == first else 1.0 for i in counted]
-    found = [1.0] * len(shown)
-    for i, p in zip(counted, holm([ps[i] for i in counted], weights), strict=True):
-        found[i] = p
-    return found
+    return _holm_of(counted, ps, [float(max(1, others)) if i == first else 1.0 for i in counted])
 
 
 def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
@@ -79,11 +75,13 @@ def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     Here too, a line with events in too few rounds takes nothing from the others. Only the presence of events in a round
     counts, because the sizes that are flipped at the band's ends differ from those at 1.
     """
-    counted = [i for i, line in enumerate(shown) if _can_be_even(line)]
-    found = [1.0] * len(shown)
-    for i, p in zip(counted, holm([ps[i] for i in counted]), strict=True):
-        found[i] = p
-    return found
+    return _holm_of([i for i, line in enumerate(shown) if _can_be_even(line)], ps)
+
+
+def _holm_of(counted: Sequence[int], ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
+    """Return Holm's p of the lines at the places ``counted``, and 1.0 of the others."""
+    adjusted = dict(zip(counted, holm([ps[i] for i in counted], weights), strict=True))
+    return [adjusted.get(i, 1.0) for i in range(len(ps))]
 
 
 def doubt_of_no_change(shown: Sequence[Line]) -> float:

@@ -100,23 +100,18 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
     return tuple(t for t in ticks if t.position <= x_high + 1e-9)
 
 
-def decade_ticks(y_low: float, y_high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return one tick a decade of time: 100 ns, 1 µs, 10 µs, …; or one in ``every`` decades: 1 ns, 1 µs, 1 ms for 3."""
-    first, last = math.ceil(y_low - 1e-9), math.floor(y_high + 1e-9)
-    return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1) if n % every == 0)
-
-
-def number_ticks(low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return one tick a decade of a plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …"""
-    first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
-    return tuple(Tick(float(n), _power_of_ten(n)) for n in range(first, last + 1) if n % every == 0)
-
-
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``."""
+    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``.
+
+    A time has one tick a decade: 100 ns, 1 µs, 10 µs, …; or one in ``every`` decades: 1 ns, 1 µs, 1 ms for 3. So has a
+    plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …
+    """
     if unit == "percentile":
         return percentile_ticks(high)
-    return decade_ticks(low, high, every) if unit == "time" else number_ticks(low, high, every)
+    decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+    return tuple(
+        Tick(float(n), nice_ns(10.0**n) if unit == "time" else _power_of_ten(n)) for n in decades if n % every == 0
+    )
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:

@@ -151,7 +151,7 @@ def test_the_ends_of_the_axes() -> None:
     assert scale.x_of_percentile(100) == scale.X_LIMIT
     assert scale.y_of_ns(0) == 0
     assert [t.label for t in scale.percentile_ticks(4)] == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
-    assert [t.label for t in scale.decade_ticks(1.5, 4)] == ["100 ns", "1 µs", "10 µs"]
+    assert [t.label for t in scale.ticks("time", 1.5, 4)] == ["100 ns", "1 µs", "10 µs"]
 
 
 @given(st.lists(st.integers(0, 60_000_000_000), max_size=20), st.integers(1, 10**9))
@@ -167,4 +167,4 @@ def test_ranges_hold_every_point_and_mark(values: list[int], mark: int) -> None:
 
 def test_an_empty_chart_has_axes() -> None:
     r = scale.ranges([])
-    assert len(scale.decade_ticks(r.y_low, r.y_high)) >= 4
+    assert len(scale.ticks("time", r.y_low, r.y_high)) >= 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import struct
 import zlib
 
@@ -54,7 +55,8 @@ def test_the_index_and_the_bounds_are_the_librarys(shape: tuple[int, int, int], 
             h.get_lowest_equivalent_value(inside),
             h.get_highest_equivalent_value(inside),
         )
-    assert hg._counters(*shape) == h.counts_len
+    theirs = (h.unit_magnitude, h.sub_bucket_half_count_magnitude, h.sub_bucket_half_count, h.sub_bucket_mask)
+    assert dataclasses.astuple(space) == (*shape, *theirs, h.counts_len)
 
 
 @settings(max_examples=40, deadline=None)
