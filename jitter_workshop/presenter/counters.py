@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -23,15 +22,12 @@ ROWS = 8
 THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
 
+_SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"
 
 
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """Hold a command that this user may run beside a measurement, and what it shows."""
-
-    command: str
-    shows: str
+ByHand = tuple[str, str]
+"""A command that this user may run beside a measurement, and what it shows."""
 
 
 def explained(report: CounterReport, width: int) -> Lines:
@@ -135,8 +131,8 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
         ("to ask an administrator for", to_ask_for(report)),
     ):
         yield from (Text(), Text(title, "dim"))
-        for one in commands:
-            yield from (*wrap(one.command, width, "  "), *wrap(one.shows, width, "    ", style="dim"))
+        for command, shows in commands:
+            yield from (*wrap(command, width, "  "), *wrap(shows, width, "    ", style="dim"))
 
 
 def level(report: CounterReport) -> str:
@@ -160,48 +156,48 @@ def level(report: CounterReport) -> str:
     return f"{name}: perf may watch whole CPUs. Its tracepoints lie in tracefs, which only root may read as a rule."
 
 
-def by_hand(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
+def by_hand(report: CounterReport) -> Sequence[ByHand]:
     """Return the commands that need no more rights than this user had, to be run during a measurement."""
     value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
     found = [
-        ByHand(
+        (
             f"cat /proc/{_PID}/task/*/schedstat",
             "each thread: ns on a CPU, ns waiting for one, times that it got one; twice, and subtract",
         )
     ]
     if value <= THREAD:
         found.append(
-            ByHand(
+            (
                 f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
-                f"-- sleep {seconds}; perf script -i switches.data --show-switch-events",
+                f"-- sleep {_SECONDS}; perf script -i switches.data --show-switch-events",
                 "when each thread lost its CPU and got it back ('preempt': it could have gone on); not to whom",
             )
         )
     if value < THREAD:
         found.append(
-            ByHand(
-                f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {seconds}",
+            (
+                f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {_SECONDS}",
                 "how often its threads were switched, moved, and had a page fault",
             )
         )
-    return [*found, _whole_cpus(report, seconds)] if value <= WHOLE else found
+    return [*found, _whole_cpus(report)] if value <= WHOLE else found
 
 
-def to_ask_for(report: CounterReport, seconds: int = 10) -> Sequence[ByHand]:
+def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
     """Return the rights that an administrator can grant, the smallest one first."""
     value = report.perf_event_paranoid
     found = []
     if value is not None and value > WHOLE:
-        then = f"then you may see who has a CPU: {_whole_cpus(report, seconds).command}"
-        found.append(ByHand(f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
+        then = f"then you may see who has a CPU: {_whole_cpus(report)[0]}"
+        found.append((f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
     sudo = "sudo for this tool (docs/safety.md says what its part for root can do)"
-    return [*found, ByHand(sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
+    return [*found, (sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
 
 
-def _whole_cpus(report: CounterReport, seconds: int) -> ByHand:
+def _whole_cpus(report: CounterReport) -> ByHand:
     which = CpuSet.of(c.cpu for c in report.cpus)
-    return ByHand(
-        f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {seconds}; "
+    return (
+        f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {_SECONDS}; "
         "perf script -i cpu.data --show-switch-events",
         "who has the CPU when, and who took it from whom",
     )

@@ -43,6 +43,7 @@ _ON_A_TERMINAL = {
 }
 """The roles in the sixteen colours that every terminal has."""
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
+_WAITING_BAR = 60
 _LONGEST = 4_000
 """Characters of a paragraph that are shown."""
 
@@ -245,6 +246,18 @@ def bar(value: float, largest: float, width: int) -> str:
     eighths = max(1, round(min(value / largest, 1.0) * width * 8))
     full, rest = divmod(eighths, 8)
     return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
+
+
+def filled(done: float, total: float, width: int, rest: str = "─") -> Text:
+    """Return a bar of progress, with ``rest`` in the part that is still to come."""
+    full = bar(done, max(total, 1), width)
+    return Text(full, "accent").append(rest * max(width - len(full), 0), "faint")
+
+
+def waiting(said: str, done: int, total: int, width: int) -> Lines:
+    """Return a sentence on work that goes on, and a bar of its progress; no bar where its size is not known."""
+    lines = wrap(said, width, style="dim")
+    return [*lines, filled(done, total, max(1, min(width, _WAITING_BAR)), "░")] if total else lines
 
 
 def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 10.0) -> str:

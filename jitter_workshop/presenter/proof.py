@@ -15,7 +15,7 @@ from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S
 from jitter_workshop.model.text import clean, many, minute, tally
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.lines import Lines, bar, heading, items, labelled, sentence, table, wrap
+from jitter_workshop.presenter.lines import Lines, filled, heading, items, labelled, sentence, table, wrap
 from jitter_workshop.presenter.prose import styled
 from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
 from jitter_workshop.stats.comparison import amount, measure_name
@@ -241,9 +241,7 @@ def progress(step: ProofStep | None, block: Progress | None, planned: int, left_
     done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
     remaining = f"  {left(left_s)}"
     room = max(width - max(len(remaining), 24), 10)
-    line = Text(bar(done, max(2 * planned, 1), room), "accent")
-    line.append("─" * max(room - line.cell_len, 0), "faint")
-    line.append(remaining, "text")
+    line = filled(done, 2 * planned, room).append(remaining, "text")
     if step is None:
         return [line, Text("Preparing: the changes are applied and given back once…", "dim")]
     now = Text(step_of(step, planned), "text")

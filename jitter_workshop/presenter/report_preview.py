@@ -12,7 +12,7 @@ from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
-from jitter_workshop.presenter.lines import bar, table, wrap
+from jitter_workshop.presenter.lines import table, wrap
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files
@@ -23,7 +23,6 @@ MOST = 12
 MOST_NAMES = 6
 STRIP = 25
 """Cells of a verdict's picture."""
-_WAITING_BAR = 60
 _WIDEST = 100
 """The widest line of prose, in columns: longer ones are tiring to read."""
 _ITEM = " • "
@@ -50,16 +49,6 @@ def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text
     yield from _heading("WHAT OTHERS WILL SEE IN IT", width, "dim")
     yield from _items(_for_others(document, raw), width)
     yield Text()
-
-
-def waiting(what: str, done: int, total: int, width: int) -> Iterator[Text]:
-    """Yield the progress of building the report."""
-    far = f": {done:,} of {total:,}" if total else ""
-    yield from wrap(Text(f"{what[:1].upper()}{what[1:]}{far}. Esc stops it.", "dim"), width)
-    if total:
-        length = max(1, min(width, _WAITING_BAR))
-        full = bar(done, total, length)
-        yield Text(full, "accent").append("░" * (length - len(full)), style="faint")
 
 
 def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, Block, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.lines import Lines, bar, figure, heading, labelled, table, wrap
+from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -71,12 +71,8 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
     count = f"  block {now.done} of {now.total}"
     left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
     room = max(width - max(len(count) + len(left), 32), 10)
-    drawn = bar(now.done, max(now.total, 1), room)
-    line = Text(drawn, "accent")
-    line.append("─" * max(room - len(drawn), 0), "faint")
-    line.append(count, "text")
-    line.append(left, "dim")
-    told = [line, Text(_block_told(now.block, width), "dim")]
+    told = [filled(now.done, now.total, room).append(count, "text").append(left, "dim")]
+    told.append(Text(_block_told(now.block, width), "dim"))
     if now.block.temperature_celsius is not None:
         told.append(Text(now_told(now.block)[:width], "dim"))
     return told

@@ -109,12 +109,12 @@ def test_what_may_be_done_by_hand_follows_the_hosts_setting(
     paranoid: int | None, own: bool, counts: bool, whole: bool, ask: bool
 ) -> None:
     found = report(paranoid)
-    commands = [one.command for one in by_hand(found)]
+    commands = [command for command, _ in by_hand(found)]
     assert "schedstat" in commands[0]
     assert any("--switch-events" in c and " -p " in c for c in commands) is own
     assert any(c.startswith("perf stat") for c in commands) is counts
     assert any("-C 1" in c for c in commands) is whole
-    assert any("sysctl" in one.command for one in to_ask_for(found)) is ask
+    assert any("sysctl" in command for command, _ in to_ask_for(found)) is ask
     assert (str(paranoid) in level(found)) is (paranoid is not None)
 
 

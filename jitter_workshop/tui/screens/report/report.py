@@ -21,7 +21,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.lines import waiting, wrap
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -190,8 +190,11 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._document is None:
-            nothing = [Text("There is nothing to write yet.", "dim")]
-            return nothing if self.said else preview.waiting(*self._went, width)
+            if self.said:
+                return [Text("There is nothing to write yet.", "dim")]
+            what, done, total = self._went
+            far = f": {done:,} of {total:,}" if total else ""
+            return waiting(f"{what[:1].upper()}{what[1:]}{far}. Esc stops it.", done, total, width)
         facts = [self._chosen.name]
         if self._made is not None:
             path, files = self._made

@@ -21,7 +21,7 @@ from jitter_workshop.presenter import causes as views
 from jitter_workshop.presenter import counters
 from jitter_workshop.presenter.causes import by_hand, focused
 from jitter_workshop.presenter.causes import ran_there as others
-from jitter_workshop.presenter.lines import bar
+from jitter_workshop.presenter.lines import waiting
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -31,9 +31,6 @@ Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
 _NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
 _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
-
-
-_WAITING_BAR = 60
 
 
 class EvidenceScreen(WorkshopScreen, scope="causes"):
@@ -108,22 +105,18 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._report is None:
-            return [Text("Nothing is known.", "dim")] if self.said else self._waiting(width)
+            done, total = self._went
+            said = (
+                f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it." if total else "Reading the trace…"
+            )
+            return (
+                [Text("Nothing is known.", "dim")]
+                if self.said
+                else waiting(block if total else "Reading the trace…", done, total, width)
+            )
         if isinstance(self._report, CounterReport):
             return counters.head(self._report, width)
         return views.head(self._report, width)
-
-    def _waiting(self, width: int) -> Iterable[Text]:
-        """Return the progress."""
-        done, total = self._went
-        if not total:
-            return [Text("Reading the trace…", "dim")]
-        length = max(1, min(width, _WAITING_BAR))
-        full = bar(done, total, length)
-        return [
-            Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", "dim"),
-            Text(full, "accent").append("░" * (length - len(full)), "faint"),
-        ]
 
     def _causes(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
@@ -177,6 +170,6 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def _commands(self) -> tuple[str, ...]:
         if isinstance(self._report, CounterReport):
-            return tuple(one.command for one in counters.by_hand(self._report))
+            return tuple(command for command, _ in counters.by_hand(self._report))
         present = self._report.residence if self._report is not None else None
         return by_hand(present.proof.cpus) if present is not None else ()
