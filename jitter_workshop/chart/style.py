@@ -101,11 +101,12 @@ def legend(
     style = theme_named(theme)
     every = looks(curves, style, highlight)
     wide = width >= _WIDE_LEGEND
-    lines = [] if wide or not curves else [_heads(style, width)]
+    heads = _columns([name for name, _ in _FIGURES], width)
+    dim = plain_style(style.dim, dim=True)
+    lines = [] if wide or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight)
-    dim = plain_style(style.dim, dim=True)
     for percentile, value_ns in marks:
         line = Text(no_wrap=True, end="")
         line.append(MARK_GLYPH, plain_style(style.mark, bold=True))
@@ -170,11 +171,6 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width
         second = Text(_columns([value for _, value in _figures(curve)], width), plain_style(theme.text), end="")
     second.rstrip()
     return [first, second]
-
-
-def _heads(theme: Palette, width: int) -> Text:
-    heads = _columns([name for name, _ in _FIGURES], width)
-    return Text(heads, plain_style(theme.dim, dim=True), no_wrap=True, end="")
 
 
 def _columns(cells: Sequence[str], width: int) -> str:

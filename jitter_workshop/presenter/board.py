@@ -243,7 +243,8 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
             lines += wrap(f"{row.host}: {why if row.states else f'silent ({why})'}", width, style="accent")
     answered = [row for row in rows if row.states]
     known = list(dict.fromkeys(ident for row in answered for ident in row.states))
-    shown = [ident for ident in known if _differs([row.states.get(ident, "") for row in answered])]
+    said = {ident: {row.states.get(ident) for row in answered} for ident in known}
+    shown = [ident for ident, states in said.items() if len(states) > 1 or "improve" in states]
     if shown:
         names = _short([row.host for row in rows])
         first, each = max(map(cell_len, shown)), min(max(map(cell_len, names)), _LONGEST)
@@ -260,10 +261,6 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
     says = "1 check says" if same == 1 else f"{same} checks say"
     told = f"{says} the same on every machine that answered, with nothing to do."
     return lines + (wrap(told, width) if same else [])
-
-
-def _differs(said: Sequence[str]) -> bool:
-    return len(set(said)) > 1 or "improve" in said
 
 
 def _short(hosts: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, InterferingTask, Residence
+from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, Residence
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
@@ -267,16 +267,13 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
     """Yield work by function or vector. The average is the time of one call, without what interrupted it."""
     yield heading("WORK, SOFTIRQS AND INTERRUPTS")
     rows = [["", "CPU", "times", "each", "longest", "in all"]]
-    for v in sorted((v for v in present.visitors if v.kind in WORK), key=_rank)[:MOST_ROWS]:
+    found = [v for v in present.visitors if v.kind in WORK]
+    for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
         each = nice_ns(v.total_ns / v.count) if v.count else "–"
         rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table(rows, width, right=range(1, 6))
     if len(rows) == 1:
         yield Text("None of them came to these CPUs.")
-
-
-def _rank(visitor: InterferingTask) -> tuple[int, int]:
-    return WORK.index(visitor.kind), -visitor.total_ns
 
 
 def _frequencies(present: Residence) -> Iterator[str]:

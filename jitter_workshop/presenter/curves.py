@@ -75,6 +75,11 @@ def label_of(shown: RunCurve) -> str:
     return clean(shown.label, 40) + origin
 
 
+def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
+    """Return the sentence with the machine that made recorded curves."""
+    return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."
+
+
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
     row of its own names the origins: behind a label the origin would be cut off."""

@@ -65,9 +65,7 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
     lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
     if view.host_files and not recorded:
         lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
-    if shortened:
-        lines += [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(view.changes, width)]
-    return lines
+    return lines + every_if_long(view.changes, width)
 
 
 def line_by_line(view: PlanView, width: int) -> Lines:

@@ -12,9 +12,6 @@ shows a notice.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +19,7 @@ from typing import Any
 
 from jitter_workshop import paths
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.session.files import replace
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "theme": ("dark", "light", "high-contrast"),
@@ -97,19 +95,10 @@ def save(settings: Settings, file: Path | None = None) -> None:
         f'preset = "{settings.preset}"\n'
         f"show_published = {str(settings.show_published).lower()}\n"
     )
-    temporary = ""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
-        with os.fdopen(handle, "w") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(file)
+        replace(file, text.encode(), 0o600)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if temporary:
-                Path(temporary).unlink()
         raise SettingsError(
             f"the settings could not be written: {error.strerror}", "they hold until you leave the workshop"
         ) from error

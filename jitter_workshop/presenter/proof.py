@@ -244,15 +244,10 @@ def progress(step: ProofStep | None, block: Progress | None, planned: int, left_
     line = filled(done, 2 * planned, room).append(remaining, "text")
     if step is None:
         return [line, Text("Preparing: the changes are applied and given back once…", "dim")]
-    now = Text(step_of(step, planned), "text")
+    now = Text(f"round {step.round + 1} of {planned} · {step.side} the change", "text")
     state = f"block {block.done} of {block.total}" if block is not None else "calibrating and settling"
     now.append(f" · {state}", "dim")
     return [line, now]
-
-
-def step_of(step: ProofStep, rounds: int) -> str:
-    """Return ``round 3 of 10 · with the change``."""
-    return f"round {step.round + 1} of {rounds} · {step.side} the change"
 
 
 def left(left_s: float) -> str:
@@ -297,8 +292,8 @@ def verdict(proof: Proof, width: int) -> Lines:
         ]
     lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width), *labelled("id", clean(proof.id, 60), width, 10)]
     lines += labelled("ended", when(proof), width, 10)
-    for label, orders in zip(("first", "then"), _orders(proof), strict=True):
-        lines += labelled(label, orders, width, 10)
+    for which, label in enumerate(("first", "then")):
+        lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
     return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
 
 
@@ -418,9 +413,3 @@ def when(proof: Proof) -> str:
         return "at an unknown time"
     today = moment.date() == datetime.date.today()
     return f"{moment:%H:%M}" if today else f"{moment:%Y-%m-%d %H:%M}"
-
-
-def _orders(proof: Proof) -> tuple[str, str]:
-    """Return two lines of signs: each round's first run, and its second."""
-    drawn = [signs(one.order) for one in proof.rounds]
-    return "".join(first for first, _ in drawn), "".join(second for _, second in drawn)
