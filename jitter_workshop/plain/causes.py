@@ -16,7 +16,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.causes import explained, offered
+from jitter_workshop.presenter.causes import explained
 from jitter_workshop.presenter.progress import LateLine
 
 _WORST = 5
@@ -38,11 +38,6 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
             return
         run = run_plainly(workshop, further, talk)
     _tell(workshop, run, talk)
-
-
-def tell_offer(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Explain at the last step what the command ``v`` shows."""
-    talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 
 
 def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:

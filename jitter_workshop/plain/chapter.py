@@ -6,19 +6,20 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.course import SLOTS, TREATED, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import PlanView, RunCurve
-from jitter_workshop.plain import causes, proving, rehearsal, settings, views
+from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain import proving, settings, views
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter import plan as plan_view
+from jitter_workshop.presenter.causes import offered
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
@@ -39,16 +40,19 @@ class PlainChapter:
     def run(self) -> None:
         """Show steps and obey commands until the chapter ends. A hidden noise ends with it. Raises Leave and EOFError
         when the learner leaves the workshop."""
-        with hunting.Watch(self._workshop, self._walk, self._talk) as watch:
-            self._run(watch)
+        try:
+            self._run()
+        finally:
+            hunting.end(self._workshop, self._talk)
 
-    def _run(self, watch: hunting.Watch) -> None:
+    def _run(self) -> None:
         walk, talk = self._walk, self._talk
         try:
             talk.notices([walk.rebooted()])
         except WorkshopError as error:
             talk.refused(error)
         shown: StepName | None = None
+        told = False
         while True:
             step = walk.current
             if anew := step != shown:
@@ -58,7 +62,7 @@ class PlainChapter:
                 except WorkshopError as error:
                     talk.refused(error)
             talk.notices(self._workshop.notices)
-            watch.look(anew)
+            told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
             answer = talk.ask(self._menu(step))
             try:
@@ -77,9 +81,10 @@ class PlainChapter:
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
-    def _can_predict(self) -> bool:
+    def _question(self, step: StepName) -> PredictionTask | None:
+        """Return the question, where and while it can be answered."""
         task = self._walk.chapter.prediction
-        return task is not None and self._walk.run_in(task.slot) is None
+        return task if step == "predict" and task is not None and self._walk.run_in(task.slot) is None else None
 
     def _menu(self, step: StepName) -> str:
         walk = self._walk
@@ -87,9 +92,8 @@ class PlainChapter:
         rest = f"{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
         if walk.unmeasured(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
-        if step == "predict" and self._can_predict():
-            task = walk.chapter.prediction
-            if task is not None and task.kind == "mark":
+        if (task := self._question(step)) is not None:
+            if task.kind == "mark":
                 return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
             return "your answer (a letter; Enter = no guess)"
         if step == "apply" and walk.sets:
@@ -135,9 +139,10 @@ class PlainChapter:
         """Obey one typed command. Return True when the step should be shown again."""
         walk, talk = self._walk, self._talk
         word, _, rest = answer.partition(" ")
-        if self._answers(step, answer):
+        task = self._question(step)
+        if task is not None and task.kind == "choice" and _letter(answer) in range(len(task.answers)):
             # Answers come before commands: with enough answers b and c are answers, too.
-            self._predict(answer)
+            self._predict(task, answer)
         elif answer in ("?", "help"):
             help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
             tell_help(talk, (*help_here, *of_class.words(self._workshop)))
@@ -148,7 +153,7 @@ class PlainChapter:
         elif answer == "h":
             talk.tell(walk.hint() or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
-            talk.chart(walk.curves() if answer == "c" else self._with_laptop())
+            talk.chart((*(published_curves()[:1] if answer == "o" else ()), *walk.curves()))
         elif answer == "t":
             talk.table(walk.curves())
         elif answer == "i" and step == "compare" and not walk.hunts:
@@ -175,27 +180,14 @@ class PlainChapter:
             chosen = parse_cpus(rest)
             walk.choose_cpus(*map(chosen.get, ROLES))
             talk.say("", *self._plan(step), "")
-        elif step == "predict" and self._can_predict() and self._a_guess(answer):
-            self._predict(answer)
+        elif task is not None and (task.kind == "mark" or not answer.isdigit()):
+            # At a mark "300" is a guess, and the learner is asked for the unit; beside letters it is a step's number.
+            self._predict(task, answer)
         elif answer.isascii() and answer.isdigit():
             self._jump(int(answer[:4]))
         else:
             talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
         return False
-
-    def _answers(self, step: StepName, answer: str) -> bool:
-        """Check that an answer is the letter of an answer that can be given now."""
-        task = self._walk.chapter.prediction
-        if step != "predict" or task is None or task.kind != "choice" or not self._can_predict():
-            return False
-        return len(answer) == 1 and 0 <= _LETTERS.find(answer.lower()) < len(task.answers)
-
-    def _a_guess(self, answer: str) -> bool:
-        """Return True if an input that is no command is a guess. At a mark "300" is a guess, and the learner is asked
-        for the unit. If the answers have letters, a number is the number of a step.
-        """
-        task = self._walk.chapter.prediction
-        return task is not None and (task.kind == "mark" or not answer.isdigit())
 
     def _jump(self, number: int) -> None:
         steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
@@ -221,7 +213,7 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         width = talk.width
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
-        rehearsal.tell_where(self._workshop, walk, talk)
+        self._tell_where()
         hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step))
         if step == "look":
@@ -272,7 +264,7 @@ class PlainChapter:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
             talk.tell(f"Your guess so far: {said}.")
-        if not self._can_predict():
+        if walk.run_in(task.slot) is not None:
             talk.tell("It is measured already, so that a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
             talk.tell("On a recording no run decides this; what each answer stands for comes with the comparison.")
@@ -296,7 +288,7 @@ class PlainChapter:
     def _show_comparison(self) -> None:
         walk, talk = self._walk, self._talk
         if walk.host.rehearsed:
-            rehearsal.tell_comparison(walk, talk)
+            self._compare_recordings()
             return
         view, first = walk.compare(), walk.run_in("measure")
         if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
@@ -309,6 +301,40 @@ class PlainChapter:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
             talk.say("")
 
+    def _tell_where(self) -> None:
+        """Tell that the page is about a recording, and why. Tell nothing where it is about this host."""
+        host, reason = self._walk.host, clean(self._walk.host.reason, 300)
+        if not reason:
+            return
+        if not host.rehearsed:
+            self._talk.tell(f"NOT ON THIS HOST: {reason}.")
+        else:
+            where = ", because --root names one"
+            if host.recording:
+                unfit = "the given recording does not have all that this chapter needs"
+                where = f" ({clean(host.recording, 40)}): {unfit if self._workshop.recorded else reason}"
+            self._talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
+        self._talk.say("")
+
+    def _compare_recordings(self) -> None:
+        """Tell the recordings' settings before and after, in place of two curves, and the explanation of each
+        answer."""
+        walk, talk, chapter = self._walk, self._talk, self._walk.chapter
+        if changes := walk.host.compared():
+            talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
+            talk.say("", *chapter_view.settings_compared(changes, talk.width), "")
+        shown, source = walk.recorded_curves("compare")
+        if shown:
+            talk.chart(shown)
+            talk.table(shown)
+            talk.tell(f"Nothing was measured here. {curves.made_elsewhere(shown, source)}")
+        else:
+            talk.tell("Nothing was measured, so there are no curves to compare.")
+        talk.say("")
+        task = chapter.prediction
+        if task is not None and task.slot is not None:
+            talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
+
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk
         explanation = walk.explain()
@@ -317,19 +343,15 @@ class PlainChapter:
             return
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
         talk.say(*chapter_view.explanation(explanation, runs, (), talk.width), "")
-        causes.tell_offer(self._workshop, walk, talk)
+        talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 
-    def _predict(self, answer: str) -> None:
+    def _predict(self, task: PredictionTask, answer: str) -> None:
         walk = self._walk
-        task = walk.chapter.prediction
-        if task is None:
-            return
         if task.kind == "mark":
             walk.predict(Prediction(value_ns=parse_time_ns(answer)))
         else:
-            index = _LETTERS.find(answer.lower()) if len(answer) == 1 else -1
-            chosen = task.answers[index].id if 0 <= index < len(task.answers) else answer
-            walk.predict(Prediction(choice=chosen))
+            letter = _letter(answer)
+            walk.predict(Prediction(choice=task.answers[letter].id if letter in range(len(task.answers)) else answer))
         if task.slot is None:
             self._tell_outcome()
         walk.next()
@@ -387,5 +409,7 @@ class PlainChapter:
             self._talk.chart((*curves.newest_imported(known), *self._walk.curves()))
         self._talk.tell(curves.imported_said(known, drawn=True))
 
-    def _with_laptop(self) -> tuple[RunCurve, ...]:
-        return (*published_curves()[:1], *self._walk.curves())
+
+def _letter(answer: str) -> int:
+    """Return the place of an answer's letter; -1 for anything else."""
+    return _LETTERS.find(answer.lower()) if len(answer) == 1 else -1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import mitigation
-from jitter_workshop.flow.chapters.hunt import Finding, Hunt
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
@@ -52,12 +51,14 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
     if answer == "start":
         if start(workshop, walk, talk):
             walk.go("again")
-    elif word == "name":
-        hunt = _going_on(workshop)
-        _tell(workshop.hunts.answer(rest.strip().lower()), hunt, talk)
-    elif answer == "give up":
-        hunt = _going_on(workshop)
-        _tell(workshop.hunts.give_up(), hunt, talk)
+    elif word == "name" or answer == "give up":
+        hunt = workshop.hunts.hunt
+        if hunt is None or not words.unanswered(hunt):
+            raise UsageError("nothing is hidden now", "start hides a noise")
+        found = workshop.hunts.answer(rest.strip().lower()) if word == "name" else workshop.hunts.give_up()
+        talk.tell(words.verdict(found, hunt))
+        for heading, sentence in words.reasons(found, hunt):
+            talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "status":
@@ -145,43 +146,18 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.tell(said)
 
 
-class Watch:
-    """Hold a chapter's noise while this is open; leaving ends the noise."""
-
-    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-        self._workshop = workshop
-        self._walk = walk
-        self._talk = talk
-        self._told = False
-
-    def look(self, shown: bool) -> None:
-        """Report once that the noise was ended, for example from another terminal. ``shown``: the page has reported it
-        already.
-        """
-        hunt = self._workshop.hunts.hunt if self._walk.hunts else None
-        ended = hunt is not None and hunt.state in ("stopped", "over")
-        if ended and not self._told and not shown:
-            said = words.ended(hunt, self._walk.run_in("again") is not None)
-            self._talk.tell(f"! {said}", "", "  ")
-        self._told = ended
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._workshop.hunts.hiding:
-            self._talk.tell(words.LEFT)
-        self._workshop.hunts.end()
+def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
+    """Tell once that the noise was ended, for example from another terminal. ``told``: it is told already. Return True
+    once it has ended."""
+    hunt = workshop.hunts.hunt if walk.hunts else None
+    ended = hunt is not None and hunt.state in ("stopped", "over")
+    if ended and not told:
+        talk.tell(f"! {words.ended(hunt, walk.run_in('again') is not None)}", "", "  ")
+    return ended
 
 
-def _going_on(workshop: Workshop) -> Hunt:
-    hunt = workshop.hunts.hunt
-    if hunt is None or not words.unanswered(hunt):
-        raise UsageError("nothing is hidden now", "start hides a noise")
-    return hunt
-
-
-def _tell(finding: Finding, hunt: Hunt, talk: Talk) -> None:
-    talk.tell(words.verdict(finding, hunt))
-    for heading, sentence in words.reasons(finding, hunt):
-        talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
+def end(workshop: Workshop, talk: Talk) -> None:
+    """End the noise with its chapter."""
+    if workshop.hunts.hiding:
+        talk.tell(words.LEFT)
+    workshop.hunts.end()
