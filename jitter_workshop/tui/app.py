@@ -231,11 +231,7 @@ class WorkshopApp(Frame):
         if self.stop_run is not None:
             self.stop_run()
         else:
-            self._leave_asking(self._leave_interrupted)
-
-    def _leave_interrupted(self) -> None:
-        self.exit_code = 128 + signal.SIGINT
-        self.leave()
+            self._leave_asking(partial(self.end_by_signal, signal.SIGINT))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield the palette's commands: the actions of the current screen, and those that work on every screen."""

@@ -12,6 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from textual.screen import Screen
@@ -73,61 +74,58 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
     return False
 
 
+@dataclass(eq=False, kw_only=True)
 class Watching:
     """Observe a measurement on a thread, and stop it. The runner calls this observer; what draws is called on the
     screen's thread.
 
     ``drawn``: draws everything anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
-    sentence above the keys. ``stop``: stops it when the workshop is left; None for :meth:`stop`.
+    sentence above the keys. ``left``: stops it when the workshop is left; None for :meth:`stop`.
     """
 
-    def __init__(
-        self,
-        screen: Screen[None],
-        drawn: Callable[[], None],
-        block_drawn: Callable[[], None],
-        tell: Callable[[str], None],
-        stop: Callable[[], None] | None = None,
-    ) -> None:
-        self.cancel = CancelToken()
-        self.progress: Progress | None = None
-        self.waiting = ""
-        """A sentence on the measurement that it waits for; "" while it does not wait."""
-        self.in_block = False
-        """True while a block is measured: nothing may be painted."""
-        self._suspended = False
-        """True after it was asked to stop together with this process, until it goes on."""
-        self._screen = screen
-        self._frame = cast(Frame, screen.app)
-        self._drawn = drawn
-        self._block_drawn = block_drawn
-        self._tell = tell
-        self._painted = threading.Event()
-        self._frame.begin_run(stop or self.stop, self.suspend, self._goes_on)
+    screen: Screen[None]
+    drawn: Callable[[], None]
+    block_drawn: Callable[[], None]
+    tell: Callable[[str], None]
+    left: Callable[[], None] | None = None
+
+    cancel: CancelToken = field(default_factory=CancelToken, init=False)
+    progress: Progress | None = field(default=None, init=False)
+    waiting: str = field(default="", init=False)
+    """A sentence on the measurement that it waits for; "" while it does not wait."""
+    in_block: bool = field(default=False, init=False)
+    """True while a block is measured: nothing may be painted."""
+    _suspended: bool = field(default=False, init=False)
+    """True after it was asked to stop together with this process, until it goes on."""
+    _painted: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self._frame = cast(Frame, self.screen.app)
+        self._frame.begin_run(self.left or self.stop, self.suspend, self._goes_on)
 
     def queued(self, sentence: str) -> None:
         self.waiting = sentence
-        self._screen.call_later(self._drawn)
+        self.screen.call_later(self.drawn)
 
     def started(self, event: RunStarted) -> None:
         self.in_block = True
 
     def block_done(self, progress: Progress) -> None:
         self.progress = progress
-        self.show(self._block_drawn)
+        self.show(self.block_drawn)
 
     def show(self, draw: Callable[[], None]) -> None:
         """Have the screen draw. Wait until its frame is on the terminal and all is quiet."""
         if self.stopping or self._suspended:
             return
         self._painted.clear()
-        if self._screen.call_later(self._draw, draw):
+        if self.screen.call_later(self._draw, draw):
             self._painted.wait(PAINT_LIMIT_S)
             wait_until_others_sleep(lambda: self.stopping)
 
     def _draw(self, draw: Callable[[], None]) -> None:
         draw()
-        self._frame.when_painted(self._screen, self._painted.set)
+        self._frame.when_painted(self.screen, self._painted.set)
 
     @property
     def stopping(self) -> bool:
@@ -150,7 +148,7 @@ class Watching:
         """Go on after a stop (Ctrl-Z) and SIGCONT."""
         if self._suspended:
             self._suspended = False
-            self._screen.call_next(self._tell, "It was stopped and goes on; the part that was cut is measured again.")
+            self.screen.call_next(self.tell, "It was stopped and goes on; the part that was cut is measured again.")
 
     def end(self) -> None:
         """Report to the frame that the work is over."""
@@ -160,65 +158,46 @@ class Watching:
             stop_this_process()
 
 
+@dataclass(eq=False, kw_only=True)
 class Measuring(Watching):
     """Hold one run under way. ``slot``: None for a run that belongs to no step."""
 
-    def __init__(
-        self,
-        slot: str | None,
-        request: MeasureRequest,
-        screen: Screen[None],
-        drawn: Callable[[], None],
-        block_drawn: Callable[[], None],
-        tell: Callable[[str], None],
-    ) -> None:
-        super().__init__(screen, drawn, block_drawn, tell)
-        self.slot = slot
-        self.request = request
+    slot: str | None
+    request: MeasureRequest
 
 
+@dataclass(eq=False, kw_only=True)
 class Proving(Watching):
     """Hold a proof under way. The prover calls this observer between runs, and the runner between blocks.
 
     ``step``: the run under way. ``seen``: the figures of the rounds so far, and their ``orders``. ``gives_back``:
-    no further run follows, and settings are given back.
+    no further run follows, and settings are given back. ``ends_at``: the estimated end, on the monotonic clock.
     """
 
-    def __init__(
-        self,
-        workload: str,
-        left_s: float,
-        screen: Screen[None],
-        drawn: Callable[[], None],
-        block_drawn: Callable[[], None],
-        tell: Callable[[str], None],
-        stop: Callable[[], None],
-    ) -> None:
-        super().__init__(screen, drawn, block_drawn, tell, stop)
-        self.step: ProofStep | None = None
-        self.seen: SoFar | None = None
-        self.orders: tuple[Order, ...] = ()
-        self.gives_back = False
-        self._workload = workload
-        self._left_s, self._left_at = left_s, time.monotonic()
+    workload: str
+    ends_at: float
+    step: ProofStep | None = field(default=None, init=False)
+    seen: SoFar | None = field(default=None, init=False)
+    orders: tuple[Order, ...] = field(default=(), init=False)
+    gives_back: bool = field(default=False, init=False)
 
     @property
     def left_s(self) -> float:
         """Return the estimated seconds that it will still take."""
-        return max(self._left_s - (time.monotonic() - self._left_at), 0.0)
+        return max(self.ends_at - time.monotonic(), 0.0)
 
     def side_begins(self, step: ProofStep) -> RunObserver:
         self.in_block, self.progress, self.step = False, None, step
-        self._left_s, self._left_at = step.left_s, time.monotonic()
-        self.show(self._drawn)
+        self.ends_at = time.monotonic() + step.left_s
+        self.show(self.drawn)
         return self
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
         self.in_block = False
-        self.seen, self.orders = so_far(rounds, self._workload), tuple(one.order for one in rounds)
-        self._left_s, self._left_at = left_s, time.monotonic()
-        self.show(self._drawn)
+        self.seen, self.orders = so_far(rounds, self.workload), tuple(one.order for one in rounds)
+        self.ends_at = time.monotonic() + left_s
+        self.show(self.drawn)
 
     def restoring(self) -> None:
         self.in_block, self.gives_back = False, True
-        self._screen.call_later(self._drawn)
+        self.screen.call_later(self.drawn)

@@ -76,7 +76,18 @@ def _moves(
     up: str = "Scroll up", down: str = "Scroll down", up_keys: str = "up,k", down_keys: str = "down,j"
 ) -> tuple[Action, Action]:
     """Return the arrows up and down, with their tooltips."""
-    return Action("up", up_keys, "up", up, palette=False), Action("down", down_keys, "down", down, palette=False)
+    return (
+        Action("up", up_keys, "up", up, method="vertical(-1)", palette=False),
+        Action("down", down_keys, "down", down, method="vertical(1)", palette=False),
+    )
+
+
+def _sides(left: str, right: str, label: str = "curve") -> tuple[Action, Action]:
+    """Return the arrows left and right, with their tooltips."""
+    return (
+        Action("left", "left", label, left, method="sideways(-1)", palette=False),
+        Action("right", "right", label, right, method="sideways(1)", palette=False),
+    )
 
 
 _PAGES = (
@@ -135,8 +146,10 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("boots", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),
         Action("undo", "u", "undo", "Give back what this chapter has set on this host"),
         *_moves("Scroll, move the mark, or the answer above", "Scroll, move the mark, or the answer below"),
-        Action("left", "left", "curve", "Highlight the curve before; move the mark by a decade", palette=False),
-        Action("right", "right", "curve", "Highlight the next curve; move the mark by a decade", palette=False),
+        *_sides(
+            "Highlight the curve before; move the mark by a decade",
+            "Highlight the next curve; move the mark by a decade",
+        ),
         Action("number", "", "number", "Highlight that curve; choose that answer", written="1–9", palette=False),
         *_PAGES,
         Action("home", "escape,q", "home", "Stop the run; else back to the home screen"),
@@ -177,28 +190,27 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "back", "Measure nothing"),
     ),
     "cpus": (
-        Action("producer", "p", "producer", "Put the producer on the CPU under the cursor"),
-        Action("accumulator", "a", "accumulator", "Put the accumulator there"),
-        Action("journaller", "j", "journaller", "Put the journaller there"),
+        Action("producer", "p", "producer", "Put the producer on the CPU under the cursor", method="put('producer')"),
+        Action("accumulator", "a", "accumulator", "Put the accumulator there", method="put('accumulator')"),
+        Action("journaller", "j", "journaller", "Put the journaller there", method="put('journaller')"),
         Action("type", "slash", "type", "Type a list: 2,4 or producer=2"),
         Action("auto", "x", "automatic", "Leave the choice to the workshop"),
         Action("accept", "enter", "accept", "Use these CPUs"),
         Action("close", "escape", "cancel", "Change nothing"),
         *_moves("A row up", "A row down", "up", "down"),
-        Action("left", "left", "left", "The CPU before"),
-        Action("right", "right", "right", "The next CPU"),
+        *_sides("The CPU before", "The next CPU", "CPU"),
     ),
     "settings": (
-        Action("change", "enter,space,right", "change", "The next value of this setting"),
-        Action("change_back", "left", "back", "The value before"),
+        Action("change", "enter,space,right", "change", "The next value of this setting", method="change(1)"),
+        Action("change_back", "left", "back", "The value before", method="change(-1)"),
         *_moves("Setting above", "Setting below"),
         _BACK,
     ),
     "status": (
         Action("go", "enter", "go on", "The check in full; then the chapter that treats it", palette=False),
         Action("chapter", "g", "chapter", "Go to the chapter that treats the check under the cursor"),
-        Action("improve", "i", "can be better", "Show only what can be better"),
-        Action("all", "a", "all", "Show all checks"),
+        Action("improve", "i", "can be better", "Show only what can be better", method="filter(True)"),
+        Action("all", "a", "all", "Show all checks", method="filter(False)"),
         Action("copy", "y", "copy", "Copy the commands that show the check by hand"),
         Action("again", "r", "look again", "Read this host once more"),
         *_moves("Check above; scroll", "Check below; scroll"),
@@ -206,8 +218,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _BACK,
     ),
     "summary": (
-        Action("left", "left", "curve", "Highlight the chapter before", palette=False),
-        Action("right", "right", "curve", "Highlight the next chapter", palette=False),
+        *_sides("Highlight the chapter before", "Highlight the next chapter"),
         Action("table", "t", "table", "The same numbers as a table, without the chart"),
         *_moves(),
         *_PAGES,
@@ -227,8 +238,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("format", "f", "format", "The next format: html, md, json, pyperf, hlog, hgrm"),
         Action("names", "n", "hide names", "Leave out names of hosts, users and tasks, and the raw data"),
         Action("copy", "y", "copy", "Copy the lines that open the file"),
-        Action("left", "left", "chart", "The chart before", palette=False),
-        Action("right", "right", "chart", "The next chart", palette=False),
+        *_sides("The chart before", "The next chart", "chart"),
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "back", "Stop the work; back to where you were", palette=False),

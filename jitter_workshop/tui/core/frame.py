@@ -62,6 +62,11 @@ class Frame(PaintedApp):
         self._after_run: Callable[[], None] | None = None
 
     @property
+    def notices(self) -> list[str]:
+        """Return what the user should know of the session and of the preferences."""
+        return [said for said in (*self.workshop.notices, self.settings_notice) if said]
+
+    @property
     def measuring(self) -> bool:
         """Return True while a run is under way."""
         return self.stop_run is not None

@@ -12,10 +12,8 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 
 if TYPE_CHECKING:
+    from jitter_workshop.chart.style import Mark
     from jitter_workshop.tui.core.frame import Frame
-
-Mark = tuple[float, int]
-"""A prediction: percentile (0..100) and ns."""
 
 _LEGEND_BESIDE_FROM = 104
 _LEGEND_WIDTH = 36

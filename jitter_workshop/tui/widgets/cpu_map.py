@@ -18,21 +18,12 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Hold one CPU on the map: its row, and its columns [start, end)."""
+    """Hold a part of a row: its columns [start, end), and a CPU or the name of a group (``cpu`` is None)."""
 
-    cpu: int
-    row: int
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Hold the map at a width: cells, and the labels of packages and caches as (row, column, text)."""
-
-    cells: tuple[Cell, ...]
-    labels: tuple[tuple[int, int, str], ...]
-    rows: int
+    cpu: int | None
+    name: str = ""
 
 
 def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
@@ -50,37 +41,34 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
     return [(names[key], tuple(cpus)) for key, cpus in found.items()]
 
 
-def lay_out(topology: Topology, width: int) -> Layout:
-    """Lay out groups like words: ``L3  0· 1P 2·``. A group that does not fit goes on in the next row."""
+def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
+    """Return the rows, with groups like words: ``L3  0· 1P 2·``. A group that does not fit goes on in the next row."""
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
-    cells: list[Cell] = []
-    labels: list[tuple[int, int, str]] = []
-    row = column = 0
+    rows: list[list[Cell]] = [[]]
+    column = 0
     for name, cpus in groups(topology):
         need = len(name) + 1 + cell_width * len(cpus)
         if column and column + need > width:
-            row, column = row + 1, 0
-        labels.append((row, column, name))
+            rows.append([])
+            column = 0
+        rows[-1].append(Cell(column, column + len(name), None, name))
         column += len(name) + 1
         for cpu in cpus:
             if column + cell_width > width and column:
-                row, column = row + 1, 2
-            cells.append(Cell(cpu.id, row, column, column + cell_width))
+                rows.append([])
+                column = 2
+            rows[-1].append(Cell(column, column + cell_width, cpu.id))
             column += cell_width
         column += 2
-    return Layout(tuple(cells), tuple(labels), row + 1)
+    return rows
 
 
 class CpuMap(Sheet):
     """Show the map with a cursor and the threads on their CPUs."""
 
     class Clicked(Message):
-        """Report that a CPU was clicked."""
-
-        def __init__(self, cpu: int) -> None:
-            super().__init__()
-            self.cpu = cpu
+        """Report that a CPU was clicked; it is under the cursor now."""
 
     def __init__(self, topology: Topology, *, id: str | None = None) -> None:
         super().__init__(self._map, id=id)
@@ -96,32 +84,30 @@ class CpuMap(Sheet):
 
     def move(self, across: int, down: int) -> None:
         """Move the cursor to the next CPU in a row, or to the nearest one in the row above or below."""
-        cells = lay_out(self._topology, self.content_size.width).cells
-        at = next((i for i, cell in enumerate(cells) if cell.cpu == self.cursor), None)
-        if at is None:
+        rows = lay_out(self._topology, self.content_size.width)
+        places = {
+            cell.cpu: (row, cell.start) for row, cells in enumerate(rows) for cell in cells if cell.cpu is not None
+        }
+        if self.cursor not in places:
             return
+        here, start = places[self.cursor]
         if across:
-            self.cursor = cells[(at + across) % len(cells)].cpu
-        elif down:
-            row = [cell for cell in cells if cell.row == cells[at].row + down]
-            if row:
-                self.cursor = min(row, key=lambda cell: abs(cell.start - cells[at].start)).cpu
+            cpus = list(places)
+            self.cursor = cpus[(cpus.index(self.cursor) + across) % len(cpus)]
+        elif reached := {cpu: abs(at - start) for cpu, (row, at) in places.items() if row == here + down}:
+            self.cursor = min(reached, key=reached.__getitem__)
         self.renew()
 
     def _map(self, width: int) -> Iterable[Text]:
-        layout = lay_out(self._topology, width)
-        return [self._row(layout, row) for row in range(layout.rows)]
-
-    def _row(self, layout: Layout, row: int) -> Text:
-        pieces: list[tuple[int, str, str]] = [(at, text, "dim") for r, at, text in layout.labels if r == row]
-        pieces += [(c.start, *self._cell(c)) for c in layout.cells if c.row == row]
-        line = Text()
-        for start, text, style in sorted(pieces):
-            line.append(" " * (start - line.cell_len))
-            line.append(text, style)
-        return line
+        for row in lay_out(self._topology, width):
+            line = Text()
+            for cell in row:
+                line.append(" " * (cell.start - line.cell_len)).append(*self._cell(cell))
+            yield line
 
     def _cell(self, cell: Cell) -> tuple[str, str]:
+        if cell.cpu is None:
+            return cell.name, "dim"
         cpu = self._topology.cpu(cell.cpu)
         role = next((r for r, c in self._chosen.items() if c == cell.cpu), None)
         sign = SIGNS[role] if role else "·"
@@ -138,14 +124,15 @@ class CpuMap(Sheet):
 
     def on_click(self, event: events.Click) -> None:
         position = event.get_content_offset(self)
-        if position is None:
+        rows = lay_out(self._topology, self.content_size.width)
+        if position is None or not 0 <= position.y < len(rows):
             return
-        for cell in lay_out(self._topology, self.content_size.width).cells:
-            if cell.row == position.y and cell.start <= position.x < cell.end:
+        for cell in rows[position.y]:
+            if cell.cpu is not None and cell.start <= position.x < cell.end:
                 event.stop()
                 self.cursor = cell.cpu
                 self.renew()
-                self.post_message(self.Clicked(cell.cpu))
+                self.post_message(self.Clicked())
 
 
 def about(topology: Topology, number: int) -> Sequence[str]:

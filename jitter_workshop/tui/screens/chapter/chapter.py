@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -12,17 +12,19 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves, hunt
+from jitter_workshop.presenter.changes import came_back
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.run import progress
-from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
-from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
+from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -51,7 +53,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page = ChapterPage(walk, self)
         self._steps = steps_of(self._page)
         self._runs = ChapterRuns(self._page, self._draw_chart)
-        self._changes = ChapterChanges(self._page)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._measure_at_once = measure
         self._said_first = said
@@ -203,10 +204,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _said_of_recording(self) -> list[str]:
         """Return a sentence that a rehearsed chapter measures and writes nothing, at the steps that would do so."""
-        curves, source = self._page.recorded()
-        if curves:
-            these = "This curve was" if len(curves) == 1 else "These curves were"
-            return [f"Nothing is measured on a recording. {these} {clean(source, 200)}."]
+        shown, source = self._page.recorded()
+        if shown:
+            return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
         task = self.walk.chapter.prediction
         if self.step == "predict" and task is not None and task.slot is not None:
             return ["No run decides this on a recording; compare says what the answers stand for."]
@@ -264,8 +264,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         match does:
             case "measure":
                 self._runs.measure(self.step)
-            case "apply":
-                self._changes.apply()
+            case "apply" if self._page.planned is not None:
+                self.frame.class_turn.with_turn(partial(self._apply, self._page.planned))
             case "hide":
                 self._hunt.ask()
             case "leave":
@@ -344,13 +344,52 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     # -- changes ---------------------------------------------------------------------------------------------------
 
+    def _apply(self, shown: PlanView) -> None:
+        """Make the plan that was on the screen, on a thread."""
+
+        def apply_and_look() -> Tried:
+            view = self.walk.apply(shown)
+            # What a chapter looks at ends with its tunables' own assessments.
+            return Tried(view, self.walk.host.look()[-len(self.walk.chapter.tunables) :])
+
+        changes = shown.changes
+        self.tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
+        self.on_thread(apply_and_look, self._applied, lambda error: self._applied(Tried(error=error)))
+
+    def _applied(self, tried: Tried) -> None:
+        self._page.tried = tried
+        notice = self.workshop.agent_session.notice if tried.error is None else ""
+        self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
+
     def action_boots(self) -> None:
-        step = self.now
-        if isinstance(step, Plan) and step.other_boots:
-            self._changes.turn_boots()
+        """Plan boot parameters for every boot, or for the next one alone."""
+        step, boots = self.now, self.walk.host.boots
+        way = boots.way() if isinstance(step, Plan) and step.other_boots else None
+        if way is not None and way.root_first and not way.once:
+            self.tell("Reading with root's rights…")
+            self.on_thread(partial(boots.choose, once=True), self._plan_anew, self._refused("Not planned"))
+        elif way is not None:
+            boots.choose(once=not way.once)
+            self._plan_anew()
+
+    def _plan_anew(self, _: None = None) -> None:
+        self._page.planned = None
+        self._page.tell_work("")
+
+    def _refused(self, what: str) -> Callable[[WorkshopError], None]:
+        return lambda error: self.tell(f"{what}: {error.sentence()}.")
 
     def action_undo(self) -> None:
-        self._changes.undo()
+        """Give this chapter's settings back."""
+        if not self.walk.sets or not self.walk.host.applied:
+            self.tell("Nothing of this chapter's stands on this host.")
+            return
+        self.tell("Giving back…")
+        self.on_thread(self.walk.undo, self._undone, self._refused("Not given back"))
+
+    def _undone(self, result: RestoreResult) -> None:
+        self._page.tried = self._page.planned = None
+        self.tell(came_back(result))
 
     def action_cpus(self) -> None:
         """Choose CPUs; at the compare step, where CPUs are no longer chosen, the same key starts a proof."""
@@ -411,10 +450,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._page.view = "work"
             self.redraw()
 
-    def action_published(self) -> None:
-        self._page.turn_published()
-        self.redraw()
-
     def action_imported(self) -> None:
         """Show or hide other tools' curves."""
         page = self._page
@@ -442,11 +477,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         lesson = self._page.view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         if not self.now.vertical(-by):
-            super().vertical(by)
+            super().action_vertical(by)
 
-    def sideways(self, by: int) -> None:
+    def action_sideways(self, by: int) -> None:
         if self.now.sideways(by):
             return
         page = self._page

@@ -54,7 +54,6 @@ class ChapterPage:
         self.planned: PlanView | None = None
         """The plan on the screen. It is read once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
-        self._published: bool | None = None
         self._imports: tuple[RunCurve, ...] | None = None
 
     @property
@@ -108,19 +107,6 @@ class ChapterPage:
 
     # -- curves ----------------------------------------------------------------------------------------------------
 
-    @property
-    def shows_published(self) -> bool:
-        return self.frame.settings.show_published if self._published is None else self._published
-
-    def turn_published(self) -> None:
-        """Show or hide the published curve, at this visit."""
-        self._published = not self.shows_published
-
-    @property
-    def _of_transit(self) -> bool:
-        """Return True if the curves show messages in transit; only these can be compared with the published curves."""
-        return all(m.workload == "ring" for m in self.walk.chapter.measurements)
-
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
         """Return a rehearsed chapter's curves from another machine, and which machine that was."""
         return self.walk.recorded_curves(self.step)
@@ -129,8 +115,9 @@ class ChapterPage:
         """Return the curves of the chart: published, imported, the chapter's own, and the one being measured."""
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
-        # One published curve gives the scale; the screen of all curves shows the others.
-        published = published_curves()[:1] if self.shows_published and self._of_transit else ()
+        # Messages in transit can be compared with the published curves; one of these gives the scale.
+        of_transit = all(m.workload == "ring" for m in self.walk.chapter.measurements)
+        published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported()) if self.with_imports and self.step == "compare" else ()
         curves = [*published, *imported, *self.walk.curves()]
         if self.run is not None and self.run.progress is not None:

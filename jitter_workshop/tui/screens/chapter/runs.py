@@ -75,7 +75,14 @@ class ChapterRuns:
     def _make_now(self, slot: str | None, request: MeasureRequest) -> None:
         page, screen = self._page, self._page.screen
         page.table, page.highlight, page.view = False, None, "work"
-        running = page.run = Measuring(slot, request, screen, screen.redraw, self._block_drawn, screen.tell)
+        running = page.run = Measuring(
+            screen=screen,
+            drawn=screen.redraw,
+            block_drawn=self._block_drawn,
+            tell=screen.tell,
+            slot=slot,
+            request=request,
+        )
         screen.tell("")
         screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
 

@@ -13,21 +13,21 @@ from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import BootWay, CompareView, CureView
+from jitter_workshop.model.walk import BootWay, CureView
 from jitter_workshop.presenter import causes, changes, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
 from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.widgets.chart import Mark
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
 
 if TYPE_CHECKING:
+    from jitter_workshop.chart.style import Mark
     from jitter_workshop.model.proof import Proof
 
 COPIES = "(y copies)"
@@ -35,8 +35,6 @@ FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
-
-Lines = list[Text]
 
 Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
@@ -336,17 +334,14 @@ class Plan(Step):
 
     def _lines(self, width: int) -> Lines:
         page, walk, tried = self.page, self.walk, self.page.tried
+        if tried is not None and tried.view is not None:
+            return changes.of_step(tried.view, tried.checks, width)
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
             return changes.not_applied(tried.error, words, width)
-        if tried is not None and tried.view is not None:
-            return changes.of_step(tried.view, tried.checks, width)
-        if page.planned is None:
-            page.planned = walk.plan()
-        if walk.chapter.changes != "tunables":
-            return plan_view.of_step(page.planned, (), walk.host.rehearsed, width)
-        words = page.planned.words or walk.chapter.tunables
-        return plan_view.of_step(page.planned, words, walk.host.rehearsed, width)
+        planned = page.planned = page.planned or walk.plan()
+        words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
+        return plan_view.of_step(planned, words, walk.host.rehearsed, width)
 
     @property
     def enter_label(self) -> str:
@@ -490,16 +485,11 @@ class Compare(Step):
         if mitigated is not None:
             told.append(mitigated.text)
         elif compared is not None:
-            told.append(self._headline(compared))
+            # Where a change was made and can be proven here, the key that starts a proof is named.
+            offered = f" {proof.OFFER}" if not compared.same_state and self.offers_proof else ""
+            told.append(compared.headline + offered)
         told += [proof.remembered(self.proof)] if self.proof is not None else []
         return told + (self._judged() if self.screen.tall else self._outcome())
-
-    def _headline(self, view: CompareView) -> str:
-        """Return the headline on how two runs differ. Name the key that starts a proof, if a change was made and can be
-        proven here.
-        """
-        offered = not view.same_state and self.offers_proof
-        return f"{view.headline} {proof.OFFER}" if offered else view.headline
 
     def first_keys(self) -> list[Shown]:
         keys: list[Shown] = []

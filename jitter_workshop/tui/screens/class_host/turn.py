@@ -193,16 +193,13 @@ class TurnController:
             return
         self.look()
         self._show_class()
-        page = self._turn_page()
+        page = next((screen for screen in self._app.screen_stack if isinstance(screen, TurnPage)), None)
         if page is not None:
             page.over(came=error is None)
         elif error is None:
             self._app.bell()
         if error is not None and not isinstance(error, WaitStopped):
             self._app.call_next(self._app.show_error, error)
-
-    def _turn_page(self) -> TurnPage | None:
-        return next((screen for screen in self._app.screen_stack if isinstance(screen, TurnPage)), None)
 
     def _ask_to_give(self) -> None:
         count = len(self._workshop.agent_session.leased)

@@ -33,7 +33,7 @@ WIDE, HUGE, TALL = 100, 140, 36
 
 IN_CLIPBOARD = "in the clipboard, where this terminal allows it"
 
-_WHILE_HOST_CHANGES = frozenset({"up", "down", "page_up", "page_down"})
+_WHILE_HOST_CHANGES = frozenset({"vertical", "page_up", "page_down"})
 """The actions that still work while the host is being changed: scrolling."""
 
 
@@ -89,30 +89,15 @@ class KeyedScreen(Screen[None]):
         """Return the pane that the keys scroll."""
         return self.query_one(Pane)
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         """Take an arrow up (-1) or down (+1)."""
         self.pane().scroll_relative(y=by * self.STEP, animate=False)
-
-    def action_up(self) -> None:
-        self.vertical(-1)
-
-    def action_down(self) -> None:
-        self.vertical(+1)
 
     def action_page_up(self) -> None:
         self.pane().scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
         self.pane().scroll_page_down(animate=False)
-
-    def sideways(self, by: int) -> None:
-        """Take an arrow left (-1) or right (+1), on a screen that has these keys."""
-
-    def action_left(self) -> None:
-        self.sideways(-1)
-
-    def action_right(self) -> None:
-        self.sideways(+1)
 
     def digit(self, index: int) -> None:
         """Take a key 1 to 9, as an index from 0. The index may be of a line that does not exist."""
@@ -130,6 +115,8 @@ class WorkshopScreen(KeyedScreen):
 
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
+    _published: bool | None = None
+    """Whether the curves of 2015 are shown at this visit; None: as the preferences say."""
 
     @property
     def wide(self) -> bool:
@@ -145,6 +132,14 @@ class WorkshopScreen(KeyedScreen):
     def tall(self) -> bool:
         """Return True if there is room for more sentences."""
         return self.size.height >= TALL
+
+    @property
+    def shows_published(self) -> bool:
+        return self.frame.settings.show_published if self._published is None else self._published
+
+    def action_published(self) -> None:
+        self._published = not self.shows_published
+        self.redraw()
 
     def compose(self) -> ComposeResult:
         yield Sheet(self.title_lines, id="title")

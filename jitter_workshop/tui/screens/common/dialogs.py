@@ -108,5 +108,5 @@ class ChoosingPage(Page):
 
     cursor = 0
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         self.digit(self.cursor + by)

@@ -56,11 +56,10 @@ class HelpPage(Page, scope="dialog"):
         stack = self.app.screen_stack
         below: str = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
         yield Text.assemble(("HELP", "bold text"), ("   ↑ ↓ scroll · Esc closes", "dim"))
-        notices = [n for n in (*self.frame.workshop.notices, self.frame.settings_notice) if n]
-        if notices:
+        if self.frame.notices:
             yield Text()
             yield Text("NOTICES", "bold dim")
-            for notice in notices:
+            for notice in self.frame.notices:
                 yield from wrap(Text(clean(notice, 600), "text"), width, "! ")
         order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.class_view is not None

@@ -53,7 +53,8 @@ class SettingsPage(Page, scope="settings"):
             self._rows += [*[number] * len(made), None]
         return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", "dim"), width)]
 
-    def _change(self, by: int) -> None:
+    def action_change(self, by: int) -> None:
+        """Take the next value of the preference under the cursor, or (-1) the one before."""
         key = list(CHOICES)[self._cursor]
         choices = CHOICES[key]
         now = choices.index(getattr(self.frame.settings, key))
@@ -61,13 +62,7 @@ class SettingsPage(Page, scope="settings"):
         self.frame.change_settings(**{key: value})
         self.redraw()
 
-    def action_change(self) -> None:
-        self._change(+1)
-
-    def action_change_back(self) -> None:
-        self._change(-1)
-
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         self._cursor = min(max(self._cursor + by, 0), len(CHOICES) - 1)
         self.redraw()
 
@@ -78,7 +73,7 @@ class SettingsPage(Page, scope="settings"):
         row = self._rows[position.y] if 0 <= position.y < len(self._rows) else None
         if row is not None:
             self._cursor = row
-            self._change(+1)
+            self.action_change(+1)
 
 
 def _word(choice: object) -> str:

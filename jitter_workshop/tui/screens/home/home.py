@@ -3,7 +3,9 @@ has set."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from rich.text import Text
 from textual import events, on
@@ -13,10 +15,9 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import all_done_here
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import (
     GIVEN_BACK_MEANWHILE,
@@ -38,6 +39,8 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+T = TypeVar("T")
 
 
 class NextCard(Sheet):
@@ -75,10 +78,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         entry = self.query_one(PathList).entry
         # A change of the host is more important than the screen's own keys.
+        undo = "home.undo" if self.workshop.standing() else "home.resume" if self.workshop.resumable() else ""
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
-            *self.change_keys(),
+            *(((undo, ""),) if undo else ()),
             ("app.status", ""),
             ("app.curves", ""),
             ("app.report", "") if self.workshop.runs() else ("app.settings", ""),
@@ -98,11 +102,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self._put_cursor()
         self.show_title()
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
-        self.sheet("#notices").set_class(not self._notice_texts(), "-empty")
+        self.sheet("#notices").set_class(not self.frame.notices, "-empty")
         super().redraw()
 
     def _draw_chart(self) -> None:
-        self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
+        newest = self._newest()
+        shown = published_curves()[:1] if self.shows_published else ()
+        self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
 
     def _put_cursor(self) -> None:
         following = self.workshop.next_chapter()
@@ -138,14 +144,6 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return None
         return next(iter(self.workshop.curves((newest,))), None)
 
-    def _laptop(self) -> RunCurve | None:
-        return next(iter(published_curves()), None)
-
-    def _curves(self) -> list[RunCurve]:
-        shown = list(published_curves()[:1]) if self.frame.settings.show_published else []
-        newest = self._newest()
-        return [*shown, newest] if newest else shown
-
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
         if following is None:
@@ -174,9 +172,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _bars(self, width: int) -> Iterable[Text]:
         """Yield p99.9 of the newest own run beside the laptop of 2015, as bars on a logarithmic scale."""
-        newest, laptop = self._newest(), self._laptop()
+        newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
-        pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
+        pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1]) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
             yield Text(f"  {self._without_a_ring()}", "dim")
@@ -198,18 +196,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Tell why no run of the learner's is among the bars, which show runs of ``ring`` only."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
-            own = "1 run" if count == 1 else f"{count} runs"
-            return f"{own} of your own, none with the laptop's workload 'ring': c shows them."
+            return f"{many(count, 'run')} of your own, none with the laptop's workload 'ring': c shows them."
         if self.workshop.recorded:
             return "This is a recorded host: nothing is measured on it."
         return "No run of your own yet: press m, and your curve grows in seconds."
 
-    def _notice_texts(self) -> list[str]:
-        texts = [*self.workshop.notices, self.frame.settings_notice]
-        return [text for text in texts if text]
-
     def _notices(self, width: int) -> Iterable[Text]:
-        texts = self._notice_texts()
+        texts = self.frame.notices
         for text in texts[:3]:
             yield from wrap(Text(clean(text, 240), "text"), width, "! ")[:2]
         if len(texts) > 3:
@@ -235,23 +228,25 @@ class HomeScreen(HostChangeScreen, scope="home"):
             )
         return said
 
-    def change_keys(self) -> tuple[Shown, ...]:
-        """Return the key to give back if anything is applied, else the key to apply again if there is anything."""
-        if self.workshop.standing():
-            return (("home.undo", ""),)
-        return (("home.resume", ""),) if self.workshop.resumable() else ()
+    def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
+        """Change the host on a thread. ``result``: what to say of it."""
 
-    def _tell_change(self, message: str) -> None:
-        self._remember(message)
+        def failed(error: WorkshopError) -> None:
+            self._told = ""
+            self.frame.show_error(error)
+
+        self._told = said
+        self.on_thread(work, lambda done: self._tell_change(result(done)), failed)
         self.redraw()
 
-    def _remember(self, message: str) -> None:
+    def _tell_change(self, message: str) -> None:
         self._told = message
         self._stood = self.workshop.standing()
+        self.redraw()
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         self.query_one(PathList).move(by)
         self.sheet("#about").renew()
         self.refresh_keys()
@@ -275,8 +270,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     @on(PathList.Chosen)
     def _chosen(self, message: PathList.Chosen) -> None:
-        entry: PathEntry = message.entry
-        self.frame.open_chapter(entry.chapter_id)
+        self.frame.open_chapter(message.entry.chapter_id)
 
     # -- giving all back -------------------------------------------------------------------------------------------
 
@@ -293,15 +287,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter gives all of this back · Esc leaves it as it is"
-        self.app.push_screen(Question("Give back all that is applied on this host?", about, keys, self._undo_all))
-
-    def _undo_all(self) -> None:
-        self._told = "Giving back…"
-        self.on_thread(self.workshop.undo_all, self._undone, self._failed)
-        self.redraw()
-
-    def _undone(self, result: RestoreResult) -> None:
-        self._remember(came_back(result))
+        agree = partial(self._change, "Giving back…", self.workshop.undo_all, came_back)
+        self.app.push_screen(Question("Give back all that is applied on this host?", about, keys, agree))
 
     # -- applying again --------------------------------------------------------------------------------------------
 
@@ -311,7 +298,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             self._tell_change("There is nothing to apply again.")
             return
         try:
-            view: PlanView = self.workshop.resume_plan()
+            view = self.workshop.resume_plan()
         except WorkshopError as error:
             self.frame.show_error(error)
             return
@@ -322,19 +309,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         barred = self.workshop.agent_session.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
-        title = "Apply again what this session had applied?"
-        self.app.push_screen(
-            Question(title, about, keys, lambda: self.frame.class_turn.with_turn(lambda: self._resume(view)))
-        )
 
-    def _resume(self, view: PlanView) -> None:
-        self._told = "Applying…"
-        self.on_thread(lambda: self.workshop.resume(view), self._resumed, self._failed)
-        self.redraw()
+        def apply() -> None:
+            self._change("Applying…", partial(self.workshop.resume, view), lambda done: " ".join(applied_said(done)))
 
-    def _resumed(self, result: ApplyResult) -> None:
-        self._remember(" ".join(applied_said(result)))
-
-    def _failed(self, error: WorkshopError) -> None:
-        self._told = ""
-        self.frame.show_error(error)
+        agree = partial(self.frame.class_turn.with_turn, apply)
+        self.app.push_screen(Question("Apply again what this session had applied?", about, keys, agree))

@@ -12,7 +12,7 @@ from textual.geometry import Region
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
+from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, sum_up
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.presenter.lines import wrap
@@ -34,6 +34,11 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         self._under = 0
         self._numbers = False
 
+    @property
+    def _bought(self) -> tuple[Bought, ...]:
+        """Return the steps of the course; () until they are added up."""
+        return self._summary.steps if self._summary is not None else ()
+
     def body(self) -> ComposeResult:
         with Vertical(id="summary-main"):
             with Vertical(id="summary-left"):
@@ -50,7 +55,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
     def keys(self) -> Sequence[Shown]:
         curves = (("summary.right", "curve"), ("summary.table", "chart" if self._numbers else "table"))
         return (
-            *(curves if self._summary is not None and self._summary.steps else ()),
+            *(curves if self._bought else ()),
             ("app.report", ""),
             ("app.status", ""),
             ("app.curves", ""),
@@ -72,11 +77,10 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def redraw(self) -> None:
         self.set_class(self._numbers, "-numbers")
-        summary = self._summary
-        steps = summary.steps if summary is not None else ()
+        steps = self._bought
         shown = words.drawn(steps, self._under)
         chart = self.query_one("#summary-chart", ChartView)
-        empty = words.NO_STEPS if summary is not None else "" if self._error else "Adding up…"
+        empty = words.NO_STEPS if self._summary is not None else "" if self._error else "Adding up…"
         highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
         chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
         self.sheet("#summary-about").set_class(not steps, "-empty")
@@ -84,9 +88,9 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def _steps(self, width: int) -> Iterable[Text]:
         """Yield each step's values and ratios, with its mark in the chart."""
-        if self._summary is None or not self._summary.steps:
+        steps = self._bought
+        if self._summary is None or not steps:
             return
-        steps = self._summary.steps
         shown = words.drawn(steps, self._under)
         every = looks([steps[n].shown.curve for n in shown], theme_named(self.frame.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
@@ -109,10 +113,9 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def _about(self, width: int) -> Iterable[Text]:
         """Describe how the step under the cursor was measured."""
-        steps = self._summary.steps if self._summary is not None else ()
-        if not steps:
+        if not self._bought:
             return ()
-        return wrap(Text(words.about(steps[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
+        return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int) -> Iterable[Text]:
         """Yield all else; on a narrower screen it follows the steps."""
@@ -128,16 +131,14 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def sideways(self, by: int) -> None:
-        count = len(self._summary.steps) if self._summary is not None else 0
-        if not count:
-            return
-        self._under = (self._under + by) % count
-        self.redraw()
-        self.call_after_refresh(self._keep_in_sight)
+    def action_sideways(self, by: int) -> None:
+        if self._bought:
+            self._under = (self._under + by) % len(self._bought)
+            self.redraw()
+            self.call_after_refresh(self._keep_in_sight)
 
     def _keep_in_sight(self) -> None:
-        if self._summary is None or not self._summary.steps:
+        if self._summary is None:
             return
         numbers = [number for number, _ in words.steps(self._summary, self.size.width)]
         here = self._under + 1

@@ -87,20 +87,14 @@ class CpuPicker(Page, scope="cpus"):
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def _put(self, role: str) -> None:
+    def action_put(self, role: str) -> None:
+        """Put a thread on the CPU under the cursor."""
         cpu = self.query_one(CpuMap).cursor
-        self.chosen = {r: c for r, c in self.chosen.items() if c != cpu and r != role} | {role: cpu}
-        self._said = ""
+        self._choose({r: c for r, c in self.chosen.items() if c != cpu and r != role} | {role: cpu})
+
+    def _choose(self, chosen: dict[str, int]) -> None:
+        self.chosen, self._said = chosen, ""
         self.redraw()
-
-    def action_producer(self) -> None:
-        self._put("producer")
-
-    def action_accumulator(self) -> None:
-        self._put("accumulator")
-
-    def action_journaller(self) -> None:
-        self._put("journaller")
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
@@ -109,15 +103,12 @@ class CpuPicker(Page, scope="cpus"):
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)
         if sits is not None:
-            del self.chosen[sits]
-            self.redraw()
+            self._choose({role: c for role, c in self.chosen.items() if role != sits})
         elif free is not None:
-            self._put(free)
+            self.action_put(free)
 
     def action_auto(self) -> None:
-        self.chosen = {}
-        self._said = ""
-        self.redraw()
+        self._choose({})
 
     def action_type(self) -> None:
         typed = self.query_one(Input)
@@ -129,13 +120,12 @@ class CpuPicker(Page, scope="cpus"):
     def _typed(self, message: Input.Submitted) -> None:
         message.stop()
         try:
-            self.chosen = parse_cpus(message.value)
+            self._choose(parse_cpus(message.value))
         except WorkshopError as error:
             self._said = error.sentence()
+            self.redraw()
         else:
-            self._said = ""
             self._stop_typing()
-        self.redraw()
 
     def _stop_typing(self) -> None:
         self.query_one(Input).remove_class("-on")
@@ -156,10 +146,10 @@ class CpuPicker(Page, scope="cpus"):
         else:
             super().action_close()
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         self._moved(0, by)
 
-    def sideways(self, by: int) -> None:
+    def action_sideways(self, by: int) -> None:
         self._moved(by, 0)
 
     def _moved(self, across: int, down: int) -> None:

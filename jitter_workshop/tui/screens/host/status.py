@@ -155,9 +155,9 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def pane(self) -> Pane:
         return self.query_one("#status-page", Pane)
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         if self._reading and not self.wide:
-            super().vertical(by)
+            super().action_vertical(by)
         else:
             self._move(by)
 
@@ -194,15 +194,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding is not None and finding.explained.by_hand:
             self.copy(finding.explained.by_hand, "The commands that show it by hand are")
 
-    def action_improve(self) -> None:
-        self._only_improve = True
-        self._refilter()
-
-    def action_all(self) -> None:
-        self._only_improve = False
-        self._refilter()
-
-    def _refilter(self) -> None:
+    def action_filter(self, only_improve: bool) -> None:
+        self._only_improve = only_improve
         finding = self.finding
         if finding is not None:
             self._put(finding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -149,9 +150,15 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             return
         self.said = self._asking = ""
         self._page = "rounds"
-        left_s = words.seconds(shown, self._rounds)
-        running = Proving(shown.workload, left_s, self, self._between_runs, self._between_blocks, self.tell, self._stop)
-        self.under_way = running
+        running = self.under_way = Proving(
+            screen=self,
+            drawn=self._between_runs,
+            block_drawn=self._between_blocks,
+            tell=self.tell,
+            left=self._stop,
+            workload=shown.workload,
+            ends_at=time.monotonic() + words.seconds(shown, self._rounds),
+        )
         # The host is changed on this thread, too, so leaving waits until all is given back.
         self.frame.begin_work()
         self.redraw()
@@ -312,8 +319,8 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if not self.frame.at_work:
             self._choose(index)
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         if self._page == "cost":
             self._choose(self._chosen + by)
         else:
-            super().vertical(by)
+            super().action_vertical(by)

@@ -8,16 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
-from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
@@ -45,14 +43,6 @@ class Written:
 
 class ReportScreen(WorkshopScreen, scope="report"):
     """Show the preview. The report and each format are made on a thread; closing stops that."""
-
-    @dataclass
-    class Went(Message):
-        """A message with the current work and its progress."""
-
-        what: str
-        done: int
-        total: int
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +85,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             ("report.format", f"as {self._formats[1].name}"),
             ("report.names", "with names" if self._private else "hide names"),
             *((("report.copy", ""),) if self._written is not None else ()),
-            *((("report.right", ""),) if len(self._draft.document.overlays) > 1 else ()),
+            *((("report.right", ""),) if len(self._overlays) > 1 else ()),
             ("app.help", ""),
             ("report.close", ""),
         )
@@ -108,6 +98,10 @@ class ReportScreen(WorkshopScreen, scope="report"):
     def _document(self) -> ReportDocument | None:
         """Return what is shown: the report with its names, or the one for others; None while it is built."""
         return self._draft.shown(self._private) if self._draft is not None else None
+
+    @property
+    def _overlays(self) -> tuple[Overlay, ...]:
+        return self._document.overlays if self._document is not None else ()
 
     def on_mount(self) -> None:
         self.run_worker(self._build(), exclusive=True, group="report")
@@ -133,11 +127,10 @@ class ReportScreen(WorkshopScreen, scope="report"):
         """Post the progress from the thread. Raises Stopped after the screen was closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
-        self.post_message(self.Went(what, done, total))
+        self.call_later(self._goes_on, what, done, total)
 
-    @on(Went)
-    def _goes_on(self, message: Went) -> None:
-        self._went = (message.what, message.done, message.total)
+    def _goes_on(self, what: str, done: int, total: int) -> None:
+        self._went = (what, done, total)
         if self._draft is None:
             self.sheet("#report-head").renew()
 
@@ -179,7 +172,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.set_class(self._draft is None, "-waiting")
         if not self.is_mounted:
             return
-        overlays = self._document.overlays if self._document is not None else ()
+        overlays = self._overlays
         chart = self.query_one("#report-chart", ChartView)
         chart.display = bool(overlays)
         if overlays:
@@ -209,8 +202,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         return preview.opening(self._document, width) if self._document is not None else ()
 
     def _chart_title(self, width: int) -> Iterable[Text]:
-        overlays = self._document.overlays if self._document is not None else ()
-        return preview.chart_title(overlays, self._overlay, width)
+        return preview.chart_title(self._overlays, self._overlay, width)
 
     def _rest(self, width: int) -> Iterable[Text]:
         if self._document is not None:
@@ -244,14 +236,12 @@ class ReportScreen(WorkshopScreen, scope="report"):
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
-            self.said = "It is written already; f and n make another version."
+            self.tell("It is written already; f and n make another version.")
         elif self._made is None:
             self._wanted = self._making is not None
-            self.said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
+            self.tell("It is written as soon as it is made." if self._wanted else "There is no file to write.")
         else:
             self.run_worker(self._write(*self._made, wish), exclusive=True, group="report")
-            return
-        self.redraw()
 
     async def _write(self, path: Path, files: Files, wish: tuple[str, bool]) -> None:
         try:
@@ -259,9 +249,8 @@ class ReportScreen(WorkshopScreen, scope="report"):
         except WorkshopError as error:
             self._refused(error, path)
             return
-        self.said = ""
         self._written = Written(made[0], preview.size(files), wish)
-        self.redraw()
+        self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
         """Tell why writing was refused. Offer the next folder, or the next name if only the name was taken."""
@@ -285,18 +274,13 @@ class ReportScreen(WorkshopScreen, scope="report"):
             self.said = ""
             self._again()
 
-    def sideways(self, by: int) -> None:
-        count = len(self._draft.document.overlays) if self._draft is not None else 0
-        if count:
-            self._overlay = (self._overlay + by) % count
+    def action_sideways(self, by: int) -> None:
+        if self._overlays:
+            self._overlay = (self._overlay + by) % len(self._overlays)
             self.redraw()
 
     def action_copy(self) -> None:
-        if self._draft is None:
-            return
-        if self._written is None:
-            self.said = "Nothing is written yet: Enter writes it."
-        else:
+        if self._written is not None:
             self.copy(self._lines(self._written), "The lines that open it are")
-            return
-        self.redraw()
+        elif self._draft is not None:
+            self.tell("Nothing is written yet: Enter writes it.")

@@ -106,14 +106,9 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
     def _head(self, width: int) -> Iterable[Text]:
         if self._report is None:
             done, total = self._went
-            said = (
-                f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it." if total else "Reading the trace…"
-            )
-            return (
-                [Text("Nothing is known.", "dim")]
-                if self.said
-                else waiting(block if total else "Reading the trace…", done, total, width)
-            )
+            block = f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it."
+            told = waiting(block if total else "Reading the trace…", done, total, width)
+            return [Text("Nothing is known.", "dim")] if self.said else told
         if isinstance(self._report, CounterReport):
             return counters.head(self._report, width)
         return views.head(self._report, width)
@@ -151,9 +146,9 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
             {"causes": "#causes-list", "others": "#causes-others"}.get(self._page, "#causes-stalls-list"), Pane
         )
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         if self._page != "stalls":
-            super().vertical(by)
+            super().action_vertical(by)
         elif self._report is not None and self._report.worst:
             self._cursor = max(0, min(self._cursor + by, len(self._report.worst) - 1))
             self.redraw()

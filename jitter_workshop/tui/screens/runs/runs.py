@@ -18,7 +18,7 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.lines import heading, labelled, wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
@@ -40,7 +40,6 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """The number of runs of proofs; they are not listed."""
         self._shown: set[str] = set()
         self._cursor = 0
-        self._published: bool | None = None
         self._imports: tuple[RunCurve, ...] = ()
         self._with_imports = True
         self._table = False
@@ -71,34 +70,31 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         return (
             ("runs.toggle", ""),
             ("runs.table", "chart" if self._table else "table"),
-            ("runs.published", "hide 2015" if self._with_published else "show 2015"),
+            ("runs.published", "hide 2015" if self.shows_published else "show 2015"),
             ("runs.imported", "hide imported" if self._with_imports else "show imported")
             if self._imports
             else ("runs.all", ""),
-            *((("runs.causes", ""),) if self._under_is_traced else ()),
+            *((("runs.causes", ""),) if self._under is not None and self.workshop.traced(self._under) else ()),
             ("app.help", ""),
             ("runs.close", ""),
         )
 
     @property
-    def _under_is_traced(self) -> bool:
-        return bool(self._runs) and self.workshop.traced(self._runs[self._cursor])
-
-    @property
-    def _with_published(self) -> bool:
-        return self.frame.settings.show_published if self._published is None else self._published
+    def _under(self) -> Run | None:
+        """Return the run under the cursor."""
+        return self._runs[self._cursor] if self._runs else None
 
     def curves(self) -> list[RunCurve]:
         """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first."""
         chosen = (run for run in reversed(self._runs) if run.id in self._shown)
-        published = published_curves() if self._with_published else ()
+        published = published_curves() if self.shows_published else ()
         imported = self._imports if self._with_imports else ()
         return [*published, *imported, *self.workshop.curves(chosen)]
 
     def redraw(self) -> None:
         curves = self.curves()
-        under = self._runs[self._cursor].id if self._runs else ""
-        highlight = next((i for i, c in enumerate(curves) if c.run is not None and c.run.id == under), None)
+        under = self._under
+        highlight = next((i for i, c in enumerate(curves) if under and c.run and c.run.id == under.id), None)
         chart = self.query_one("#chart-of-runs", ChartView)
         chart.show_curves(curves, highlight=highlight, empty="Nothing is chosen: Space draws the run under the cursor.")
         chart.display = not self._table
@@ -137,62 +133,48 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     def _detail(self, width: int) -> Iterable[Text]:
         """Yield more about the run under the cursor, where there is room."""
-        if not self._runs:
+        run = self._under
+        if run is None:
             return
-        run = self._runs[self._cursor]
         placed = run.placement
         cpus = [(n, getattr(placed, n)) for n in ("producer", "accumulator", "journaller", "sampler")]
         where = ", ".join(f"{name} {cpu}" for name, cpu in cpus if cpu is not None)
         yield Text()
-        yield Text("THIS RUN", "bold dim")
+        yield heading("THIS RUN")
+        length = f"{len(run.blocks)} blocks, {run.duration_s:.1f} s"
         facts = [
             ("id", clean(run.id, 60)),
-            (
-                "workload",
-                _how(run),
-            ),
-            (
-                "length",
-                f"{len(run.blocks)} blocks, {run.duration_s:.1f} s" + ("" if run.complete else ", stopped early"),
-            ),
+            ("workload", _how(run)),
+            ("length", length if run.complete else f"{length}, stopped early"),
             ("CPUs", where or "the scheduler was free"),
             ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
             ("noise", clean(run.noise, 30) if run.noise else "none made"),
         ]
         for rate in run.stalls.rates:
-            stolen = nice_ns(rate.stolen_ns_per_second)
-            facts.append(
-                (
-                    f"over {nice_ns(rate.threshold_ns)}",
-                    f"{nice_number(rate.per_second)} stalls a second, {stolen} stolen",
-                )
-            )
+            told = f"{nice_number(rate.per_second)} stalls a second, {nice_ns(rate.stolen_ns_per_second)} stolen"
+            facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
         for other in run.disturbed[:4]:
             facts.append(("beside us", f"{called(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
         for name, value in facts:
-            for number, part in enumerate(wrap(Text(value, "text"), max(width - 13, 10))):
-                yield Text.assemble((f"{name if number == 0 else '':<12} ", "dim"), part)
+            yield from labelled(name, value, width, 13)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def vertical(self, by: int) -> None:
+    def action_vertical(self, by: int) -> None:
         if self._runs:
             self._cursor = max(0, min(self._cursor + by, len(self._runs) - 1))
             self.redraw()
             self.query_one("#runs-list", Pane).scroll_to_region(Region(0, self._cursor, 1, 2), animate=False)
 
     def action_draw(self) -> None:
-        if not self._runs:
+        run = self._under
+        if run is None:
             return
-        ident = self._runs[self._cursor].id
-        self.said = ""
-        if ident in self._shown:
-            self._shown.discard(ident)
-        elif len(self._shown) >= MOST_DRAWN:
-            self.said = f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first."
-        else:
-            self._shown.add(ident)
-        self.redraw()
+        if run.id not in self._shown and len(self._shown) >= MOST_DRAWN:
+            self.tell(f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first.")
+            return
+        self._shown ^= {run.id}
+        self.tell("")
 
     @on(ListSheet.Clicked)
     def _clicked(self, message: ListSheet.Clicked) -> None:
@@ -210,22 +192,15 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._table = not self._table
         self.redraw()
 
-    def action_published(self) -> None:
-        self._published = not self._with_published
-        self.redraw()
-
     def action_imported(self) -> None:
         if self._imports:
             self._with_imports = not self._with_imports
-            self.said = ""
-        else:
-            self.said = curves.NOTHING
-        self.redraw()
+        self.tell("" if self._imports else curves.NOTHING)
 
     def action_causes(self) -> None:
-        if not self._runs:
+        run = self._under
+        if run is None:
             return
-        run = self._runs[self._cursor]
         if self.workshop.traced(run):
             self.app.push_screen(EvidenceScreen(run))
         else:
