@@ -1,8 +1,8 @@
 #!/bin/sh
 # Change settings of a host: the functions of the script that 'plan --sh' prints. report/plan_script.py takes those that
-# a plan calls, below a head that defines ROOT, say and fail, and above a line for each change. A blank line ends a group
-# of functions, which go together. A function leaves a setting alone if its value is not the expected one and can be read
-# as one text. It reports a write that is refused. Both set "failed".
+# a plan calls, below a head that defines ROOT, say and fail, and above a line for each change. A blank line ends a
+# group of functions, which go together. A function leaves a setting alone if its value is not the expected one and can
+# be read as one text. It reports a write that is refused. Both set "failed".
 # shellcheck disable=SC2034,SC2154 # the rest of the script sets ROOT and "opened", and reads "failed"
 
 # The meaning of a text, so that 3 and 00000003 are the same.
