@@ -20,11 +20,12 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
-from jitter_workshop.commands.common.shared import asked, number, say_if_any, session_for_runs
+from jitter_workshop.commands.common.shared import number, say_if_any, session_for_runs
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.progress import Line
@@ -100,7 +101,8 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
 
-    request = asked(MeasureRequest, args)
+    # The options have the names of the request's fields.
+    request = made_of(MeasureRequest, args)
     check(request)
     host = summarise(HostRoot())
     for warning in flow.warnings(host):

@@ -21,7 +21,6 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,6 @@ from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
 from jitter_workshop.commands.common.shared import (
     agreed,
-    asked,
     number,
     open_session,
     picked,
@@ -40,6 +38,7 @@ from jitter_workshop.commands.common.shared import (
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.proof import Proof, ProofPlan
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Drift, Round
 from jitter_workshop.presenter.progress import Line
@@ -93,7 +92,8 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.host.summary import summarise
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
-    request = replace(asked(ProveRequest, args), words=tuple(args.words))
+    # The options have the names of the request's fields.
+    request = made_of(ProveRequest, args, words=tuple(args.words))
     parse_wanted([word for word in args.words if word != "placement"])
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("no terminal to ask for confirmation", "use --yes; the cost is printed then, too")

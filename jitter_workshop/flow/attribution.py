@@ -26,6 +26,7 @@ from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import called, clean
@@ -278,7 +279,7 @@ def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
     return Explanation(
         run=run,
-        threads=tuple(_thread(t) for t in run.threads),
+        threads=tuple(made_of(ThreadEvidence, one, residence=residence(one)) for one in run.threads),
         interrupts=interrupts,
         softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
@@ -338,16 +339,6 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
         value = values.get(name)
         text = text.replace("{" + name + "}", name.upper() if value is None else str(value))
     return text
-
-
-def _thread(thread: ThreadRecord) -> ThreadEvidence:
-    return ThreadEvidence(
-        name=thread.name,
-        voluntary_switches=thread.voluntary_switches,
-        involuntary_switches=thread.involuntary_switches,
-        migrations=thread.migrations,
-        residence=residence(thread),
-    )
 
 
 def _busiest(

@@ -9,11 +9,24 @@ cases (inherited fields, other flags) go to the standard library. Type checkers 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 FORMAT_VERSION = 1
 """The number that every JSON object of this program begins with. Under the same number, fields may be added, but not
 renamed or removed."""
+
+T = TypeVar("T")
+
+
+def made_of(cls: type[T], source: object, **others: Any) -> T:
+    """Return a record with the values of ``source`` in the fields of the same names. ``others``: the values of fields
+    that ``source`` does not have, or that are to differ."""
+    import dataclasses
+
+    kind: Any = cls
+    names = [field.name for field in dataclasses.fields(kind) if field.name not in others]
+    return cls(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **others)
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass

@@ -9,7 +9,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from jitter_workshop.flow.classes.classboard import Column, Machine, last_and_best
+from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
 from jitter_workshop.model.assessment import State
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, compared_at
 from jitter_workshop.model.text import called, clean, many, minute
@@ -47,7 +47,7 @@ class _Layout:
     width: int
 
 
-def boards(machines: Sequence[Machine], columns: Sequence[Column], near: Near, width: int) -> Lines:
+def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
     """Return the boards of all machines. Silent machines come first, because a missing row is easily overlooked in a
     long table. The stuck members are named again at the end: on a low terminal only the end is visible."""
     lines: Lines = []

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt, Suspect
+from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt
 from jitter_workshop.flow.chapters.hunting import remembered as remembered
 from jitter_workshop.flow.chapters.hunting import tries
+from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
 
 NAME = "jitter-workshop"
@@ -25,7 +26,7 @@ BOUNDS = (
 YOURS = "You may look at everything, measure as often as you like, change settings, and end it with kill: it is yours."
 
 
-def asked(suspects: Sequence[Suspect]) -> str:
+def asked(suspects: Sequence[Noise]) -> str:
     """Return the sentence above the suspects, before a noise is hidden."""
     return f"One of these {len(suspects)} begins, and you are not told which:"
 

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
 
@@ -78,15 +79,12 @@ class _BlockHeader:
     unlisted: int = 0
 
 
-_SAME = ("index", "start_ns", "end_ns", "start_ticks", "end_ticks", "lost", "lost_elsewhere", "unlisted")
-"""Fields of a block that its header has under the same names."""
-
-
 def write(file: BinaryIO, trace: RunTrace) -> None:
     """Write a run's trace. Errors of the file are passed on."""
     blocks = tuple(
-        _BlockHeader(
-            **{name: getattr(block, name) for name in _SAME},
+        made_of(
+            _BlockHeader,
+            block,
             stalls=tuple((s.thread, s.cpu, s.start_ns, s.end_ns, s.messages) for s in block.stalls),
             event_bytes=len(block.events),
         )
@@ -124,8 +122,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
     if header.event_bytes < 0 or header.event_bytes % RECORD_BYTES:
         raise ValueError("a block's events are cut off")
     stalls = tuple(Stall(header.index, *fields) for fields in header.stalls)
-    same = {name: getattr(header, name) for name in _SAME}
-    return TracedBlock(**same, stalls=stalls, events=source.take(header.event_bytes))
+    return made_of(TracedBlock, header, stalls=stalls, events=source.take(header.event_bytes))
 
 
 class _Unpacked:

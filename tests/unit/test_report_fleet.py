@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jitter_workshop.flow.classes.classboard import Column, Machine
+from jitter_workshop.flow.classes.classboard import ClassTable, Column
 from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
 from jitter_workshop.presenter.board import Near, Row, boards, checks, fleet
 from jitter_workshop.presenter.lines import in_cells, written
@@ -21,7 +21,7 @@ COLUMNS = tuple(Column(n, f"c{n}", f"Chapter {n}", n != 1) for n in range(1, 18)
 PINNING = (Column(4, "pinning", "Pinning", True),)
 
 
-def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Near, width: int = 100) -> str:
+def board_text(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int = 100) -> str:
     return written(boards(machines, columns, near, width))
 
 
@@ -46,7 +46,7 @@ def row(
 
 
 def board(*rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | None = None, width: int = 100) -> str:
-    here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", rows))
+    here = ClassTable("lab01", Board("lab01", "2026-01-01T10:00:00Z", rows))
     return board_text([here], columns, lambda *_: near, width)
 
 
@@ -156,12 +156,12 @@ def test_a_curve_that_does_not_reach_so_far_has_no_value() -> None:
 
 
 def test_a_silent_machine_is_told_first() -> None:
-    here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
-    text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None)
+    here = ClassTable("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
+    text = board_text([here, ClassTable("lab02", None, error="board.json is missing")], PINNING, lambda *_: None)
     silent, blank, told = text.split("\n")[:3]
     assert (silent, blank) == ("lab02: silent (board.json is missing)", "")
     assert told.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "1 member: 1 at work"]
-    empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None)
+    empty = board_text([ClassTable("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None)
     assert empty.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "nothing has been posted yet\n"]
 
 
@@ -198,7 +198,7 @@ def test_every_line_fits_whatever_the_names(
 def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) -> None:
     made = Board(host, "2026-01-01T10:00:00Z", (row(user),), notes={user: check})
     for text in (
-        board_text([Machine(host, made), Machine(user, None, check)], PINNING, lambda *_: None),
+        board_text([ClassTable(host, made), ClassTable(user, None, error=check)], PINNING, lambda *_: None),
         fleet_text(fleet([(host, status(**{check: "improve"}), user), (host, None, check)])),
     ):
         assert all(line.isprintable() for line in text.splitlines())

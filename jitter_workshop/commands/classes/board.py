@@ -67,7 +67,7 @@ def _results(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, board: Board) -> None:
     """Print the board of this machine: as a table, as CSV or as JSON."""
-    boards = (ClassTable(board.host, board, None),)
+    boards = (ClassTable(board.host, board),)
     if args.csv:
         sys.stdout.write(csv_table(boards, Judged()))
     elif args.json:

@@ -6,19 +6,13 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import OpenSession, SessionStore
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
 
 FIRST_SESSION = "workshop"
 """Name of the session that is made if there is none yet."""
@@ -29,11 +23,6 @@ STDOUT = Path("-")
 def picked(one: object, *names: str) -> dict[str, Any]:
     """Return these attributes of an object by their names, as JSON has them."""
     return {name: getattr(one, name) for name in names}
-
-
-def asked(cls: type[T], args: argparse.Namespace) -> T:
-    """Return the request of a verb whose options have the names of the request's fields as ``dest``."""
-    return cls(**{field.name: vars(args)[field.name] for field in fields(cls) if field.name in args})
 
 
 def say_if_any(sentence: str) -> None:

@@ -15,7 +15,7 @@ from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.noise import NOISES, is_cause, named
+from jitter_workshop.model.noise import NOISES, Noise, is_cause, named
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.spec import Placement
 
@@ -34,14 +34,6 @@ named, or the learner gave up.
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
-    """Hold a kind of noise that can be hidden on this host."""
-
-    id: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """Hold the result of an answer. ``sentences``: for a wrong answer, the traces that this kind would have left, and
     nothing on the hidden one. For the right answer, and after giving up, its effect, how to find it, and what helps.
@@ -52,9 +44,9 @@ class Finding:
     sentences: tuple[str, ...]
 
 
-def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Suspect, ...]:
+def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Noise, ...]:
     """Return the kinds that can be hidden beside runs placed so; ``allowed``: the CPUs that our process may use."""
-    return tuple(Suspect(noise.id, noise.title) for noise in NOISES if _can_hide(noise.id, placement, allowed))
+    return tuple(noise for noise in NOISES if _can_hide(noise.id, placement, allowed))
 
 
 class Hunt:

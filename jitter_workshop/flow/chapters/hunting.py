@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.chapters import mitigation
-from jitter_workshop.flow.chapters.hunt import Finding, Hunt, HuntState, Suspect, suspects
+from jitter_workshop.flow.chapters.hunt import Finding, Hunt, HuntState, suspects
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.placement_plan import placed_on
@@ -17,7 +17,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.noise import NOISES, Noise
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
@@ -105,7 +105,7 @@ class Hunts:
         """Return True if a hidden noise runs now."""
         return self._hiding is not None and self._hiding.state == "running"
 
-    def suspects(self, walk: ChapterSession) -> tuple[Suspect, ...]:
+    def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
         """Return the kinds that can be hidden in a chapter on this host. Raises HostError, UsageError."""
         return suspects(*self._ground(walk))
 

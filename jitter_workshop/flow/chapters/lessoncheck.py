@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 from jitter_workshop.course import checks
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
@@ -19,8 +18,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.request import check as check_request
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.spec import Pacing, WorkloadName
+from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.tunables import registry
 
@@ -96,16 +94,7 @@ class _Chapter:
     def _not_measured(self) -> Iterator[Problem]:
         """Yield mistakes for runs that every host refuses, so that their marks could never be earned."""
         for n, measurement in enumerate(self._chapter.measurements):
-            request = MeasureRequest(
-                workload=cast(WorkloadName, measurement.workload),
-                preset=measurement.preset,
-                placement=measurement.placement,
-                noise=measurement.noise,
-                sched_priority=measurement.sched_priority,
-                pacing=cast("Pacing | None", measurement.pacing),
-                duration_s=measurement.duration_s,
-                duty=measurement.duty,
-            )
+            request = made_of(MeasureRequest, measurement)
             try:
                 check_request(request)
                 blocks(request)

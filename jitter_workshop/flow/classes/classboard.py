@@ -35,7 +35,7 @@ class ClassTable:
 
     host: str
     board: Board | None
-    status: dict[str, Any] | None
+    status: dict[str, Any] | None = None
     error: str = ""
 
 
@@ -47,15 +47,6 @@ class Column:
     id: str
     title: str
     sets: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Hold a machine's board. ``board`` is None for a silent machine, with the reason in ``error``."""
-
-    host: str
-    board: Board | None
-    error: str = ""
 
 
 class Judged:
@@ -128,10 +119,9 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
     return _without_old(found)
 
 
-def machines(boards: Iterable[ClassTable]) -> tuple[Machine, ...]:
+def machines(boards: Iterable[ClassTable]) -> tuple[ClassTable, ...]:
     """Return the machines as the board shows them: the one with the member who is stuck longest comes first."""
-    shown = (Machine(one.host, one.board, one.error) for one in boards)
-    return tuple(sorted(shown, key=lambda one: -_longest_stuck(one.board)))
+    return tuple(sorted(boards, key=lambda one: -_longest_stuck(one.board)))
 
 
 def _longest_stuck(board: Board | None) -> float:
@@ -157,7 +147,7 @@ def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
         at = times.get(one.host)
         if one.board is not None and newest is not None and (at is None or (newest - at).total_seconds() > OLD_S):
             why = f"nothing new since {minute(one.board.at) or 'a time that cannot be read'} UTC"
-            kept.append(ClassTable(one.host, None, None, "; ".join(filter(None, (one.error, why)))))
+            kept.append(ClassTable(one.host, None, error="; ".join(filter(None, (one.error, why)))))
         else:
             kept.append(one)
     return tuple(kept)

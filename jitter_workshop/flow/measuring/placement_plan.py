@@ -13,6 +13,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
@@ -49,15 +50,11 @@ def request_of(
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
-    request = MeasureRequest(
+    request = made_of(
+        MeasureRequest,
+        measurement,
         workload=workload,
-        label=measurement.label,
-        preset=measurement.preset,
-        placement=measurement.placement,
         noise=measurement.noise or noise,
-        sched_priority=measurement.sched_priority,
-        pacing=measurement.pacing,  # type: ignore[arg-type]  # the loader checked it
-        duration_s=measurement.duration_s,
         duty=measurement.duty if workload == "spin" else 100,
         wait_s=WAIT_S,
         evidence=evidence,

@@ -14,6 +14,7 @@ from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import (
     DUTIES,
     KINDS,
@@ -212,8 +213,9 @@ def resolve(
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
     placement = placing.choose(topology, request.wish(within), isolated)
-    spec = RunSpec(
-        workload=request.workload,
+    spec = made_of(
+        RunSpec,
+        request,
         placement=placement,
         blocks=cut.count,
         block_ns=cut.block_ns,
@@ -222,16 +224,10 @@ def resolve(
         interval_ns=interval_ns(request),
         threshold_ns=threshold_ns(request),
         threshold_gives_way=request.threshold_ns is None,
-        duty=request.duty,
-        sched_priority=request.sched_priority,
         scratch_dir=scratch_dir,
-        noise=request.noise,
         preset=cut.preset,
-        pause=request.pause,
         listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
         traced=request.evidence,
-        settle_s=request.settle_s,
-        noise_period_ns=request.noise_period_ns,
     )
     if request.sched_priority:
         placing.check_realtime(topology, placement, len(spec.threads), within)

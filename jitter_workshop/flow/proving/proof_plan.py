@@ -24,6 +24,7 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
@@ -290,19 +291,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 def _change_of(entry: Entry) -> Change:
     """Return the change that would be made again once this entry is given back."""
     tunable = find(entry.tunable)
-    return Change(
-        n=entry.n,
-        tunable=entry.tunable,
-        path=entry.path,
-        before=entry.before,
-        after=entry.after,
-        when=tunable.when,
-        risk=tunable.risk,
-        why=tunable.why,
-        lease=entry.lease,
-        kind=entry.kind,
-        then=entry.then,
-    )
+    return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 
 
 def _measured(

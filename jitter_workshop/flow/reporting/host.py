@@ -10,6 +10,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import history
@@ -116,19 +117,7 @@ def _change(
             fate, text = "rebooted", "gone with a reboot"
         else:
             fate, text = "gone", _GONE
-    return ReportedChange(
-        at=event.at,
-        tunable=event.tunable,
-        path=event.path,
-        before=event.before,
-        after=event.after,
-        read_back=event.read_back,
-        fate=fate,
-        fate_at=fate_at,
-        text=text,
-        chapter=event.chapter,
-        proof=event.proof,
-    )
+    return made_of(ReportedChange, event, fate=fate, fate_at=fate_at, text=text)
 
 
 def _after(subject: Subject) -> Snapshot | None:

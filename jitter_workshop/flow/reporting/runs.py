@@ -14,6 +14,7 @@ from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.text import clean, many, minute
@@ -61,24 +62,15 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
     made_for = role or ("made for a proof that does not count it" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
-    return ReportedRun(
-        id=run.id,
-        label=run.label,
+    return made_of(
+        ReportedRun,
+        run,
         role=made_for,
-        workload=run.workload,
-        pacing=run.pacing,
-        preset=run.preset,
-        started_at=run.started_at,
-        duration_s=run.duration_s,
         placement=run.placement.mode,
-        main_histogram=run.main_histogram,
         histogram=run.histograms.get(run.main_histogram),
         standings=standings(run),
         stalls=dataclasses.replace(run.stalls, worst=tuple(longest)),
-        steal_ns=run.steal_ns,
         applied=tuple(words_of(run.applied)),
-        disturbed=run.disturbed,
-        complete=run.complete,
         curve=curve,
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], 400) for key in told if key in run.notes),
