@@ -9,10 +9,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
-from jitter_workshop.model.text import clean
 from jitter_workshop.session import files, ids
 
 FOLDER = "imports"
@@ -34,15 +32,6 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
         session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, may_rename=set_aside
     )
     return tuple(sorted((r for _, r in found), key=lambda r: (r.imported_at, r.id))), tuple(notices)
-
-
-def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
-    """Return the curve meant by an id, the unique beginning of one, or a label (the newest that has it). Raise
-    SessionError."""
-    if wanted.startswith("@"):
-        # @1 is the newest run that was measured here; imported curves have no such number.
-        raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
-    return ids.lookup("import", wanted, runs, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
 
 def remove(session: Path, run: ImportedRun) -> None:

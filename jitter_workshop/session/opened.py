@@ -162,8 +162,13 @@ class OpenSession:
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
 
     def find_import(self, wanted: str) -> ImportedRun:
-        """Return the imported curve of an id, the unique beginning of one, or a label. Raise SessionError."""
-        return imports.find(self.imports(), wanted)
+        """Return the imported curve meant by an id, the unique beginning of one, or a label (the newest that has it).
+        Raise SessionError."""
+        if wanted.startswith("@"):
+            # @1 is the newest run that was measured here; imported curves have no such number.
+            raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
+        known = self.imports()
+        return ids.lookup("import", wanted, known, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def find_any(self, wanted: str) -> Run | ImportedRun:
         """Return the run as :meth:`find` does, else the imported curve of this id or label. Raise SessionError."""
@@ -188,8 +193,10 @@ class OpenSession:
         return found
 
     def find_proof(self, wanted: str) -> Proof:
-        """Return the proof meant by an id, the unique beginning of one, its subject or ``@1``. Raise SessionError."""
-        return proofs.find(self.proofs(), wanted)
+        """Return the proof meant by an id, the unique beginning of one, its subject (the newest proof of it) or ``@1``
+        (the newest). Raise SessionError."""
+        known = self.proofs()
+        return ids.lookup("proof", wanted, known, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
 
     def has_trace(self, run_id: str) -> bool:
         """Return True if a run was traced, its trace readable or not."""

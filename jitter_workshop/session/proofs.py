@@ -114,12 +114,6 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
     return tuple(sorted(found, key=lambda p: (p.started_at, p.id))), tuple(notices)
 
 
-def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
-    """Return the proof meant by an id, the unique beginning of one, its subject (the newest proof of it), or ``@1`` for
-    the newest. Raise SessionError."""
-    return ids.lookup("proof", wanted, proofs, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
-
-
 def _written_at(path: Path) -> str:
     """Return when a file was last written; the current time if the file has gone meanwhile."""
     with contextlib.suppress(OSError):

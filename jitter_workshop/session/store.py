@@ -103,10 +103,11 @@ class SessionStore:
         rehearsals = {session.id for session in self.list()[0] if session.recorded} if known else set()
         return next((ident for ident in reversed(known) if ident not in rehearsals), None)
 
-    def current(self) -> OpenSession | None:
-        """Open the session in use; return None where there is none."""
-        ident = self.current_id()
-        return None if ident is None else self.open(ident)
+    def current(self, named: str | None = None) -> OpenSession | None:
+        """Open the session of ``--session``, or the one in use (``named`` is None); return None where there is
+        none."""
+        wanted = self.current_id() if named is None else named
+        return None if wanted is None else self.open(wanted)
 
     def current_or_create(self, name: str, host: str) -> OpenSession:
         """Open the session in use, or make a first one of this name."""

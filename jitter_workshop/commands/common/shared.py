@@ -59,10 +59,7 @@ def write_stdout(content: bytes) -> None:
 
 def open_session(args: argparse.Namespace) -> OpenSession:
     """Return the session of ``--session``, or the current one. Raises SessionError if there is none."""
-    store = SessionStore()
-    if args.session is not None:
-        return store.open(args.session)
-    session = store.current()
+    session = SessionStore().current(args.session)
     if session is None:
         raise SessionError("there is no session yet", "start the workshop, or run 'jitter-workshop measure'")
     return session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -138,30 +139,21 @@ def restore(
 def change_log_of(session: str | None) -> ChangeLog:
     """Return the change log of a session (None: the current one), also while a workshop has it open; where there is no
     session, a log that writes nothing."""
-    store = SessionStore()
     try:
-        opened = store.open(session) if session is not None else store.current()
+        with SessionStore().current(session) or contextlib.nullcontext() as opened:
+            return ChangeLog(opened, HostRoot(HERE))
     except SessionError:
         return ChangeLog(None)  # ``note_stack`` says what is wrong
-    if opened is None:
-        return ChangeLog(None)
-    with opened:
-        return ChangeLog(opened, HostRoot(HERE))
 
 
 def note_stack(session: str | None) -> str:
     """Record in the session (None: the current one) the settings that are applied now; return "" or an error for a
     warning.
     """
-    store = SessionStore()
     try:
-        opened = store.open(session) if session is not None else store.current()
-        if opened is None:
-            return ""
-        with opened:
-            if opened.read_only:
-                return ""
-            opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
+        with SessionStore().current(session) or contextlib.nullcontext() as opened:
+            if opened is not None and not opened.read_only:
+                opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
     except SessionError as error:
         return f"the session does not know what is applied: {error.sentence()}"
     return ""

@@ -48,12 +48,14 @@ class Tracer(Protocol):
 
 class TraceWitness:
     """Record a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
+    ``tracer``: None where there is none, for the reason ``why_not``. ``counting``: counts beside it.
 
     A trace that is not available, or ends early, does not end a run: ``why_not`` has the reason, and the run goes on
     without it.
     """
 
-    def __init__(self, tracer: Tracer, cpus: CpuSet) -> None:
+    def __init__(self, tracer: Tracer | None, cpus: CpuSet, why_not: str = "") -> None:
+        self.counting = Counting(HostRoot(), cpus)
         self._tracer = tracer
         self._cpus = cpus
         self._info: TraceInfo | None = None
@@ -64,9 +66,12 @@ class TraceWitness:
         self._bytes = 0
         self._left_out = 0
         self._on = False
-        self.why_not = ""
+        self.why_not = why_not
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        self.counting.begin()
+        if self._tracer is None:
+            return
         wanted = CLOCKS.get(clock.source)
         if wanted is None:
             self.why_not = f"the kernel's trace has no clock that is the same as {clock.source}"
@@ -77,12 +82,12 @@ class TraceWitness:
             self._on = True
 
     def before_block(self) -> None:
-        if self._on:
+        if self._tracer is not None and self._on:
             with self._failing():
                 self._tracer.evidence_start()
 
     def after_block(self, block: BlockDone | None) -> None:
-        if not self._on:
+        if self._tracer is None or not self._on:
             return
         with self._failing():
             read = self._tracer.evidence_read()
@@ -126,8 +131,9 @@ class TraceWitness:
             self._on = False
 
     def end(self) -> None:
-        """End the kernel's trace."""
-        if self._info is not None:
+        """End the kernel's trace, and count once more."""
+        self.counting.end()
+        if self._tracer is not None and self._info is not None:
             with self._failing():
                 self._tracer.evidence_end()
         self._on = False
@@ -219,18 +225,16 @@ class Counting:
 
 
 class Evidence:
-    """Collect the evidence of one run, as its witness: the trace, if it was requested, and counters that need no
-    rights, from before the first block on. Without a trace the counters are all there is.
+    """Collect the evidence of one run by its witness: the trace, if it was requested, and counters that need no rights,
+    from before the first block on. Without a trace the counters are all there is.
     """
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted
         self._allowed = topology.allowed
-        self._trace: TraceWitness | None = None
-        self._counting: Counting | None = None
+        self._witness: TraceWitness | None = None
         self._tracer: Tracer | None = None
-        self._why_not = ""
-        self._refusal = ""
+        self._why_not = self._refusal = ""
         if wanted:
             try:
                 if tracer is None:
@@ -243,47 +247,27 @@ class Evidence:
 
     def witness(self, spec: RunSpec) -> Witness | None:
         """Return the witness of a run of this spec; None where no evidence is wanted."""
-        if not self._wanted:
-            return None
-        cpus = CpuSet.of(spec.placement.cpus) or self._allowed
-        self._counting = Counting(HostRoot(), cpus)
-        self._trace = TraceWitness(self._tracer, cpus) if self._tracer is not None else None
-        return self
-
-    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
-        if self._counting is not None:
-            self._counting.begin()
-        if self._trace is not None:
-            self._trace.begin(pid, tids, clock)
-
-    def before_block(self) -> None:
-        if self._trace is not None:
-            self._trace.before_block()
-
-    def after_block(self, block: BlockDone | None) -> None:
-        if self._trace is not None:
-            self._trace.after_block(block)
+        if self._wanted:
+            cpus = CpuSet.of(spec.placement.cpus) or self._allowed
+            self._witness = TraceWitness(self._tracer, cpus, self._why_not)
+        return self._witness
 
     def end(self) -> None:
-        if self._counting is not None:
-            self._counting.end()
-        if self._trace is not None:
-            self._trace.end()
+        if self._witness is not None:
+            self._witness.end()
 
     def trace(self) -> RunTrace | None:
-        return self._trace.trace() if self._trace is not None else None
+        return self._witness.trace() if self._witness is not None else None
 
     def counters(self) -> Counters | None:
         """Return the counters of a run without a trace."""
-        if self._counting is None or self.trace() is not None:
+        witness = self._witness
+        if witness is None or witness.trace() is not None:
             return None
-        why = self._refusal or (self._trace.why_not if self._trace is not None else "")
-        return self._counting.counters(why or "nothing was recorded")
+        return witness.counting.counters(self._refusal or witness.why_not or "nothing was recorded")
 
     def notes(self) -> dict[str, str]:
-        found = {"evidence": f"no trace: {self._why_not}"} if self._why_not else {}
-        if self._trace is not None:
-            found.update(self._trace.notes())
-        if self._counting is not None and self.trace() is None:
-            found.update(self._counting.notes())
-        return found
+        witness = self._witness
+        if witness is None:
+            return {}
+        return witness.notes() | (witness.counting.notes() if witness.trace() is None else {})

@@ -23,7 +23,6 @@ from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitSt
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.isolated_set import Place
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
@@ -80,14 +79,10 @@ class Prover:
     """Run one proof: call ``plan`` any number of times, then ``prove`` once, on a thread that lives until it returns.
     ``not_kept``: why the session does not have all that ``prove`` returned, a sentence, or ""."""
 
-    def __init__(
-        self, request: ProveRequest, session: OpenSession, agent_session: AgentSession, place: Place | None = None
-    ) -> None:
-        """Hold the request. ``place`` puts a measuring process on isolated CPUs; None: ``agent_session`` does."""
+    def __init__(self, request: ProveRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
         self._session = session
         self._agent_session = agent_session
-        self._place = place if place is not None else agent_session.place
         self._drawn: Drawn | None = None
         self.not_kept = ""
 
@@ -127,9 +122,7 @@ class Prover:
             in_class = need_turn(self._agent_session)
             own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, queued)
             with own, background_gate.HERE.measuring():
-                series = _Series(
-                    self._request, self._session, self._place, drawn, observer, cancel, self._agent_session.turn_lost
-                )
+                series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
                 with self._agent_session.change_log.during(self._request.chapter, series.id):
                     proof = series.make()
                 self.not_kept = series.not_kept
@@ -177,23 +170,20 @@ class _Times:
 
 
 class _Series:
-    """Make the rounds of one proof. ``turn_lost``: returns why the turn of a class host is over, "" while it goes on.
-    ``not_kept``: why the session does not have the proof, or ""."""
+    """Make the rounds of one proof. ``not_kept``: why the session does not have the proof, or ""."""
 
     def __init__(
         self,
         request: ProveRequest,
         session: OpenSession,
-        place: Place,
+        agent_session: AgentSession,
         drawn: Drawn,
         observer: ProofObserver,
         cancel: CancelToken,
-        turn_lost: Callable[[], str] = lambda: "",
     ) -> None:
-        self._turn_lost = turn_lost
         self._request = request
         self._session = session
-        self._place = place
+        self._agent_session = agent_session
         self._plan: ProofPlan = drawn.plan
         self._sides: Sides = drawn.sides
         self._observer = observer
@@ -218,7 +208,7 @@ class _Series:
                 self._round(number, order)
         except WorkshopError as error:
             # An error at the end of the turn comes from that end: the machine is given back by then.
-            over = "" if isinstance(error, TurnOver) else self._turn_lost()
+            over = "" if isinstance(error, TurnOver) else self._agent_session.turn_lost()
             cause = TurnOver(over) if over else error
         finally:
             self._give_back()
@@ -271,7 +261,7 @@ class _Series:
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Run:
         if self._cancel.reason is not None:
             raise Cancelled(self._cancel.reason)
-        if over := self._turn_lost():
+        if over := self._agent_session.turn_lost():
             raise TurnOver(over)
         left_s = self._times.left(number)
         watcher = self._observer.side_begins(
@@ -285,7 +275,8 @@ class _Series:
             proof=self.id,
         )
         began = time.monotonic()
-        run = measuring.measure(request, self._session, watcher, self._cancel, place=self._place, turn_held=True)
+        place = self._agent_session.place
+        run = measuring.measure(request, self._session, watcher, self._cancel, place=place, turn_held=True)
         self._times.ran(time.monotonic() - began)
         if side == "with":
             drifted = self._sides.drifted()
@@ -318,11 +309,8 @@ class _Series:
                 self._trouble.append(f"the change was not given back: {error.sentence()}")
 
     def _all_back(self) -> bool:
-        return not (self._left_alone or self._trouble or self._sides.standing or self._still())
-
-    def _still(self) -> bool:
-        """Return True if a part of the change is active in the journal."""
-        return stands(self._plan.subject, HostRoot(proof_plan.HERE))
+        still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
+        return not (self._left_alone or self._trouble or self._sides.standing or still)
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
