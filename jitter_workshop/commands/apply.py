@@ -31,7 +31,7 @@ from jitter_workshop.model.text import clean, tally
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.host_status import HostPlan
-    from jitter_workshop.model.change import ApplyResult, RestoreResult
+    from jitter_workshop.model.change import ApplyResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +134,10 @@ def _held(
             agent_session.wait()
     finally:
         back = agent_session.give_back()
-        _tell_back(back)
+        for left in back.left_alone:
+            say(f"left alone: {left.tunable} {left.path}: {left.reason}")
+        if back.restored:
+            say(f"given back: {tally(one.tunable for one in back.restored)}")
     if command:
         if ended:
             say(f"the command ended with exit code {ended}")
@@ -183,10 +186,3 @@ def _tell(
         lines = changes.applied(result, differently(drawn.plan, result.applied), output.width, held)
     output.show(lines)
     stream.flush()
-
-
-def _tell_back(back: RestoreResult) -> None:
-    for left in back.left_alone:
-        say(f"left alone: {left.tunable} {left.path}: {left.reason}")
-    if back.restored:
-        say(f"given back: {tally(one.tunable for one in back.restored)}")

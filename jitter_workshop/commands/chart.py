@@ -144,8 +144,10 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
     """Return the named runs, else the latest ones; with ``--imported`` also each imported curve once."""
     named = [session.find_any(wanted) for wanted in args.runs]
-    runs = session.runs()
-    chosen = named or [*_latest(apart_from_proofs(runs) or runs, args.kind)]
+    runs = apart_from_proofs(session.runs()) or session.runs()
+    # Only some runs have rates.
+    latest = [run for run in runs if run.buckets is not None or args.kind != "rates"][-LATEST:]
+    chosen = named or [*latest]
     if args.imported:
         known = {one.id for one in chosen}
         chosen += [one for one in session.imports() if one.id not in known]
@@ -160,11 +162,6 @@ def _bins(session: OpenSession, one: Run | ImportedRun, metric: str | None) -> l
     if not one.bins:
         raise SessionError(f"{clean(one.label, 60)} has percentiles only", "leave out --kind histogram")
     return [Bin(*found) for found in one.bins]
-
-
-def _latest(runs: Sequence[Run], kind: str) -> list[Run]:
-    """Return the runs to draw if none was named; for rates only those that have rates."""
-    return [run for run in runs if run.buckets is not None or kind != "rates"][-LATEST:]
 
 
 def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:

@@ -54,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
         notices = tuple(session.notices)
     metric = args.metric or a.main_histogram
     for one in (a, *(b for b in others if not differences(a, b))):
-        _require(one, metric)
+        if metric not in one.histograms:
+            known = ", ".join(one.histograms) or "none"
+            raise UsageError(f"run {one.id} has no histogram {clean(metric, 40)}", f"it has: {known}")
     found = [compare(a, b, metric) for b in others]
     verdicts = [] if gate is None else _verdicts(gate, found, others)
     say_notices(notices)
@@ -110,12 +112,6 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
             f"choose one of {', '.join(PERCENTILES)}, or stolen, or stalls:100us",
         )
     return Gate(f"p{percentile}", allowed)
-
-
-def _require(one: Run, metric: str) -> None:
-    if metric not in one.histograms:
-        known = ", ".join(one.histograms) or "none"
-        raise UsageError(f"run {one.id} has no histogram {clean(metric, 40)}", f"it has: {known}")
 
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:

@@ -149,7 +149,8 @@ def run(args: argparse.Namespace) -> int:
             session.close()
     kept = session is not None and not not_kept
     if received:
-        _say_stopped(measured, kept, not_kept)
+        done = f"stopped after {len(measured.blocks)} finished blocks"
+        say(f"{done}; they are kept as run {measured.id}" if kept else f"{done}; {not_kept}")
         raise Interrupted(received[0])
     _print(measured, args.json)
     if not_kept:
@@ -229,11 +230,6 @@ def _told(request: MeasureRequest, solid: str | None, session: OpenSession | Non
             session.close()
         raise
     return request, said
-
-
-def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
-    done = f"stopped after {len(run.blocks)} finished blocks"
-    say(f"{done}; they are kept as run {run.id}" if kept else f"{done}; {not_kept}")
 
 
 def _print(run: Run, as_json: bool) -> None:

@@ -127,7 +127,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 def _import(args: argparse.Namespace) -> int:
     """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
     from jitter_workshop.commands.common import import_report
-    from jitter_workshop.session import foreign, reportfile
+    from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 
     if not args.id:
@@ -141,7 +141,7 @@ def _import(args: argparse.Namespace) -> int:
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
     found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
-    back = [(page, import_report.keep(store, page)) for page in pages]
+    back = [(page, archive.bring_back(store.folder, page.unpacked)) for page in pages]
     told = [import_report.as_json(*one) for one in back]
     if back and not others:
         if args.json:

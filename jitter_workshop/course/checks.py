@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.course.table import KeyPath
 from jitter_workshop.model.course import Chapter, Check, Measurement
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stalls
 from jitter_workshop.model.spec import Placement
 
@@ -110,33 +111,25 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 def finished_run(measurement: Measurement) -> Run:
     """Return a made-up run as ``measurement`` asks for it: it has ended well and measured nothing."""
-    return Run(
+    unknown = ("blocked_publishes", "interrupts", "softirqs", "steal_ns", "steal_resolution_ns", "core_hz")
+    return made_of(
+        Run,
+        measurement,
+        **dict.fromkeys((*unknown, "throttled_periods")),
         format_version=FORMAT_VERSION,
         id="made-up",
-        label=measurement.label,
-        workload=measurement.workload,
         pacing=measurement.pacing or "spin",
         interval_ns=0,
-        preset=measurement.preset,
         started_at="",
         duration_s=0.0,
         sched=f"fifo:{measurement.sched_priority}" if measurement.sched_priority else "other",
-        duty=measurement.duty,
-        noise=measurement.noise,
         clock=Clock("made-up", 0.0, 0, None, None, None),
         placement=Placement(measurement.placement),  # type: ignore[arg-type]  # the loader checked it
         histograms={},
         blocks=(),
         stalls=Stalls(0, 0, 0.0, 0.0),
-        blocked_publishes=None,
         negative_deltas=0,
         threads=(),
-        interrupts=None,
-        softirqs=None,
-        steal_ns=None,
-        steal_resolution_ns=None,
-        core_hz=None,
-        throttled_periods=None,
         mlocked=False,
         complete=True,
         disturbed=(),

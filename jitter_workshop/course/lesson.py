@@ -94,6 +94,8 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     measurements = _measurements(table, steps)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
+    treats = table.texts("treats", limit=40, most=40)
+    _check_ids(table, "treats", treats, treats, "no ID of a tunable", known)
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again': the run beside the hidden noise")
@@ -119,7 +121,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         recording_after=recordings[1],
         reboot=bool(table.boolean("reboot")),
         page_when=_page_when(table, steps, folder),
-        treats=_treats(table, known),
+        treats=treats,
         hunt=hunt,
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
@@ -280,13 +282,6 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
         table.wrong("tunables", f"this chapter changes {changes!r}, so it cannot have tunables")
     _check_ids(table, "tunables", words, [word.partition("=")[0] for word in words], "no ID or ID=VALUE", known)
     return words
-
-
-def _treats(table: Table, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of tunables that the pages explain."""
-    ids = table.texts("treats", limit=40, most=40)
-    _check_ids(table, "treats", ids, ids, "no ID of a tunable", known)
-    return ids
 
 
 def _check_ids(

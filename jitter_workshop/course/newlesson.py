@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import secrets
 import shutil
 import stat
 import tomllib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -60,7 +59,9 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
     new_course = not os.path.lexists(top)
     with _explained("write", top):
         if new_course:
-            course_id = _course_id(course)
+            name = course.resolve().name.lower()
+            # With the built-in course's id, progress of that course would count for this one.
+            course_id = name if ID_PATTERN.fullmatch(name) and name != BUILTIN_ID else "my-course"
             text = _filled(COURSE_FILE, ID=course_id, TITLE=_title(course_id), FOLDER=folder)
             _write_new(top, text.encode())
             listed = True
@@ -96,12 +97,6 @@ def _number(ident: str, course: Path) -> int:
     if number > MAX_CHAPTERS:
         raise UsageError(f"a course has at most {MAX_CHAPTERS} chapters")
     return number
-
-
-def _course_id(course: Path) -> str:
-    name = course.resolve().name.lower()
-    # With the built-in course's id, progress of that course would count for this one.
-    return name if ID_PATTERN.fullmatch(name) and name != BUILTIN_ID else "my-course"
 
 
 def _write_folder(folder: Path, content: dict[str, str]) -> None:
@@ -183,12 +178,5 @@ def _write_new(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-@contextlib.contextmanager
-def _explained(what: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise LessonError(
-            f"cannot {what} {clean(path, PATH)}: {reason}", "--course takes a folder that you may write to"
-        ) from error
+def _explained(what: str, path: Path) -> AbstractContextManager[None]:
+    return files.explained(what, path, LessonError, "--course takes a folder that you may write to")

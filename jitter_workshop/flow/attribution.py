@@ -45,10 +45,6 @@ _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "
 _COUNTERS = "counters."
 
 
-class NoTrace(SessionError):
-    """Report that the run has no trace; the message says why, the advice how to get one."""
-
-
 class Stopped(WorkshopError):
     """Report that explaining was stopped before its end."""
 
@@ -119,15 +115,15 @@ def _keep(session: OpenSession, path: Path, report: EvidenceReport) -> None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the causes of a run's stalls; or the counters, if a trace was requested but not available. Raises NoTrace
-    for a run with neither, SessionError for a damaged trace, and the errors of ``progress``.
+    """Return the causes of a run's stalls; or the counters, if a trace was requested but not available. Raises
+    SessionError for a run with neither and for a damaged trace, and the errors of ``progress``.
     """
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
         return counted_report(run, run.counters, top)
     if trace is None:
-        why = run.notes.get("evidence", "")
-        raise NoTrace(f"run {run.id} has no evidence" + (f" ({why})" if why else ""), "measure again with --evidence")
+        why = f" ({run.notes['evidence']})" if run.notes.get("evidence") else ""
+        raise SessionError(f"run {run.id} has no evidence{why}", "measure again with --evidence")
     return report_of(run, trace, top, progress)
 
 

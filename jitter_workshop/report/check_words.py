@@ -48,7 +48,7 @@ class Explained:
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     """Return the full explanation of a check, with its files read now. ``check``: the assessment of ``host`` by
     ``tunable``."""
-    facts = [("why", tunable.why), ("what stands", _stands(check))]
+    facts = [("why", tunable.why), ("what stands", clean(check.value, 300) if check.value is not None else "not known")]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
     facts += [("it says", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
@@ -61,22 +61,17 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
         facts.append(("rewritten by", ", ".join(tunable.culprits)))
     facts.append(("document", tunable.document))
     settings = _settings(tunable, host)
-    owns = [pattern for pattern in tunable.owns if not _of_another_loader(pattern, host)]
+    is_dir = host.root.is_dir
+    # The files of a boot loader that this host does not have are left out.
+    owns = [one for one in tunable.owns if not one.startswith("/boot/") or is_dir(one.rpartition("/")[0])]
     files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
     paths = [s.path for s in settings[:4]] or list(check.paths[:4])
-    by_hand = _by_hand([clean(p, 200) for p in paths if p.startswith("/")], host)
+    top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
+    shown = [clean(path, 200) for path in paths if path.startswith("/")]
+    by_hand = tuple(f"{'ls' if is_dir(path) else 'cat'} {top}{path}" for path in shown)
     return Explained(
         tuple((name, text) for name, text in facts if text), tuple(files), max(len(settings) - _FILES, 0), by_hand
     )
-
-
-def _of_another_loader(pattern: str, host: Host) -> bool:
-    """Return True for a file of a boot loader that this host does not have."""
-    return pattern.startswith("/boot/") and not host.root.is_dir(pattern.rpartition("/")[0])
-
-
-def _stands(check: Assessment) -> str:
-    return clean(check.value, 300) if check.value is not None else "not known"
 
 
 def _undo(tunable: Tunable) -> str:
@@ -88,15 +83,6 @@ def _undo(tunable: Tunable) -> str:
 def _says(setting: Setting) -> str:
     """Return a file's value now, or why it is not known."""
     return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
-
-
-def _by_hand(paths: Sequence[str], host: Host) -> tuple[str, ...]:
-    top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
-    return tuple(f"{_look(host, path)} {top}{path}" for path in paths)
-
-
-def _look(host: Host, path: str) -> str:
-    return "ls" if host.root.is_dir(path) else "cat"
 
 
 def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:

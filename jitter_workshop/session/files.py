@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from jitter_workshop.errors import SessionError
+from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.text import NAME, PATH, REASON, clean
 from jitter_workshop.session import ids
@@ -48,15 +48,17 @@ def is_newer(value: Any, known: int) -> bool:
 
 
 @contextlib.contextmanager
-def explained(what: str, path: Path) -> Iterator[None]:
-    """Turn an OSError into a SessionError: ``cannot <what> <path>: <reason>; <what to do>``."""
+def explained(
+    what: str, path: Path, kind: type[WorkshopError] = SessionError, advice: str | None = None
+) -> Iterator[None]:
+    """Turn an OSError into an error of this kind: ``cannot <what> <path>: <reason>; <what to do>``. ``advice``: what to
+    do, None: by the kind of OSError."""
     try:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SessionError(
-            f"cannot {what} {clean(path, PATH)}: {reason}", _ADVICE.get(error.errno or 0, "check that path")
-        ) from error
+        known = _ADVICE.get(error.errno or 0, "check that path")
+        raise kind(f"cannot {what} {clean(path, PATH)}: {reason}", known if advice is None else advice) from error
 
 
 def make_folder(path: Path) -> None:

@@ -38,10 +38,11 @@ def append(session: Path, events: Sequence[HostEvent]) -> None:
     with files.explained("write", path):
         handle = os.open(path, flags, 0o600)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
-            if _torn(handle):
-                lines = b"\n" + lines
+            if status.st_size and os.pread(handle, 1, status.st_size - 1) != b"\n":
+                lines = b"\n" + lines  # the file ends within a line
             while lines:
                 lines = lines[os.write(handle, lines) :]
             os.fsync(handle)
@@ -131,9 +132,3 @@ def _snapshot(path: Path, missing: str) -> tuple[Snapshot | None, str]:
         return None, f"{path.name} cannot be read: {(error.strerror or 'unreadable').lower()}"
     except ValueError:
         return None, f"{path.name} is damaged"
-
-
-def _torn(handle: int) -> bool:
-    """Return True if the file ends within a line."""
-    size = os.fstat(handle).st_size
-    return size > 0 and os.pread(handle, 1, size - 1) != b"\n"

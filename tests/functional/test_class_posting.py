@@ -13,12 +13,13 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.bench import launch
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost

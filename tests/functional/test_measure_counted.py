@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from jitter_workshop.bench import launch
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.model.observe import SilentObserver

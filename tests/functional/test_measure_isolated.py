@@ -10,12 +10,13 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.bench import launch
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import NOTE
-from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow.measuring.measure import CancelToken
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost, only_one, turn_above, turn_for
 from jitter_workshop.host.root import HostRoot

@@ -9,8 +9,7 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import reportfile
-from jitter_workshop.session.archive import BroughtBack, Unpacked, bring_back, unpack
-from jitter_workshop.session.store import SessionStore
+from jitter_workshop.session.archive import BroughtBack, Unpacked, unpack
 
 SHOWN = 3
 """Number of missing runs that are named."""
@@ -33,11 +32,6 @@ def read(path: Path, data: bytes) -> Page:
         return Page(shown, unpack(found.archive), found.page_as_written)
     except SessionError as error:
         raise SessionError(f"{shown} is not imported: {error.message}", error.advice) from error
-
-
-def keep(store: SessionStore, page: Page) -> BroughtBack:
-    """Add it to the sessions. Raises SessionError; then nothing was written."""
-    return bring_back(store.folder, page.unpacked)
 
 
 def lines(page: Page, back: BroughtBack) -> list[str]:

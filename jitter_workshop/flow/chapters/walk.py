@@ -281,7 +281,8 @@ class ChapterSession:
 
     def warning(self, step: StepName) -> str:
         """Return what the learner must know before a step is measured; "" for nothing."""
-        return " ".join(filter(None, (self._other_workload(step), self._without_settings(step))))
+        settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
+        return " ".join(filter(None, (self._other_workload(step), "" if settled else WITHOUT_SETTINGS)))
 
     def _other_workload(self, step: StepName) -> str:
         """Return the reason why another workload than the lesson's is measured, "" where it is the same."""
@@ -296,10 +297,6 @@ class ChapterSession:
         said = f"The {asked.workload} needs two CPUs: the loop {taken} measures instead of it."
         alone = f"While CPU {room.isolated} is isolated, a run has one: give that back first to measure the"
         return f"{said} {alone} {asked.workload}." if room.reduced else said
-
-    def _without_settings(self, step: StepName) -> str:
-        settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
-        return "" if settled else WITHOUT_SETTINGS
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings for measuring a step are in effect."""
@@ -318,7 +315,17 @@ class ChapterSession:
         """Return an offer to start a known noise, if the baseline is quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
-        return _thief_offered(self.run_in("measure"))
+        run = self.run_in("measure")
+        if run is None or run.workload != "ring":
+            return ""  # p99.99 of hundreds of millions of readings is always short
+        summary = run.histograms.get(run.main_histogram)
+        value = summary.percentiles.get("99.99") if summary else None
+        if value is None or value >= QUIET_NS:
+            return ""
+        return (
+            f"This host is quiet already: p99.99 is {nice_ns(value)}. Wake a thief for this chapter? "
+            "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
+        )
 
     def accept_noise(self, wake: bool = True) -> None:
         """Start the known noise for this chapter's runs, or stop it. Both runs have to be made in the same way, so
@@ -414,17 +421,3 @@ class ChapterSession:
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")
-
-
-def _thief_offered(run: Run | None) -> str:
-    """Return a sentence that offers a known noise if the run of a ring is quiet; else ""."""
-    if run is None or run.workload != "ring":
-        return ""  # p99.99 of hundreds of millions of readings is always short
-    summary = run.histograms.get(run.main_histogram)
-    value = summary.percentiles.get("99.99") if summary else None
-    if value is None or value >= QUIET_NS:
-        return ""
-    return (
-        f"This host is quiet already: p99.99 is {nice_ns(value)}. Wake a thief for this chapter? "
-        "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
-    )

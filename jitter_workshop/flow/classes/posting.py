@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.classroom.client import connect
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import CancelToken, Turn
+from jitter_workshop.flow.measuring.measure import Turn
 from jitter_workshop.flow.turns.classhost import HoldsTurn, read_turns
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.run import Run, apart_from_proofs

@@ -3,7 +3,7 @@ page adds each check's explanation and chapter. A proof and a report also ask if
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,13 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan, Wanted
+from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.tuning import status
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning import journal, status
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables import registry
@@ -23,14 +27,6 @@ from jitter_workshop.tuning.tunables import registry
 if TYPE_CHECKING:
     from jitter_workshop.model.course import Course
     from jitter_workshop.report.check_words import Explained
-    from jitter_workshop.tuning.journal import Entry
-from collections.abc import Collection, Iterable
-
-from jitter_workshop.model.history import HostEvent, Snapshot
-from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean
-from jitter_workshop.tuning import journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostSt
     hot = choose_hot(place, cpus, topology)
     host = Host(place, hot.cpus, topology)
     asked = tuple(t for t in registry.tunables() if t in chosen) if chosen else registry.tunables()
-    return HostStatus(host, hot, asked, status.assess_all(host, asked, _standing(place)))
+    return HostStatus(host, hot, asked, status.assess_all(host, asked, journal.active(place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +126,6 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
     host = Host(place, hot.cpus, topology)
     chosen = tuple(wanted) or wanted_by_status(host)
     return HostPlan(plan(host, chosen), chosen, host, hot)
-
-
-def _standing(root: HostRoot) -> Sequence[Entry]:
-    """Return the settings that this tool made on this host and has not given back. Loads the journal's reader only
-    where there is one.
-    """
-    if not root.is_dir("/var/lib/jitter-workshop"):
-        return ()
-    from jitter_workshop.tuning.journal import active
-
-    return active(root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +208,9 @@ def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection
     if there and there != here:
         return f"the session was made on {there}, and this host is {here}"
     now = journal.current_boot(root)
-    if boots and now is not None and now not in boots and not _ours_before_a_reboot(root, boots):
-        return f"{here} has been started again since, or another host has its name"
-    return ""
-
-
-def _ours_before_a_reboot(root: HostRoot, known: Collection[str]) -> bool:
-    """Return True if a change from a boot that the session knows still stands on this host: boot parameters do."""
-    return any(entry.boot_id in known for entry in journal.active(root))
+    if not boots or now is None or now in boots:
+        return ""
+    # A change from a boot that the session knows may still stand: boot parameters do.
+    if any(entry.boot_id in boots for entry in journal.active(root)):
+        return ""
+    return f"{here} has been started again since, or another host has its name"

@@ -48,14 +48,6 @@ from jitter_workshop.session.store import OpenSession
 from jitter_workshop.session.traces import RunTrace
 from jitter_workshop.tuning.journal import stack
 
-__all__ = [
-    "CancelToken",
-    "MeasurementStopped",
-    "RunNotKept",
-    "measure",
-    "warnings",
-]
-
 LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20

@@ -241,7 +241,10 @@ class _Series:
                 self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
         self._first = self._first or without
         self._rounds += rounds_of([(order, without, with_it)])
-        self._note_company(number, without, with_it)
+        for side, run in (("without", without), ("with", with_it)):
+            if run.disturbed:
+                load = run.disturbed[0]
+                self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
         self._session.add_proof(self._under_way())
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
@@ -342,12 +345,6 @@ class _Series:
             notes=(*self._sides.notes(), *_counted(self._left_out), *self._company(), *self._trouble, *self._early()),
             disturbed=len(self._disturbed),
         )
-
-    def _note_company(self, number: int, without: Run, with_it: Run) -> None:
-        for side, run in (("without", without), ("with", with_it)):
-            if run.disturbed:
-                load = run.disturbed[0]
-                self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
 
     def _company(self) -> tuple[str, ...]:
         """Return a note on the runs that other tasks disturbed; they count."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import Subject
-from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
+from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
 from jitter_workshop.model.text import clean, many
@@ -159,13 +159,9 @@ def _reboots(subject: Subject) -> Iterator[OpenPoint]:
 def _checks(after: Snapshot | None) -> Iterator[OpenPoint]:
     for check in after.checks if after is not None else ():
         if check.state == "improve":
-            yield OpenPoint("check", check.id, check.title, _improvable(check))
-
-
-def _improvable(check: CheckState) -> str:
-    told = clean(check.value, 120) if check.value is not None else "not known"
-    wanted = f" → {clean(check.wanted, 120)}" if check.wanted else ""
-    return f"{told}{wanted}: {clean(check.reason, 300)}"
+            told = clean(check.value, 120) if check.value is not None else "not known"
+            wanted = f" → {clean(check.wanted, 120)}" if check.wanted else ""
+            yield OpenPoint("check", check.id, check.title, f"{told}{wanted}: {clean(check.reason, 300)}")
 
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:

@@ -90,8 +90,13 @@ def subject_of(
 ) -> Subject:
     """Gather a report's subject; it only reads. ``runs``: ids of those to report, () for all. Raises SessionError and
     LessonError."""
-    course = given.course if isinstance(given, Workshop) else load_course(course_dir)
-    context = given if isinstance(given, Workshop) else _context_of(given, root, course)
+    context: SessionContext
+    if isinstance(given, Workshop):
+        course, context = given.course, given
+    else:
+        course, place = load_course(course_dir), HostRoot(root)
+        topology, host = look_at(place)
+        context = SessionContext(given, place, host, topology, course_dir=course.source, course_id=course.id)
     every = context.runs()
     picked = tuple(run for run in every if run.id in runs) if runs else every
     folder = context.handle.folder
@@ -123,12 +128,6 @@ def subject_of(
         progress=progress,
         notes=notes,
     )
-
-
-def _context_of(session: OpenSession, root: Path, course: Course) -> SessionContext:
-    place = HostRoot(root)
-    topology, host = look_at(place)
-    return SessionContext(session, place, host, topology, course_dir=course.source, course_id=course.id)
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:

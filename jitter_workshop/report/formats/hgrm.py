@@ -78,7 +78,9 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
         lines.append(f"#[{more}]")
     lines += [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     digits, count = space.digits, sum(b.samples for b in bins)
-    for value, level, total in rows(bins, _known(count)):
+    # The percentiles of a report that this number of samples supports have a row, too.
+    known = [float(p) for p in PERCENTILES if count >= samples_needed(p)]
+    for value, level, total in rows(bins, known):
         last = "" if level == 100.0 else f" {_fixed(1 / (1 - level / 100), 2):>14}"
         lines.append(f"{value:12.{digits}f} {_fixed(level / 100, 12)} {total:10d}{last}")
     mean, deviation, longest = _footer(run.histograms[name], bins)
@@ -126,11 +128,6 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
             break
     yield from (row(one) for one in more)
     yield bins[-1].high, 100.0, count
-
-
-def _known(count: int) -> list[float]:
-    """Return the percentiles of a report that this number of samples supports."""
-    return [float(p) for p in PERCENTILES if count >= samples_needed(p)]
 
 
 def _fixed(value: float, places: int) -> str:

@@ -42,8 +42,9 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     be no benchmark, because pyperf opens no empty suite."""
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
-    whole = [proof for proof in document.proofs if _is_whole(proof, by_id)]
-    told = {ident for proof in whole for one in proof.rounds for ident in (one.without, one.with_it)}
+    runs_of = {p.id: {ident for one in p.rounds for ident in (one.without, one.with_it)} for p in document.proofs}
+    whole = [proof for proof in document.proofs if proof.rounds and runs_of[proof.id] <= by_id.keys()]
+    told = {ident for proof in whole for ident in runs_of[proof.id]}
     benchmarks = _of_runs(document, [run for run in runs if run.id not in told])
     sides: list[tuple[str, list[dict[str, Any]]]] = []
     for proof, (subject, file) in zip(whole, _subjects(whole), strict=True):
@@ -120,10 +121,6 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
         )
         found.setdefault(label if fits else f"{label} {run.id}".strip(), []).append(run)
     return found
-
-
-def _is_whole(proof: Proof, runs: Mapping[str, Run]) -> bool:
-    return bool(proof.rounds) and all(one.without in runs and one.with_it in runs for one in proof.rounds)
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
