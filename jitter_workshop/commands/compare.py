@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import add_json, print_json
-from jitter_workshop.commands.common.shared import open_session, picked, say_notices
+from jitter_workshop.commands.common.shared import open_session, say_notices
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.opened import OpenSession

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
 
@@ -57,14 +58,9 @@ def _as_json(entry: PathEntry) -> dict[str, object]:
     ``reason``). ``setting`` is null where the chapter sets nothing; ``notes`` then says so."""
     return {
         "id": entry.chapter_id,
-        "title": entry.title,
-        "minutes": entry.minutes,
+        **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
-        "setting": entry.setting,
-        "curve": entry.curve,
-        "summary": entry.summary,
-        "reason": entry.reason,
-        "done": entry.done,
+        **picked(entry, "setting", "curve", "summary", "reason", "done"),
         "notes": {"setting": "this chapter sets nothing"} if entry.setting is None else {},
     }
 

@@ -30,7 +30,6 @@ from jitter_workshop.commands.common.shared import (
     agreed,
     number,
     open_session,
-    picked,
     say_if_any,
     say_notices,
     session_to_keep_in,
@@ -38,7 +37,7 @@ from jitter_workshop.commands.common.shared import (
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.proof import Proof, ProofPlan
-from jitter_workshop.model.record import made_of
+from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Drift, Round
 from jitter_workshop.presenter.progress import Line

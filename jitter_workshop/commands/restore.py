@@ -19,8 +19,9 @@ from functools import partial
 from typing import Any
 
 from jitter_workshop.commands.common.base import add_json, print_json, require_live_host, show_lines
-from jitter_workshop.commands.common.shared import picked, say_if_any
+from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.record import picked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

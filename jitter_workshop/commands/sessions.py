@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.commands.common.base import add_json, print_json, show
-from jitter_workshop.commands.common.shared import agreed, open_session, picked, say_notices
+from jitter_workshop.commands.common.shared import agreed, open_session, say_notices
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean, minute

@@ -422,7 +422,7 @@ class _Markup:
 
     def _check(self) -> None:
         # Removed text keeps its line ends, so that a later mistake keeps its line number.
-        plain = _ESCAPED_OR_CODE.sub(_line_ends, "\n".join(self._block))
+        plain = _ESCAPED_OR_CODE.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(self._block))
         self._block = []
         if (at := plain.find("![")) >= 0:
             self._wrong(plain, at, "a picture; a page is text")
@@ -436,10 +436,6 @@ class _Markup:
 
     def _wrong(self, plain: str, at: int, message: str) -> None:
         self._problems.add(self._file, self._first + plain.count("\n", 0, at), message)
-
-
-def _line_ends(found: re.Match[str]) -> str:
-    return "\n" * found[0].count("\n")
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:

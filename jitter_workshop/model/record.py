@@ -28,6 +28,11 @@ def made_of(cls: type[T], source: object, **others: Any) -> T:
     return cls(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **others)
 
 
+def picked(one: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of an object by their names, as JSON has them."""
+    return {name: getattr(one, name) for name in names}
+
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field

@@ -103,7 +103,9 @@ class _Writer:
         elif isinstance(one, blocks.Stalls):
             yield bullets(map(_stall, one.stalls))
         else:
-            yield from _shell(one)
+            for command in one.commands:
+                yield line(f"{clean(command.why, 300)}:")
+                yield fenced([command.command], "sh")
 
     def _chart(self, one: blocks.Chart) -> Iterator[str]:
         if one.number == 1 and not self._charts:
@@ -139,12 +141,6 @@ def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
 def _stall(one: blocks.Stall) -> Md:
     causes = " · ".join([*one.causes, *([one.rest] if one.rest else [])])
     return said("; ".join([f"{one.head}: {causes}", *one.notes]))
-
-
-def _shell(one: blocks.Shell) -> Iterator[str]:
-    for command in one.commands:
-        yield line(f"{clean(command.why, 300)}:")
-        yield fenced([command.command], "sh")
 
 
 # -- markup ------------------------------------------------------------------------------------------------------------

@@ -52,20 +52,16 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
     """Give every run a label: the user's, the file's own, or the file's name; with the tag where several came from one
     file."""
-    stem = clean(_stem(name), LABEL)
+    stem = name
+    while stem.lower().endswith(_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    stem = clean(stem.strip() or name, LABEL)
     named = []
     for run in runs:
         first = label or (stem if len(runs) > 1 else run.label or stem)
         tag = f" {run.label}" if len(runs) > 1 and run.label else ""
         named.append(dataclasses.replace(run, label=clean(first + tag, LABEL), source=name))
     return tuple(named)
-
-
-def _stem(name: str) -> str:
-    stem = name
-    while stem.lower().endswith(_ENDINGS):
-        stem = stem.rpartition(".")[0]
-    return stem.strip() or name
 
 
 def content(path: Path) -> bytes:

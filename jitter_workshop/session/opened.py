@@ -62,10 +62,8 @@ class OpenSession:
         self._proving = ""
         self._judge = proofs.Judge(self._run, self._folders)
         if not read_only:
-            files.remove_unfinished(folder / "runs")
-            files.remove_unfinished(folder / imports.FOLDER)
-            files.remove_unfinished(folder / proofs.FOLDER)
-            files.remove_unfinished(folder)
+            for place in (folder / "runs", folder / imports.FOLDER, folder / proofs.FOLDER, folder):
+                files.remove_unfinished(place)
 
     def __enter__(self) -> OpenSession:
         return self
@@ -309,15 +307,14 @@ class OpenSession:
                     total = part
                 else:
                     add(total, part)
+            return total
         except FileNotFoundError:
-            return None
+            pass
         except OSError as error:
             self._notice(f"{clean(path, PATH)} cannot be read: {(error.strerror or 'unreadable').lower()}")
-            return None
         except ValueError as error:
             self._set_aside(path, f"{clean(path, PATH)} is damaged ({clean(error, REASON)})")
-            return None
-        return total
+        return None
 
 
 def read_run(path: Path, ident: str) -> Run:

@@ -168,7 +168,7 @@ def test_what_we_set_and_somebody_changed_reads_drifted(tmp_path: Path, capsys: 
     (check,) = value["checks"]
     assert check["drifted"] == {"path": path, "set": "performance", "found": "powersave", "culprit": "tuned"}
     assert check["reason"].startswith("drifted: set to performance, found powersave;")
-    assert "by tuned" in check["reason"]
+    assert "of tuned" in check["reason"]
     _, out, _ = asked(capsys, "status", "governor", "--root", root)
     assert "Drifted" in out
     hosttrees.write(root, {"proc/sys/kernel/random/boot_id": "another\n"})

@@ -52,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
         if action == "take":
             return _take(args, agent_session)
         if action == "give":
-            _give(agent_session)
+            # Another process of this user's has the turn or the place in the queue.
+            if place(read_turns(), os.geteuid(), now_s()).before is None:
+                ask = "'jitter-workshop class turn take' asks for it"
+                raise HostError("you neither have the turn nor wait for it", ask)
+            agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
         else:
             agent_session.instruct(action, rest[0] if rest else None)
     finally:
@@ -65,13 +69,6 @@ def _show(args: argparse.Namespace) -> int:
     lines = [in_words(state, uid, now), *(f"  {row.line}" for row in queue_rows(state, uid, now))]
     show(args, turn_json(state, now), "".join(f"{line}\n" for line in lines))
     return 0
-
-
-def _give(agent_session: AgentSession) -> None:
-    """Give up this user's turn or place in the queue, which another process of theirs has. Raises HostError."""
-    if place(read_turns(), os.geteuid(), now_s()).before is None:
-        raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' asks for it")
-    agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
 
 
 def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:

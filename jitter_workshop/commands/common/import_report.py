@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.errors import SessionError
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import reportfile
 from jitter_workshop.session.archive import BroughtBack, Unpacked, unpack
@@ -67,13 +68,10 @@ def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:
     """Return the same for a script."""
     return {
         "file": page.file,
-        "session": back.session,
-        "name": back.name,
-        "runs": back.runs,
+        **picked(back, "session", "name", "runs"),
         "already_here": back.already,
         "old_id": back.old_id or None,
         "compressed_anew": [],
-        "missing": back.missing,
-        "left_out": back.left_out,
+        **picked(back, "missing", "left_out"),
         "page_as_written": page.as_written,
     }

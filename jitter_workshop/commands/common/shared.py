@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import SessionError, UsageError
@@ -18,11 +17,6 @@ FIRST_SESSION = "workshop"
 """Name of the session that is made if there is none yet."""
 STDOUT = Path("-")
 """``-o -``: standard output instead of a file."""
-
-
-def picked(one: object, *names: str) -> dict[str, Any]:
-    """Return these attributes of an object by their names, as JSON has them."""
-    return {name: getattr(one, name) for name in names}
 
 
 def say_if_any(sentence: str) -> None:

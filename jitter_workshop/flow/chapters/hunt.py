@@ -77,7 +77,11 @@ class Hunt:
         # Read before the noise begins, so that the noise cannot end by itself before this time.
         self._over_at_s = now_s() + seconds
         self.suspects = suspects(placement, allowed)
-        self._kind, self._noise = self._begin(placement, allowed, seconds, start, picker or _system_picker())
+        if picker is None:
+            import random
+
+            picker = random.SystemRandom()
+        self._kind, self._noise = self._begin(placement, allowed, seconds, start, picker)
 
     @property
     def state(self) -> HuntState:
@@ -163,9 +167,3 @@ def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool
     except HostError:
         return False
     return True
-
-
-def _system_picker() -> random.Random:
-    import random
-
-    return random.SystemRandom()

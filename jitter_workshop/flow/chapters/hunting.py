@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.chapters import mitigation
@@ -48,22 +49,17 @@ def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
 class Hiding:
     """Keep a hunt of a chapter alive, from its beginning to :meth:`close`. Raises the errors of ``begin``."""
 
-    hunt: Hunt
-
     def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
         self.chapter_id = chapter_id
-        self._begun = threading.Event()
-        self._over = threading.Event()
-        self._error: BaseException | None = None
         # The screen and the thread of a run both ask for the noise's state: one at a time.
         self._asking = threading.Lock()
-        # A daemon thread: the noise ends with the process, and exit must not wait for the thread.
-        self._thread = threading.Thread(target=self._live, args=(begin,), name="hunt", daemon=True)
-        self._thread.start()
-        self._begun.wait()
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
+        # Its one thread lives until it is shut down, or the process ends.
+        self._thread = ThreadPoolExecutor(1, "hunt")
+        try:
+            self.hunt = self._thread.submit(begin).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
 
     @property
     def state(self) -> HuntState:
@@ -72,19 +68,8 @@ class Hiding:
 
     def close(self) -> None:
         """End the noise; return once it has ended."""
-        self._over.set()
-        self._thread.join()
-
-    def _live(self, begin: Callable[[], Hunt]) -> None:
-        try:
-            self.hunt = begin()
-        except BaseException as error:
-            self._error = error
-            return
-        finally:
-            self._begun.set()
-        with self.hunt:
-            self._over.wait()
+        self._thread.submit(self.hunt.close).result()
+        self._thread.shutdown()
 
 
 class Hunts:

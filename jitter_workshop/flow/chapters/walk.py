@@ -91,7 +91,10 @@ class ChapterSession:
 
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
-        return blocked(self.chapter, self._with_live_runs(), step, self.host.rehearsed)
+        progress = self.progress
+        # A run may have been removed from the session meanwhile.
+        live = {slot: ident for slot, ident in progress.runs.items() if self._context.run(ident) is not None}
+        return blocked(self.chapter, dataclasses.replace(progress, runs=live), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
         """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
@@ -399,11 +402,6 @@ class ChapterSession:
 
     def _save(self, progress: ChapterProgress) -> None:
         self._context.save_progress(self.chapter.id, progress)
-
-    def _with_live_runs(self) -> ChapterProgress:
-        """Return the progress without slots whose run was removed meanwhile."""
-        live = {slot: ident for slot, ident in self.progress.runs.items() if self._context.run(ident) is not None}
-        return dataclasses.replace(self.progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
         root, topology, host = self.host.machine()

@@ -133,12 +133,6 @@ class Workshop(SessionContext):
         """Enter a chapter. Raises UsageError for an unknown id."""
         return ChapterSession(find_chapter(self.course, chapter_id), self)
 
-    def _doing(self, request: MeasureRequest) -> str:
-        """Return the description of the current work that waiting users see."""
-        current = current_chapter(self.session, self.course.id)
-        title = next((one.title for one in self.course.chapters if one.id == current), "")
-        return " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
-
     def measure(
         self,
         request: MeasureRequest,
@@ -152,6 +146,9 @@ class Workshop(SessionContext):
         if self.recorded:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         people = self.class_view.people if self.class_view is not None else ()
+        current = current_chapter(self.session, self.course.id)
+        title = next((one.title for one in self.course.chapters if one.id == current), "")
+        doing = " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
         try:
             run = measuring.measure(
                 self.hunts.beside(request),
@@ -161,7 +158,7 @@ class Workshop(SessionContext):
                 queued,
                 self.agent_session.place,
                 self.agent_session.tracer,
-                turn=partial(turn_for, self.agent_session, people=people, doing=self._doing(request), keep=True),
+                turn=partial(turn_for, self.agent_session, people=people, doing=doing, keep=True),
             )
         except measuring.RunNotKept as error:
             self.troubles.append(f"{error.title}: {error.sentence()}.")

@@ -10,6 +10,7 @@ import shutil
 import socket
 import stat
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 
 from jitter_workshop.agent.turns.state_file import alive
@@ -34,18 +35,6 @@ from jitter_workshop.tuning.tunables.registry import find
 
 __all__ = ["GROUP", "Problem", "Step", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
 
-_TEMPLATE = """\
-# What an instructor decides about this shared machine; docs/teaching.md says what each line does.
-name = "{name}"
-hot_cpus = "{hot}"
-instructors = [{instructors}]
-longest_turn_minutes = 4
-preset = "quick"
-chapters = []
-
-[may_apply]
-students = ["*"]
-"""
 _INIT = "sudo jitter-workshop class init"
 _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or from the tool's source"
 
@@ -231,7 +220,8 @@ def _class_data(file: Path | None) -> bytes:
     who = os.environ.get("SUDO_USER", "")
     named = f'"{who}"' if is_name(who) and who != "root" else ""
     host = clean(socket.gethostname(), 40).replace('"', "").replace("\\", "") or "this host"
-    return _TEMPLATE.format(name=f"Class on {host}", hot=hot, instructors=named).encode()
+    template = resources.files("jitter_workshop.assets").joinpath("class", "class.toml").read_text("utf-8")
+    return template.format(name=f"Class on {host}", hot=hot, instructors=named).encode()
 
 
 def _only_root() -> None:

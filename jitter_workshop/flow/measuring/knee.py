@@ -42,12 +42,6 @@ def nice_percentile(percentile: float) -> str:
     return "p" + f"{percentile:.{nines}f}".rstrip("0").rstrip(".") if nines < 9 else "p100"
 
 
-def measured_seconds(run: Run) -> float:
-    """Return the time in which messages were recorded: the blocks, without the pauses between them and those of a
-    sampler that pauses, so that the rates of its stalls are of the same time."""
-    return run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
-
-
 def counted_seconds(run: Run) -> float:
     """Return the time in which the kernel's counters grew; the blocks alone where the run does not say."""
     return run.counted_s or _block_seconds(run)
@@ -60,7 +54,8 @@ def _block_seconds(run: Run) -> float:
 def messages_per_second(run: Run) -> float | None:
     """Return the rate at which messages really came (lateness included); None for an empty run."""
     summary = run.histograms.get(run.main_histogram)
-    seconds = measured_seconds(run)
+    # The blocks, without the pauses between them and those of a sampler that pauses, as in the rates of its stalls.
+    seconds = run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
     return summary.count / seconds if summary and summary.count and seconds > 0 else None
 
 

@@ -7,7 +7,6 @@ a lease before each run with them, exactly those that were shown, and given back
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -31,28 +30,30 @@ SET_BY_OTHERS = "it was given back, and somebody else has set it since"
 _AGAIN = "ask for the plan again"
 
 
-class Sides(ABC):
-    """Set and give back the two sides of a proof. In this base class nothing is set: only the measurements differ.
-    ``standing``: True if something may be set that must be given back. ``ids``: the tunables whose settings are the
-    difference.
+class Sides:
+    """Set and give back the two sides of a proof. Here nothing is set: threads that are placed (``with_it``) are
+    compared with threads that the scheduler may move. ``standing``: True if something may be set that must be given
+    back. ``ids``: the tunables whose settings are the difference.
     """
 
     standing = False
     ids: frozenset[str] = frozenset()
 
-    @abstractmethod
+    def __init__(self, with_it: MeasureRequest) -> None:
+        self._with = with_it
+        self._without = dataclasses.replace(with_it.on(Placement("none")), placement="none")
+
     def request(self, side: SideName) -> MeasureRequest:
         """Return the measurement of a side."""
+        return self._with if side == "with" else self._without
 
     def begin(self) -> None:
         """Bring the host to the side without the change, and check that it can be changed. Raises HostError."""
-        return
 
     def apply(self) -> None:
         """Bring the host to the other side. Raises HostError if only a part of the change could be made; that part is
         then in effect.
         """
-        return
 
     def drifted(self) -> str:
         """Return a sentence if a setting is not in effect any more, else ""."""
@@ -78,17 +79,6 @@ class Sides(ABC):
     def notes(self) -> tuple[str, ...]:
         """Return notes for the reader of the proof on how the sides were made."""
         return ()
-
-
-class PlacementSides(Sides):
-    """Compare threads that are placed (``with_it``) with threads that the scheduler may move."""
-
-    def __init__(self, with_it: MeasureRequest) -> None:
-        self._with = with_it
-        self._without = dataclasses.replace(with_it.on(Placement("none")), placement="none")
-
-    def request(self, side: SideName) -> MeasureRequest:
-        return self._with if side == "with" else self._without
 
 
 @dataclass
@@ -205,14 +195,11 @@ class TunableSides(Sides):
             for one in result.applied
             if one.path in kinds and one.read_back is not None
         }
-        odd = [p for p, (kind, said) in self._made.items() if not self._as_written(p, kind, said)]
+        last = {change.path: change.after for change in self.changes}
+        odd = [path for path, (kind, said) in self._made.items() if not kind_of(kind).same(said, last[path])]
         if odd:
             self._notes[f"the host says something else than was written: {clean(odd[0], 120)}"] = None
         self._ended = max(self._ended, result.ended)
-
-    def _as_written(self, path: str, kind: str, said: str) -> bool:
-        last = [change.after for change in self.changes if change.path == path][-1]
-        return kind_of(kind).same(said, last)
 
     @staticmethod
     def _places(run: Run) -> tuple[int | None, ...]:

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_all
 from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
-from jitter_workshop.flow.proving.experiment_arms import PlacementSides, Sides, TunableSides
+from jitter_workshop.flow.proving.experiment_arms import Sides, TunableSides
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -177,7 +177,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # both sides must have the same threads
     notices = [view.text, *_host_notices(root, topology), *_beside(root, frozenset())]
-    return _planned(request, PlacementSides(base), PLACEMENT, hot, view.changes, notices, 0.0)
+    return _planned(request, Sides(base), PLACEMENT, hot, view.changes, notices, 0.0)
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:

@@ -212,7 +212,8 @@ class _Series:
             cause = TurnOver(over) if over else error
         finally:
             self._give_back()
-        back = self._all_back()
+        still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
+        back = not (self._left_alone or self._trouble or self._sides.standing or still)
         if back:
             # Nothing of ours stands: other values on the host were set by others, and the reader has to know.
             self._left_alone = self._sides.strange()
@@ -310,10 +311,6 @@ class _Series:
                 self._left_alone = (*self._left_alone, *self._sides.give_back())
             except WorkshopError as error:
                 self._trouble.append(f"the change was not given back: {error.sentence()}")
-
-    def _all_back(self) -> bool:
-        still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
-        return not (self._left_alone or self._trouble or self._sides.standing or still)
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 

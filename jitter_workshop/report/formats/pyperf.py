@@ -23,6 +23,7 @@ from typing import Any
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
@@ -176,27 +177,19 @@ def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
             "date": _date(run.started_at),
             "duration": run.duration_s if run.duration_s >= 0 else None,
             "hostname": "" if document.private else host.get("name"),
-            "kernel": host.get("kernel"),
-            "architecture": host.get("architecture"),
+            **{name: host.get(name) for name in ("kernel", "architecture", "hypervisor")},
             "cpu_model_name": host.get("cpu_model"),
-            "hypervisor": host.get("hypervisor"),
             "cpu_count": len(cpus) if isinstance(cpus, list | tuple) else None,
             "run": run.id,
-            "label": run.label,
-            "workload": run.workload,
+            **picked(run, "label", "workload", "preset", "core_hz", "steal_ns", "noise", "proof"),
             "pacing": run.pacing if run.workload == "ring" else "",
             "interval_ns": run.interval_ns if run.workload in PACED else None,
             "duty_percent": run.duty,
-            "preset": run.preset,
             "scheduler": run.sched,
             "placement": run.placement.mode,
             "clock": run.clock.source,
             "clock_resolution_ns": run.clock.resolution_ns,
-            "core_hz": run.core_hz,
-            "steal_ns": run.steal_ns,
             "applied": " ".join(f"{one.get('id')}={one.get('value')}" for one in run.applied),
-            "noise": run.noise,
-            "proof": run.proof,
             "disturbed": "yes" if run.disturbed else "",
             "incomplete": "" if run.complete else "yes",
         }
