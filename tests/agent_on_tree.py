@@ -184,12 +184,11 @@ def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
         "a class", CpuSet.parse_list("2-3"), instructors=("root", ADA), longest_turn_s=float(options.get("turn_s", 240))
     )
     may = tuple(options.get("may", "*").split(","))
-    member = Member(uid, options["user"], "instructor" in options, may)
+    member = Member(uid, options["user"], "instructor" in options, may, described)
     return replace(
         setup,
         uid=uid,
         who=f"user {uid}",
-        described=described,
         member=member,
         lock_wait_s=float(options.get("wait", 5.0)),
         needs_turn="free" not in options,

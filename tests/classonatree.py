@@ -32,9 +32,9 @@ def uid_of(number: int) -> int:
     return FIRST_UID + number
 
 
-def who(uid: int) -> Member:
+def who(uid: int, described: ClassFile) -> Member:
     """A student, or the teacher."""
-    return Member(uid, f"s{uid - FIRST_UID:02d}" if uid != TEACHER else "ada", uid == TEACHER, ("*",))
+    return Member(uid, f"s{uid - FIRST_UID:02d}" if uid != TEACHER else "ada", uid == TEACHER, ("*",), described)
 
 
 class ClassOnATree:
@@ -69,8 +69,7 @@ class ClassOnATree:
             uid=uid,
             who=f"user {uid}",
             tree="tests",
-            described=self.described,
-            member=who(uid),
+            member=who(uid, self.described),
         )
 
     def restart(self, which: str) -> None:
@@ -114,7 +113,7 @@ class ClassOnATree:
         server[0].serve()
 
     def _serve_board(self) -> None:
-        service.serve(self.board_folder, who(member.caller(0, {})))
+        service.serve(self.board_folder, who(member.caller(0, {}), self.described))
 
 
 class Talk:

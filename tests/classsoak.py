@@ -52,7 +52,7 @@ class Class(ClassOnATree):
 
     def setup(self, uid: int) -> Any:
         one = super().setup(uid)
-        member = dataclasses.replace(who(uid), may_apply=self._may)
+        member = dataclasses.replace(who(uid, self.described), may_apply=self._may)
         return dataclasses.replace(one, member=member, writer=FakeKernel(self.tree, Steps({}), {}))
 
     def _start(self, name: str, serve: Callable[[], None]) -> int:

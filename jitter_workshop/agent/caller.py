@@ -95,7 +95,7 @@ def member(uid: int, described: ClassFile) -> Member:
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
         raise HostError(f"{clean(user, 40)} is not in the group {GROUP}", "ask the instructor, and log in again")
-    return Member(uid, user, instructor, () if instructor else described.allowed(user))
+    return Member(uid, user, instructor, () if instructor else described.allowed(user), described)
 
 
 def uids_of(group: str) -> frozenset[int]:

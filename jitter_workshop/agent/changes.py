@@ -15,7 +15,6 @@ from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.context import Host
@@ -33,8 +32,8 @@ class Setup:
     """Hold the setup of an agent.
 
     ``owner``: the user that must own the state folder. ``top``: the folder above it. ``who``: words about the caller.
-    ``notice``: a sentence that is shown to the caller first. ``described`` and ``member``: on a class host, the class
-    and the caller's part in it. ``needs_turn``: the caller may change the host only in their turn.
+    ``notice``: a sentence that is shown to the caller first. ``member``: on a class host, the caller's part in the
+    class. ``needs_turn``: the caller may change the host only in their turn.
     """
 
     root: HostRoot
@@ -47,7 +46,6 @@ class Setup:
     notice: str = ""
     journals: type[JournalFile] = JournalFile
     lock_wait_s: float = WAIT_S
-    described: ClassFile | None = None
     member: policy.Member | None = None
     needs_turn: bool = True
 

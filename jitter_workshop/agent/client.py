@@ -112,7 +112,7 @@ class AgentClient:
                 raise HostError("the agent has another version", "install both from the same version")
             self.notice = clean(hello.get("notice", ""), 600)
         except BaseException:
-            self._end()
+            self.close()
             raise
 
     def __enter__(self) -> AgentClient:
@@ -203,10 +203,10 @@ class AgentClient:
         try:
             return _as(TurnGranted, self._link.ask("turn", wait_s, stop, **fields))
         except Late:
-            self._end()  # the answer may be on its way, but our place in the queue is given up
+            self.close()  # the answer may be on its way, but our place in the queue is given up
             raise BusyError("the turn did not come in time") from None
         except WaitStopped:
-            self._end()
+            self.close()
             raise
         except Broken as error:
             raise self._died(False) from error
@@ -228,7 +228,7 @@ class AgentClient:
         try:
             return _as(RestoreResult, self._ask("bye", STEP_LIMIT_S))
         finally:
-            self._end()
+            self.close()
 
     def wait(self) -> None:
         """Wait until the agent ends by itself, because this process was stopped for longer than a lease lasts. Raises
@@ -242,7 +242,9 @@ class AgentClient:
 
     def close(self) -> None:
         """End the connection without a request; the agent restores a lease by itself."""
-        self._end()
+        self._beating.set()
+        # An agent that restores a lease may take long; it goes on without us.
+        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
     def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
         try:
@@ -272,11 +274,6 @@ class AgentClient:
             return _not_started(said, code, self._purpose)
         how = "does not answer" if code is None else f"ended with {'signal' if code < 0 else 'code'} {abs(code)}"
         return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
-
-    def _end(self) -> None:
-        self._beating.set()
-        # An agent that restores a lease may take long; it goes on without us.
-        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
 
 def rights(status: str = "/proc/self/status") -> Rights:

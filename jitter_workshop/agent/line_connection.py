@@ -112,7 +112,7 @@ class Lines:
         out."""
         while True:
             # Check before each line, also if one is there: a caller that never stops sending gets no extra time.
-            if attention is not None and (self._nudged or attention.left_s() <= 0):
+            if attention is not None and (self._nudged or attention.turns.left_s() <= 0):
                 self._nudged = False
                 attention.look()
             line, newline, rest = self._buffer.partition(b"\n")
@@ -157,7 +157,7 @@ class Lines:
                 except OSError as error:
                     raise Gone from error
             if not taken:
-                if self.stop or left_s <= 0 or (attention is not None and attention.ended()):
+                if self.stop or left_s <= 0 or (attention is not None and attention.turns.ended()):
                     raise Gone
                 continue
             view = view[taken:]
@@ -170,8 +170,8 @@ class Lines:
         """Wait until there is more to read, or something has changed; return False at the end of the input. Raises
         Gone."""
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
-        patience_s = min(left_s, attention.left_s()) if attention is not None else left_s
-        watched = attention.watched() if attention is not None else []
+        patience_s = min(left_s, attention.turns.left_s()) if attention is not None else left_s
+        watched = attention.turns.watched() if attention is not None else []
         # Input that came during a long write is read before the caller counts as silent.
         ready, _, _ = select.select([self._source, self._wake, *watched], [], [], max(patience_s, 0.0))
         if self.stop or (not ready and left_s <= patience_s):

@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import CPU_DIR, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Refused, Wanted
 from jitter_workshop.model.classfile import ANY, ClassFile
@@ -20,10 +20,10 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
+from jitter_workshop.tuning.switched import cpu_of
 from jitter_workshop.tuning.tunables.registry import find
 
 ISOLATING = ("isolation", "isolcpus", "nohz-full")
-_CPU = "/sys/devices/system/cpu/"
 _WORKQUEUES = "/sys/devices/virtual/workqueue/"
 
 
@@ -35,15 +35,13 @@ class Member:
     user: str
     instructor: bool
     may_apply: tuple[str, ...]
+    described: ClassFile
 
 
 def host_for(root: HostRoot, cpus: str) -> Host:
     """Return this host with the hot CPUs of a request. Raises UsageError if they are not a list, HostError if they are
     not online."""
-    try:
-        hot = CpuSet.parse_list(cpus)
-    except ValueError:
-        raise UsageError("the hot CPUs are not a list of CPUs") from None
+    hot = _parsed(cpus)
     if not hot:
         raise UsageError("no hot CPU is named")
     topology = read_topology(root)
@@ -53,22 +51,24 @@ def host_for(root: HostRoot, cpus: str) -> Host:
     return Host(root, hot, topology)
 
 
-def check_cpus(who: Member, described: ClassFile, cpus: str) -> None:
-    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
-    if who.instructor:
-        return
+def _parsed(cpus: str) -> CpuSet:
     try:
-        asked = CpuSet.parse_list(cpus)
+        return CpuSet.parse_list(cpus)
     except ValueError:
         raise UsageError("the hot CPUs are not a list of CPUs") from None
-    if asked != described.hot_cpus:
-        raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
 
 
-def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
+def check_cpus(who: Member, cpus: str) -> None:
+    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
+    hot = who.described.hot_cpus
+    if not who.instructor and (asked := _parsed(cpus)) != hot:
+        raise HostError(f"the hot CPUs of this class are {hot}, not {asked or 'none'}")
+
+
+def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
     """Check that a student asks only for the class's hot CPUs and for tunables that the class lets them apply. Raises
     UsageError, HostError."""
-    check_cpus(who, described, cpus)
+    check_cpus(who, cpus)
     if who.instructor:
         return
     for one in wanted:
@@ -93,7 +93,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
     """Return the changes that may be made, and the refused ones with the reason. ``who``: in a class, the caller.
 
     At least one CPU that is not hot stays online, outside every isolated set, and open to every interrupt and workqueue
-    that is moved. It may be a sibling of a hot CPU, because a small host may have no other (``Host.crowded``).
+    that is moved. It may be a sibling of a hot CPU, because a small host may have no other (``context.Host``).
     """
     allowed: list[Change] = []
     refused: list[Refused] = []
@@ -103,7 +103,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
         going = _taken_offline(host, change)
         if not why and going and not host.not_hot - offline - going:
             why = "it would take the last housekeeping CPU offline"
-        why = why or _takes_away(host, change, host.not_hot - offline)
+        why = why or _takes_away(change, host.not_hot - offline)
         if why:
             refused.append(Refused(change.tunable, change.path, f"{why}: not allowed"))
         else:
@@ -117,29 +117,15 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
     """Return the CPUs that a change takes offline, for a moment or for good."""
-    if not change.path.startswith(_CPU):
-        return CpuSet()
-    name = change.path.removeprefix(_CPU)
-    if name == "smt/control" and change.after.strip() in ("off", "forceoff"):
-        return _second_threads(host)
-    folder, _, file = name.partition("/")
-    number = folder.removeprefix("cpu")
-    if file == "online" and number.isascii() and number.isdigit() and change.after.strip().startswith("0"):
-        return CpuSet.of([int(number)]) & host.online
+    if change.path == f"{CPU_DIR}/smt/control":
+        return host.second_threads if change.after.strip() in ("off", "forceoff") else CpuSet()
+    cpu = cpu_of(change.path)
+    if cpu is not None and change.path.endswith("/online") and change.after.strip().startswith("0"):
+        return CpuSet((cpu,)) & host.online
     return CpuSet()
 
 
-def _second_threads(host: Host) -> CpuSet:
-    """Return all threads of each core except the first: those that the kernel takes offline
-    (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
-    return CpuSet.of(
-        cpu.id
-        for cpu in host.topology.cpus
-        if cpu.id in host.online and cpu.smt_siblings and cpu.id != min(cpu.smt_siblings)
-    )
-
-
-def _takes_away(host: Host, change: Change, housekeeping: CpuSet) -> str:
+def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     """Return why the CPUs that a change names are not allowed, "" if they are.
 
     ``housekeeping``: the CPUs that are not hot and stay online.

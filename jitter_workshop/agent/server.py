@@ -49,10 +49,10 @@ class Server:
             "turn": self._turn,
             "bye": self._bye,
         }
-        if setup.described is not None and setup.member is not None:
+        if setup.member is not None:
             from jitter_workshop.agent.service.class_connection import Attending
 
-            self._class = Attending(setup, self._changes, self._end_trace, self._send)
+            self._class = Attending(setup, setup.member, self._changes, self._end_trace, self._send)
 
     def interrupt(self) -> None:
         """Stop between two steps; for signal handlers."""
@@ -168,9 +168,7 @@ class Server:
         if self._class is not None:
             self._class.need_turn()
             if request.get("do") == "begin":
-                assert self._setup.member is not None
-                assert self._setup.described is not None
-                policy.check_cpus(self._setup.member, self._setup.described, protocol.text(request, "cpus"))
+                policy.check_cpus(self._class.who, protocol.text(request, "cpus"))
         if self._trace is None:
             from jitter_workshop.agent.tracing.evidence import Evidence
 
@@ -197,6 +195,6 @@ class Server:
         if not wanted:
             raise UsageError("no tunable is named")
         cpus = protocol.text(request, "cpus")
-        if self._setup.member is not None and self._setup.described is not None:
-            policy.check_asked(self._setup.member, self._setup.described, wanted, cpus)
+        if self._setup.member is not None:
+            policy.check_asked(self._setup.member, wanted, cpus)
         return wanted, policy.host_for(self._setup.root, cpus)

@@ -69,14 +69,14 @@ def serve(counted: bool = False) -> None:
     with daemon.refusing():
         who = f"user {uid}" if uid else "root"
         setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
-        if from_socket and setup.described is None:
+        if from_socket and setup.member is None:
             raise HostError(f"{CLASS_FILE} is missing: this is no longer a class host", "ask the instructor")
-        if setup.described is not None:
+        if setup.member is not None:
             from jitter_workshop.agent import statedir
             from jitter_workshop.agent.service.class_connection import step_aside
             from jitter_workshop.agent.service.listener import take_place
 
-            step_aside(setup)
+            step_aside(setup, setup.member.described)
             if uid and not counted:
                 take_place(statedir.walk("/", RUN_DIR, 0), uid)
         server = Server(setup, 0, 1)
@@ -111,7 +111,6 @@ def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
         who,
         ownership.tree(),
         notice,
-        described=described,
         member=caller.member(uid, described) if described is not None else None,
         needs_turn=not free,
     )

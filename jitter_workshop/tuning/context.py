@@ -45,7 +45,7 @@ class Host:
     * ``housekeeping``: neither. Interrupts, workqueues, kernel threads and everything else belong there.
 
     Where every CPU that is not hot is a sibling, the siblings are the housekeeping CPUs, because some CPU has to do the
-    work; ``crowded`` is then True. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all CPUs
+    work; the host is then *crowded*. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all CPUs
     that work is kept off: the online CPUs without ``housekeeping``.
     """
 
@@ -88,19 +88,25 @@ class Host:
         rest.__dict__ |= kept | {"online": self.online - leaving, "siblings": self.siblings - leaving, "nodes": near}
         return rest
 
-    @property
-    def crowded(self) -> bool:
-        """Return True if the housekeeping CPUs are siblings of hot ones, because there are no others."""
-        return bool(self.housekeeping & self.siblings)
+    def core(self, cpu: int) -> CpuSet:
+        """Return the online threads of a CPU's core."""
+        known = self.topology.cpu(cpu)
+        return (known.smt_siblings if known is not None else CpuSet()) & self.online | CpuSet((cpu,))
+
+    @cached_property
+    def second_threads(self) -> CpuSet:
+        """Return all online threads of each core except the first: those that the kernel takes offline
+        (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
+        return CpuSet.of(cpu for cpu in self.online if self.core(cpu).cpus[0] != cpu)
 
     @cached_property
     def kept_clear(self) -> CpuSet:
-        """Return the CPUs that work is kept off: the hot ones and, unless the host is ``crowded``, their siblings."""
+        """Return the CPUs that work is kept off: the hot ones and, unless the host is crowded, their siblings."""
         return self.hot | self.clear_siblings
 
     @property
     def clear_siblings(self) -> CpuSet:
-        """Return the siblings that work is kept off: all of them, or none where the host is ``crowded``."""
+        """Return the siblings that work is kept off: all of them, or none where the host is crowded."""
         return self.siblings - self.housekeeping
 
     @property

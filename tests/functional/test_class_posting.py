@@ -66,7 +66,7 @@ from pathlib import Path
 sys.path.insert(0, {tree!r})
 from jitter_workshop.agent.policy import Member
 from jitter_workshop.classroom.service import serve
-serve(Path({folder!r}), Member(1001, "grace", False, ()))
+serve(Path({folder!r}), Member(1001, "grace", False, (), None))
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.server import Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns.state_file import TurnFile
@@ -55,7 +56,7 @@ def test_who_sweeps_is_not_ended_by_being_told_of_the_turns(tmp_path: Path, monk
         uid=0,
         who="root",
         tree="tests",
-        described=ClassFile("a class", CpuSet.parse_list("2-3")),
+        member=Member(0, "root", True, (), ClassFile("a class", CpuSet.parse_list("2-3"))),
     )
     give_back = TurnQueue._return
 

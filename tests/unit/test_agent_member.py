@@ -25,8 +25,8 @@ from tests import tuned_tree
 
 ME = os.geteuid()
 CLASS = ClassFile("x", CpuSet.parse_list("2-3"), ("ada",), may_apply={"students": ("*",)})
-STUDENT = Member(1001, "grace", False, ("*",))
-TEACHER = Member(1000, "ada", True, ())
+STUDENT = Member(1001, "grace", False, ("*",), CLASS)
+TEACHER = Member(1000, "ada", True, (), CLASS)
 
 
 @pytest.fixture
@@ -154,9 +154,9 @@ PEOPLE = (("root", 0, 0), ("ada", 1000, 1000), ("grace", 1001, 1001), ("alan", 1
 def test_members_are_of_the_group_and_instructors_of_the_file() -> None:
     assert member.uids_of("jitterlab") == {1001, 1002}
     assert member.uids_of("none") == frozenset()
-    assert member.member(1001, CLASS) == Member(1001, "grace", False, ("*",))
+    assert member.member(1001, CLASS) == Member(1001, "grace", False, ("*",), CLASS)
     assert member.member(1002, CLASS).user == "alan"
-    assert member.member(1000, CLASS) == Member(1000, "ada", True, ())
+    assert member.member(1000, CLASS) == Member(1000, "ada", True, (), CLASS)
     assert member.member(0, CLASS).instructor
 
 
@@ -174,18 +174,18 @@ def test_others_are_refused(uid: int) -> None:
 @pytest.mark.parametrize("cpus", ["1", "2", "0-3", "2-3,1", "", "x"])
 def test_a_student_names_the_classs_hot_cpus(cpus: str) -> None:
     with pytest.raises((HostError, UsageError)):
-        check_asked(STUDENT, CLASS, (Wanted("thp"),), cpus)
-    check_asked(STUDENT, CLASS, (Wanted("thp"),), "2-3")
-    check_asked(STUDENT, CLASS, (Wanted("thp"),), "3,2")
-    check_asked(TEACHER, CLASS, (Wanted("thp"),), cpus)
+        check_asked(STUDENT, (Wanted("thp"),), cpus)
+    check_asked(STUDENT, (Wanted("thp"),), "2-3")
+    check_asked(STUDENT, (Wanted("thp"),), "3,2")
+    check_asked(TEACHER, (Wanted("thp"),), cpus)
 
 
 @pytest.mark.parametrize("wanted", [Wanted("isolcpus"), Wanted("isolcpus", once=True), Wanted("nosmt")])
 @pytest.mark.parametrize("may", [("*",), ("*", "isolcpus", "nosmt")])
 def test_boot_changes_are_the_instructors_whatever_the_file_says(wanted: Wanted, may: tuple[str, ...]) -> None:
     with pytest.raises(HostError, match="only an instructor may make boot changes"):
-        check_asked(replace(STUDENT, may_apply=may), CLASS, (Wanted("thp"), wanted), "2-3")
-    check_asked(TEACHER, CLASS, (wanted,), "2-3")
+        check_asked(replace(STUDENT, may_apply=may), (Wanted("thp"), wanted), "2-3")
+    check_asked(TEACHER, (wanted,), "2-3")
 
 
 def change(tunable: str = "thp", when: str = "runtime", risk: str = "low") -> Change:

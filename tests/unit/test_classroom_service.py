@@ -22,10 +22,13 @@ from jitter_workshop.classroom import banner, service
 from jitter_workshop.classroom.service import Service
 from jitter_workshop.classroom.store import FILE
 from jitter_workshop.model.board import Banner
+from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.cpuset import CpuSet
 from tests.madeboard import run, work
 
-ADA, GRACE = Member(1000, "ada", True, ()), Member(1001, "grace", False, ())
+CLASS = ClassFile("a class", CpuSet.of([2, 3]))
+ADA, GRACE = Member(1000, "ada", True, (), CLASS), Member(1001, "grace", False, (), CLASS)
 ME = frozenset({os.geteuid()})
 LIMIT_S = 20.0
 

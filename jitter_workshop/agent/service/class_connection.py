@@ -25,6 +25,7 @@ from jitter_workshop.agent.turns.turn_queue import TurnQueue
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import TurnGranted
 from jitter_workshop.tuning.journal import current_boot
@@ -35,28 +36,30 @@ so only silence shows that it is gone."""
 
 
 class Attending:
-    """Serve the class's side of one connection."""
+    """Serve the class's side of one connection. ``who``: the caller. ``turns``: their place and their turn."""
 
     def __init__(
-        self, setup: Setup, changes: Changes, end_trace: Callable[[], None], send: Callable[[bytes], None]
+        self,
+        setup: Setup,
+        who: Member,
+        changes: Changes,
+        end_trace: Callable[[], None],
+        send: Callable[[bytes], None],
     ) -> None:
         """Prepare the connection. Raises HostError.
 
         ``end_trace``: ends the recording of the kernel's trace. ``send``: sends an answer that was put off.
         """
-        assert setup.described is not None
-        assert setup.member is not None
         self._setup = setup
-        self._who = setup.member
+        self.who = who
         self._changes = changes
         self._end_trace = end_trace
         self._send = send
         self._watcher: Watcher | None = None
-        self._audit = Audit(changes.folder, setup.member.user, setup.member.uid)
-        self._turns = TurnQueue(
+        self._audit = Audit(changes.folder, who.user, who.uid)
+        self.turns = TurnQueue(
             setup.root,
-            setup.described,
-            setup.member,
+            who,
             TurnFile(setup.top, setup.owner),
             TurnGroup(setup.root, setup.writer),
             self._audit,
@@ -66,30 +69,30 @@ class Attending:
     @property
     def lease_s(self) -> float | None:
         """Return the idle timeout in seconds; None if the caller neither waits for the turn nor has it."""
-        return LEASE_S if self._turns.waiting or self._turns.holds else None
+        return LEASE_S if self.turns.waiting or self.turns.holds else None
 
     @property
     def own_journals(self) -> tuple[str, ...] | None:
         """Return the journals that this caller may restore: a student's own; None = all."""
-        return None if self._who.instructor else tuple(self._changes.leased)
+        return None if self.who.instructor else tuple(self._changes.leased)
 
     def need_turn(self) -> None:
         """Raise HostError if the caller does not have the turn."""
         if self._setup.needs_turn:
-            self._turns.need()
+            self.turns.need()
 
     def need_instructor(self) -> None:
         """Raise HostError if a student asks for a change that stays: a student's changes end with the turn at the
         latest.
         """
-        if not self._who.instructor:
+        if not self.who.instructor:
             words = "in this class your changes are restored when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Answer a request about turns; return None if it is answered later."""
         try:
-            return self._turns.answer(request)
+            return self.turns.answer(request)
         finally:
             self._mind()
 
@@ -106,49 +109,37 @@ class Attending:
 
     def close(self) -> None:
         """End the turn and its watcher when the connection has ended."""
-        self._turns.close()
+        self.turns.close()
         self._mind()
 
     def _mind(self) -> None:
         """Start a child for the time of the turn. If this process is killed, the child restores the machine."""
-        if self._turns.holds and self._watcher is None:
+        if self.turns.holds and self._watcher is None:
             setup = self._setup
             self._watcher = Watcher(lambda: sweep(setup))
-        elif not self._turns.holds and self._watcher is not None:
+        elif not self.turns.holds and self._watcher is not None:
             self._watcher.close(True)
             self._watcher = None
 
     # Attention ----------------------------------------------------------------------------------------------------
 
-    def watched(self) -> list[int]:
-        """Return descriptors that become readable when something has changed."""
-        return self._turns.watched()
-
-    def left_s(self) -> float:
-        """Return the seconds until the next check that is due by time alone."""
-        return self._turns.left_s()
-
-    def ended(self) -> bool:
-        """Return True if the caller's turn is over, so that the connection must not wait for them any longer."""
-        return self._turns.ended()
-
     def look(self) -> None:
         """Check the state of the turn after others or time changed it, and send the answer that was put off if it is
         due."""
-        granted = self._turns.look()
+        granted = self.turns.look()
         self._mind()
-        if self._turns.later is None or (granted is None and self._turns.waiting):
+        if self.turns.later is None or (granted is None and self.turns.waiting):
             return
-        request_id, self._turns.later = self._turns.later, None
+        request_id, self.turns.later = self.turns.later, None
         if granted is not None:
             self._send(protocol.answer(request_id, granted))
         else:
-            self._send(protocol.failure(request_id, HostError(self._turns.over or "the turn did not come")))
+            self._send(protocol.failure(request_id, HostError(self.turns.over or "the turn did not come")))
 
     def clear_idle(self) -> None:
         """Restore what students left if no turn is running. Raises HostError."""
-        if _of_students(self._setup, self._changes):
-            self._turns.reclaim()
+        if self._of_students():
+            self.turns.reclaim()
 
     def _give_back(self) -> str:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
@@ -158,7 +149,7 @@ class Attending:
         """
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
-        journals = (*_of_students(self._setup, self._changes), *leased)
+        journals = (*self._of_students(), *leased)
         if not journals:
             return ""
         result = self._changes.restore((), journals)
@@ -167,6 +158,18 @@ class Attending:
         rest = f" (and {len(left) - 2} more)" if len(left) > 2 else ""
         return clean("; ".join(left[:2]) + rest, 400)
 
+    def _of_students(self) -> tuple[str, ...]:
+        """Return the journals of all users except root and the class's instructors, whose changes are the machine's
+        baseline."""
+        kept = {0}
+        for name in self.who.described.instructors:
+            with contextlib.suppress(KeyError):
+                kept.add(pwd.getpwnam(name).pw_uid)
+        opened, _ = open_journals(self._changes.folder, current_boot(self._setup.root), self._setup.journals)
+        for _, file in opened:
+            file.close()
+        return tuple(journal.id for journal, _ in opened if journal.uid not in kept)
+
 
 def sweep(setup: Setup) -> None:
     """Restore the machine for a turn whose agent has died, and let the next turn begin. Raises HostError.
@@ -174,7 +177,7 @@ def sweep(setup: Setup) -> None:
     If every turn has its agent, no turn is ended. If there is no turn, changes that students left before the services
     were restarted are restored, too.
     """
-    if setup.described is None:
+    if setup.member is None:
         return
     # While this process restores, the turn is its own, and other agents wake it with SIGUSR1. It has nothing to check
     # then, and the signal must not end it. A process that serves a connection sets its own handler again.
@@ -182,10 +185,10 @@ def sweep(setup: Setup) -> None:
     # A new HostRoot: a watching child has closed the descriptors of the old one. A host that cannot be read looks like
     # one whose devices are gone, and then nothing would be restored.
     root = HostRoot(Path(setup.top))
-    who = Member(0, "root", True, ())
+    who = Member(0, "root", True, (), setup.member.described)
     changes = Changes(replace(setup, root=root, member=who, uid=0, who="the turn service"))
     try:
-        attending = Attending(changes.setup, changes, end_trace=lambda: None, send=lambda reply: None)
+        attending = Attending(changes.setup, who, changes, end_trace=lambda: None, send=lambda reply: None)
         try:
             attending.look()
             attending.clear_idle()
@@ -195,23 +198,9 @@ def sweep(setup: Setup) -> None:
         changes.close()
 
 
-def step_aside(setup: Setup) -> None:
+def step_aside(setup: Setup, described: ClassFile) -> None:
     """Move this process to the housekeeping CPUs, however it was started, so that many requests disturb no
     measurement."""
-    assert setup.described is not None
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
-    keep_to_housekeeping(setup.root, setup.described)
-
-
-def _of_students(setup: Setup, changes: Changes) -> tuple[str, ...]:
-    """Return the journals of all users except root and the class's instructors, whose changes are the machine's
-    baseline."""
-    kept = {0}
-    for name in setup.described.instructors if setup.described is not None else ():
-        with contextlib.suppress(KeyError):
-            kept.add(pwd.getpwnam(name).pw_uid)
-    opened, _ = open_journals(changes.folder, current_boot(setup.root), setup.journals)
-    for _, file in opened:
-        file.close()
-    return tuple(journal.id for journal, _ in opened if journal.uid not in kept)
+    keep_to_housekeeping(setup.root, described)

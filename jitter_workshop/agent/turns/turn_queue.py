@@ -27,7 +27,7 @@ from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, proce
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import GROUP, ClassFile
+from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
@@ -53,7 +53,6 @@ class TurnQueue:
     def __init__(
         self,
         root: HostRoot,
-        described: ClassFile,
         who: Member,
         file: TurnFile,
         group: TurnGroup,
@@ -61,7 +60,6 @@ class TurnQueue:
         give_back: GiveBack,
     ) -> None:
         self._root = root
-        self._class = described
         self._who = who
         self._file = file
         self._group = group
@@ -101,7 +99,8 @@ class TurnQueue:
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, even if this was not handled yet. The state is not changed."""
+        """Return True if this connection's turn is over, even if this was not handled yet, so that nobody must wait
+        for its caller any longer. The state is not changed."""
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
@@ -225,7 +224,7 @@ class TurnQueue:
             agent=self._me,
             client=client,
             since_s=now_s(),
-            limit_s=None if self._who.instructor else float(self._class.longest_turn_s),
+            limit_s=None if self._who.instructor else float(self._who.described.longest_turn_s),
         )
         self.over = ""
         join = rules.join_first if self._who.instructor else rules.join
@@ -305,7 +304,7 @@ class TurnQueue:
         """
         self._confined_s = now_s()
         with contextlib.suppress(HostError):
-            self._group.confine(self._students(), housekeeping(self._root, self._class))
+            self._group.confine(self._students(), housekeeping(self._root, self._who.described))
 
     def _end_stuck(self) -> None:
         """Kill an agent that does not end its turn, so that a user who hangs it does not keep the machine."""
@@ -332,7 +331,7 @@ class TurnQueue:
         uids = uids_of(GROUP)
         for name in named:
             try:
-                known = pwd.getpwnam(name).pw_uid in uids or self._class.instructs(name)
+                known = pwd.getpwnam(name).pw_uid in uids or self._who.described.instructs(name)
             except (KeyError, ValueError):
                 known = False
             if not known:
@@ -341,7 +340,7 @@ class TurnQueue:
 
     def _students(self) -> frozenset[int]:
         found = set(uids_of(GROUP))
-        for name in self._class.instructors:
+        for name in self._who.described.instructors:
             with contextlib.suppress(KeyError):
                 found.discard(pwd.getpwnam(name).pw_uid)
         return frozenset(found - {0})

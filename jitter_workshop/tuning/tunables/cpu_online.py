@@ -37,7 +37,7 @@ class Smt(Tunable):
         both = _shared(host)
         if both:
             reason = f"CPU {both} are hot and share a core: each slows the other down"
-            first = CpuSet.of((_core(host, cpu) & host.hot).cpus[0] for cpu in host.hot)
+            first = CpuSet.of((host.core(cpu) & host.hot).cpus[0] for cpu in host.hot)
             fix = f"choose one CPU of each core: --cpus {first}"
             return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
         siblings = host.siblings
@@ -76,7 +76,7 @@ class Smt(Tunable):
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
         if not self.writes(host, value):
             return CpuSet()
-        return _second_threads(host) if value == "off" else _spare_siblings(host)
+        return host.second_threads if value == "off" else _spare_siblings(host)
 
     def _off(self, host: Host) -> list[Write]:
         reading = host.root.reading(SMT_CONTROL)
@@ -87,7 +87,7 @@ class Smt(Tunable):
         if control != "on" and not control.isdigit():
             why = f"the kernel says {control}" if control else f"{SMT_CONTROL}: {reading.reason or 'is empty'}"
             raise Unavailable(f"SMT cannot be switched here: {why}")
-        leaving = _second_threads(host)
+        leaving = host.second_threads
         offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
         if offline:
             raise Unavailable(f"CPU {offline} are offline already, and switching SMT on again would bring them back")
@@ -170,17 +170,6 @@ def _online_path(cpu: int) -> str:
     return f"{CPU_DIR}/cpu{cpu}/online"
 
 
-def _core(host: Host, cpu: int) -> CpuSet:
-    """Return the online threads of a CPU's core."""
-    known = host.topology.cpu(cpu)
-    return (known.smt_siblings if known is not None else CpuSet()) & host.online | CpuSet((cpu,))
-
-
-def _second_threads(host: Host) -> CpuSet:
-    """Return all online threads of each core except the first."""
-    return CpuSet.of(cpu for cpu in host.online if _core(host, cpu).cpus[0] != cpu)
-
-
 def _shared(host: Host) -> CpuSet:
     """Return the hot CPUs that share a core with another hot one."""
-    return CpuSet.of(cpu for cpu in host.hot if len(_core(host, cpu) & host.hot) > 1)
+    return CpuSet.of(cpu for cpu in host.hot if len(host.core(cpu) & host.hot) > 1)
