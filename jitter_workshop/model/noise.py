@@ -6,7 +6,6 @@ it, so that findings can be checked against the log. Standard library only.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -203,7 +202,7 @@ class Burst(NamedTuple):
     what: int
 
 
-_RECORD = struct.Struct("<QQQIIHH")
+_RECORD = "<QQQIIHH"
 _LARGEST = 0xFFFFFFFF
 
 
@@ -220,7 +219,7 @@ class Bursts:
 
     @property
     def count(self) -> int:
-        return len(self.records) // _RECORD.size + self.unlogged
+        return len(self.records) // _size() + self.unlogged
 
     @property
     def total_ns(self) -> int:
@@ -228,20 +227,24 @@ class Bursts:
 
     def list(self) -> tuple[Burst, ...]:
         """Return the bursts in the order of the log, by start."""
-        return tuple(map(Burst._make, _RECORD.iter_unpack(self.records)))
+        from struct import iter_unpack
+
+        return tuple(map(Burst._make, iter_unpack(_RECORD, self.records)))
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
     """Pack bursts into fixed records. Lengths above 4 s and CPU numbers above 16 bits are cut to the largest value."""
+    from struct import pack
+
     return b"".join(
-        _RECORD.pack(b.start, b.end, b.start_ns, *(min(n, _LARGEST) for n in b[3:5]), min(b.cpu, 0xFFFF), b.what)
+        pack(_RECORD, b.start, b.end, b.start_ns, *(min(n, _LARGEST) for n in b[3:5]), min(b.cpu, 0xFFFF), b.what)
         for b in bursts
     )
 
 
 def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts:
     """Return the log of a noise whose threads were called ``name``. Raise ValueError for an impossible log."""
-    if len(records) % _RECORD.size or len(records) > MOST_BURSTS * _RECORD.size or unlogged < 0:
+    if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
         raise ValueError(f"{len(records)} bytes are no log of a noise")
     does = named(noise(kind).does, name)
     found = Bursts(kind, does, records, unlogged)
@@ -266,3 +269,9 @@ def is_cause(expected: Cause, kind: str, name: str) -> bool:
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same
+
+
+def _size() -> int:
+    from struct import calcsize
+
+    return calcsize(_RECORD)
