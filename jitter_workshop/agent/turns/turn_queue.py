@@ -99,8 +99,8 @@ class TurnQueue:
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, even if this was not handled yet, so that nobody must wait
-        for its caller any longer. The state is not changed."""
+        """Return True if this connection's turn is over, so that it must not wait for its caller any longer, even if
+        this was not handled yet. The state is not changed."""
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
