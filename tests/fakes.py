@@ -20,10 +20,10 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import BESIDE, HUNTED, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
-from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup

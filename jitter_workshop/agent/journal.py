@@ -14,6 +14,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.tuning.journal import (
     FORMAT,
+    INTENT,
     JOURNAL_DIR,
     MAX_BYTES,
     MAX_LINE,
@@ -99,19 +100,7 @@ class JournalFile:
     def intents(self, changes: Sequence[Change]) -> None:
         """Announce writes. All of them are on the disk when it returns. Raises OSError; nothing is announced then."""
         records = [
-            {
-                "record": "intent",
-                "n": change.n,
-                "tunable": change.tunable,
-                "path": change.path,
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-                "when": change.when,
-                "lease": change.lease,
-                "then": change.then,
-                "boot_id": self._boot_id,
-            }
+            {"record": "intent", **{name: getattr(change, name) for name in INTENT}, "boot_id": self._boot_id}
             for change in changes
         ]
         self._append(*records, sync=True)

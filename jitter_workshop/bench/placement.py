@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
-from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
 

@@ -19,8 +19,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cgroup import Cgroup, read_cgroup
 from jitter_workshop.host.tasks.limits import Limits, read_limits
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.host import HostSummary, Topology
 
 _TRADE_MARKS = re.compile(r"\((?:R|TM|C)\)", re.IGNORECASE)
 _SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b")

@@ -15,11 +15,10 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import Recorder
 from jitter_workshop.tuning.ordering import cannot_without, facts
 from jitter_workshop.tuning.planning import digest
-from jitter_workshop.tuning.post_apply_commands import run_then
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
-from jitter_workshop.tuning.writer import HostWriter
+from jitter_workshop.tuning.writer import HostWriter, run_then
 
 _SHOWN = 80
 

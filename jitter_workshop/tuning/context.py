@@ -24,7 +24,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import Services, read_services
 from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.host import Topology
 
 _WHOEVER_IS_ONLINE = (
     *("identity", "hypervisor", "kernel", "kernel_config", "services", "processes"),

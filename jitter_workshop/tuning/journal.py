@@ -19,6 +19,7 @@ A torn last line is a write to the journal that did not finish: the host write t
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
@@ -37,9 +38,13 @@ MAX_LINE = 1 << 18
 MAX_ENTRIES = 100_000
 MAX_JOURNALS = 100_000
 
+INTENT = ("n", "tunable", "path", "kind", "before", "after", "when", "lease", "then")
+"""The fields of a Change that its intent has, in this order."""
+
 T = TypeVar("T", str, int)
 EntryState = Literal["intent", "written", "refused", "undone"]
 
+_ID = re.compile(r"[0-9]{6}-[0-9A-Za-z]{1,33}")
 _CHECK = ',"crc32":"'
 _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 
@@ -167,16 +172,7 @@ def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
 
 def is_id(text: str) -> bool:
     """Check that ``text`` is a journal's id, such as ``000007-20261121T141842``."""
-    number, dash, stamp = text.partition("-")
-    return (
-        len(text) <= 40
-        and bool(dash)
-        and text.isascii()
-        and number.isdigit()
-        and len(number) == 6
-        and len(stamp) >= 1
-        and stamp.isalnum()
-    )
+    return _ID.fullmatch(text) is not None
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
@@ -314,9 +310,7 @@ def _header(journal: Journal, record: dict[str, Any]) -> None:
 
 def _intent(journal: Journal, record: dict[str, Any]) -> Entry:
     n, boot_id = _field(record, "n", int), _text_or_none(record, "boot_id")
-    texts: dict[str, Any] = {
-        name: _field(record, name, str) for name in ("tunable", "path", "kind", "before", "after", "when", "then")
-    }
+    texts: dict[str, Any] = {name: _field(record, name, str) for name in INTENT if name not in ("n", "lease")}
     return Entry(journal.id, n, lease=bool(record["lease"]), boot_id=boot_id, **texts)
 
 

@@ -25,14 +25,13 @@ from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
 from jitter_workshop.tuning.ordering import CPUS, Facts, facts, ordered
 from jitter_workshop.tuning.planning import owned
-from jitter_workshop.tuning.post_apply_commands import run_then
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.setting_types.tasks import affinity_call, remembers_wishes
 from jitter_workshop.tuning.switched import Switched, cpu_of, node_cpus, read_switched, switches
 from jitter_workshop.tuning.tunables.registry import tunables
-from jitter_workshop.tuning.writer import HostWriter
+from jitter_workshop.tuning.writer import HostWriter, run_then
 
 _ROUNDS = 4
 """Number of passes over all settings. One pass suffices unless a host changes settings as a side effect."""

@@ -11,7 +11,7 @@ from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.model.host import Cpu, Topology
 from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
 

@@ -20,10 +20,9 @@ from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.post_apply_commands import sync_written
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import parse_wanted
-from jitter_workshop.tuning.writer import HostWriter
+from jitter_workshop.tuning.writer import HostWriter, sync_written
 from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey
 from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, lasting

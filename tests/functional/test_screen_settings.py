@@ -20,7 +20,7 @@ from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jitter_workshop.bench.placement import Wish, check_realtime, choose
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.spec import Placement, WorkloadName
-from jitter_workshop.model.topology import Cache, Cpu, Topology
 
 
 def host(

@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.model.host import Cpu, Topology
 
 GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
 

@@ -17,8 +17,8 @@ from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.spec import Placement, WorkloadName
-from jitter_workshop.model.topology import Cache, Cpu, Topology
 from tests import hosttrees
 from tests.fakehands import LiveTree
 

@@ -18,10 +18,10 @@ from jitter_workshop.flow.measuring.comparing import same_state, stack_notes
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.run import result
 from jitter_workshop.session.store import SessionStore

@@ -9,7 +9,7 @@ from jitter_workshop.flow.measuring.placement_plan import placement_plan, reques
 from jitter_workshop.flow.measuring.request import check
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cache, Cpu, Topology
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from tests import madeup
 
 FOUR = Topology(

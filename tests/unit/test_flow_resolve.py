@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check, resolve
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cache, Cpu, Topology
+from jitter_workshop.model.host import Cache, Cpu, Topology
 
 TWO = Topology(
     tuple(Cpu(n, 0, n, 0, True, True, CpuSet.of([n])) for n in range(2)),

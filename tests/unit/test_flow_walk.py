@@ -19,11 +19,11 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.model.topology import Cpu, Topology
 from tests import madeup
 
 Trees = Callable[[str], Path]

@@ -11,9 +11,9 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring import trace_recorder as witnesses
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer, TraceWitness
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Clock, Stall
 from jitter_workshop.model.spec import Placement, RunSpec
-from jitter_workshop.model.topology import Cpu, Topology
 from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo, TraceRead
 
 TSC = Clock("tsc", 10.0, 10, 2_600_000_000, None, None)

@@ -19,7 +19,7 @@ from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned, plan
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import FAMILIES, heading, tunables
+from jitter_workshop.tuning.tunables.registry import HEADINGS, heading, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -81,7 +81,7 @@ def test_what_it_says_of_itself(tunable: Tunable) -> None:
     assert tunable.document
     assert tunable.risk in ("low", "medium", "high")
     assert tunable.when in ("runtime", "boot", "host", "report")
-    assert heading(tunable) not in FAMILIES, "its family has a heading"
+    assert heading(tunable) not in HEADINGS, "its family has a heading"
     if tunable.when in ("host", "report"):
         assert not tunable.changes_host
     if tunable.default is not None:

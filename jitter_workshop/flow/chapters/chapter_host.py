@@ -14,9 +14,8 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.text import clean, fell_away, tally
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted

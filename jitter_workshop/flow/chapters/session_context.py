@@ -24,10 +24,9 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack

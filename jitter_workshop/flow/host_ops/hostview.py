@@ -10,9 +10,8 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")

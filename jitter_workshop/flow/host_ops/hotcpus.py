@@ -11,9 +11,9 @@ from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 
 Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 

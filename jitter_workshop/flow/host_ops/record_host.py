@@ -20,7 +20,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.host import Topology
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.registry import tunables

@@ -11,8 +11,8 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan
 from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Unavailable

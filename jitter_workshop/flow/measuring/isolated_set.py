@@ -14,8 +14,8 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 Place = Callable[[int], CpuSet]

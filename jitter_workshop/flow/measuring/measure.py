@@ -29,7 +29,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import (
     BESIDE,
@@ -42,7 +42,6 @@ from jitter_workshop.model.run import (
 )
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.session.traces import RunTrace

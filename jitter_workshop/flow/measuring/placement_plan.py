@@ -13,10 +13,10 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement, WorkloadName
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
 

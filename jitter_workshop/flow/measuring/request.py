@@ -14,6 +14,7 @@ from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import (
     DUTIES,
@@ -28,7 +29,6 @@ from jitter_workshop.model.spec import (
     WorkloadName,
 )
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from jitter_workshop.host.cpu.stat import (
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Clock, Counters, CpuCounters, Stall
 from jitter_workshop.model.spec import RunSpec
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
 

@@ -23,11 +23,11 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted

@@ -12,7 +12,7 @@ import re
 from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.host.tasks.cgroup import read_cgroup
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cache, Cpu, Topology
+from jitter_workshop.model.host import Cache, Cpu, Topology
 
 CPU_DIR = "/sys/devices/system/cpu"
 NODE_DIR = "/sys/devices/system/node"

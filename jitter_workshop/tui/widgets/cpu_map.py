@@ -10,7 +10,7 @@ from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}

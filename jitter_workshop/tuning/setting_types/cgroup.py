@@ -106,11 +106,8 @@ class CpusetFolder(CgroupFolder):
             return TextReading(ABSENT)
         return TextReading(cpuset_text(*(root.text(f"{path}/cpuset.{part}") or "" for part in ("cpus", "mems"))))
 
-    def same(self, a: str, b: str) -> bool:
-        try:
-            return parse_cpuset_text(a) == parse_cpuset_text(b)
-        except ValueError:
-            return super().same(a, b)
+    def meaning(self, value: str) -> object:
+        return parse_cpuset_text(value)
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         try:

@@ -99,27 +99,28 @@ NO_LIMIT_US = 2_000_000_000
 """Value of the device while no process asks for a limit (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
 
 
-class IrqAcross(CpuList):
-    """Handle an interrupt's affinity that its driver resets whenever a CPU comes or goes.
+class _ByDriver(Kind):
+    """Handle a setting that its driver resets whenever a CPU comes or goes.
 
     It is noted before CPUs switch, so it is given back after they have switched back.
     """
 
-    name = "irq-across"
     always = True
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         return switched.cpus
 
 
-class MaskAcross(CpuMask):
-    """Handle a mask that a driver resets whenever a CPU comes or goes (see IrqAcross)."""
+class IrqAcross(_ByDriver, CpuList):
+    """Handle the affinity of an interrupt of such a driver."""
+
+    name = "irq-across"
+
+
+class MaskAcross(_ByDriver, CpuMask):
+    """Handle a mask of such a driver."""
 
     name = "mask-across"
-    always = True
-
-    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        return switched.cpus
 
 
 class GovernorThread(Kind):
@@ -182,7 +183,7 @@ def policy_folder(path: str) -> str:
     return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"
 
 
-class Held(Kind):
+class Held(Number):
     """Handle a latency limit that lasts as long as a process holds the device open.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. Any other
@@ -200,10 +201,6 @@ class Held(Kind):
     def read(self, root: HostRoot, path: str) -> TextReading:
         held = self._held.get(path)
         return TextReading(NOT_HELD if held is None else held[1])
-
-    def same(self, a: str, b: str) -> bool:
-        one, two = parse_integer(a), parse_integer(b)
-        return one == two if one is not None and two is not None else a == b
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         """Hold a limit in µs, in place of the one held before; NOT_HELD releases it."""

@@ -44,9 +44,16 @@ class Kind:
         read."""
         return root.reading(path)
 
+    def meaning(self, value: str) -> object:
+        """Return what a value means. Raise ValueError for a text that has no meaning here."""
+        return value.split()
+
     def same(self, a: str, b: str) -> bool:
-        """Return True if two values mean the same."""
-        return a.split() == b.split()
+        """Return True if two values mean the same; texts without a meaning are compared by their words."""
+        try:
+            return self.meaning(a) == self.meaning(b)
+        except ValueError:
+            return a.split() == b.split()
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         """Set the value. Raise OSError as the kernel gives it."""
@@ -94,9 +101,11 @@ class Number(Kind):
 
     name = "number"
 
-    def same(self, a: str, b: str) -> bool:
-        one, two = parse_integer(a.strip()), parse_integer(b.strip())
-        return one == two if one is not None and two is not None else super().same(a, b)
+    def meaning(self, value: str) -> object:
+        number = parse_integer(value.strip())
+        if number is None:
+            raise ValueError("not a whole number")
+        return number
 
 
 class Choice(Kind):
@@ -120,11 +129,8 @@ class CpuList(Kind):
 
     name = "cpu-list"
 
-    def same(self, a: str, b: str) -> bool:
-        try:
-            return CpuSet.parse_list(a) == CpuSet.parse_list(b)
-        except ValueError:
-            return super().same(a, b)
+    def meaning(self, value: str) -> object:
+        return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         """Return True if ``found`` lost only CPUs that left, or is an interrupt opened after its last CPU left.
@@ -148,11 +154,8 @@ class CpuMask(Kind):
 
     name = "cpu-mask"
 
-    def same(self, a: str, b: str) -> bool:
-        try:
-            return CpuSet.parse_mask(a) == CpuSet.parse_mask(b)
-        except ValueError:
-            return super().same(a, b)
+    def meaning(self, value: str) -> object:
+        return CpuSet.parse_mask(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         """Return True if ``found`` lost only CPUs that left."""

@@ -10,9 +10,8 @@ from jitter_workshop.host.boot.cmdline import parse_command_line, read_command_l
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.host.services import active_units, runs_systemd
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.tuning.post_apply_commands import sync_written
 from jitter_workshop.tuning.setting_types.kinds import Choice, Kind
-from jitter_workshop.tuning.writer import HostWriter
+from jitter_workshop.tuning.writer import HostWriter, sync_written
 
 _KERNEL = "/proc/sys/kernel"
 _PARAMETER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=:-")

@@ -31,8 +31,6 @@ HEADINGS = {
 }
 """Modules of this package, in the order in which ``status`` shows them, with the headings above their lines."""
 
-FAMILIES = tuple(HEADINGS)
-
 
 def heading(tunable: Tunable) -> str:
     """Return the heading above a tunable's line."""
@@ -44,7 +42,7 @@ def heading(tunable: Tunable) -> str:
 def tunables() -> tuple[Tunable, ...]:
     """Return one instance of each tunable, in the order of ``status``."""
     found: list[Tunable] = []
-    for family in FAMILIES:
+    for family in HEADINGS:
         module = import_module(f"jitter_workshop.tuning.tunables.{family}")
         for item in vars(module).values():
             if (

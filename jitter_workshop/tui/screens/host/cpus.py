@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.tui.screens.common.base import Page
