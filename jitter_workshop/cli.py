@@ -16,14 +16,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import cast
 
 from jitter_workshop import __version__
 from jitter_workshop.commands.common.base import (
     PROGRAM,
     VERBS,
     WORKSHOP,
-    Command,
     Interrupted,
     verb_parser,
 )
@@ -122,10 +120,10 @@ def _verb_position(words: list[str]) -> int | None:
 def _run(verb: str, words: list[str]) -> int:
     name = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
     module = importlib.import_module(f"jitter_workshop.commands.{name}")
-    command = cast(Command, module)
-    parser = verb_parser(verb, command.__doc__)
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(words))
+    parser = verb_parser(verb, module.__doc__)
+    module.add_arguments(parser)
+    code: int = module.run(parser.parse_args(words))
+    return code
 
 
 def overview() -> str:

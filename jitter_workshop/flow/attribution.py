@@ -57,7 +57,7 @@ explaining.
 """
 
 
-def unheard(done: int, total: int) -> None:
+def unheard(*progress: object) -> None:
     """No-op progress callback."""
 
 
@@ -206,7 +206,9 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
     """Return the report, with the ``top`` longest stalls."""
     hot = {str(one.cpu) for one in counters.cpus}
     waits = [thread.waited_ns for thread in run.threads]
-    return CounterReport(
+    return made_of(
+        CounterReport,
+        run,
         format_version=FORMAT_VERSION,
         run=run.id,
         evidence="counters",
@@ -222,14 +224,10 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
         measured_ns=round(run.duration_s * 1e9),
         stalled_ns=round(run.stalls.stolen_ns_per_second * run.rated_s),
         waited_ns=sum(w for w in waits if w is not None) if waits and None not in waits else None,
-        threads=run.threads,
         cpus=counters.cpus,
         cpus_counted_ns=counters.counted_ns,
         interrupts=_on(run.interrupts, hot),
         softirqs=_on(run.softirqs, hot),
-        counted_s=run.counted_s,
-        steal_ns=run.steal_ns,
-        disturbed=run.disturbed,
         perf_event_paranoid=counters.perf_event_paranoid,
         notes=_counter_notes(run, counters),
     )

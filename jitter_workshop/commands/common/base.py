@@ -1,7 +1,6 @@
 """Define a verb, and share what all verbs need.
 
-A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for ``record-host``) that fits
-:class:`Command`::
+A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for ``record-host``) with::
 
     \"\"\"One line that says what the verb does.
 
@@ -31,7 +30,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.record import FORMAT_VERSION
@@ -63,16 +62,6 @@ VERBS: dict[str, str] = {
     "class": "run a class on shared machines: turns, board, and the class host itself",
 }
 """Verb → its line in ``--help``; kept here so that help imports no verb's module."""
-
-
-class Command(Protocol):
-    """Describe a verb's module; see this module's docstring."""
-
-    __doc__: str | None
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, args: argparse.Namespace) -> int: ...
 
 
 class Interrupted(BaseException):

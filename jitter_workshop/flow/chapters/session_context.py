@@ -25,6 +25,7 @@ from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary, Topology
+from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.walk import RunCurve
@@ -96,13 +97,8 @@ class SessionContext:
         """Return the session as it is on disk, with the progress that could not be stored on top."""
         if self._unsaved is None:
             return self.handle.session
-        return dataclasses.replace(
-            self.handle.session,
-            chapters=self._unsaved.chapters,
-            current_chapter=self._unsaved.current_chapter,
-            stack=self._unsaved.stack,
-            course=self._unsaved.course,
-        )
+        progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course")
+        return dataclasses.replace(self.handle.session, **progress)
 
     def save(self, session: Session) -> None:
         """Store progress; if that fails, go on in memory and report it once. Then notify the board of a class host."""

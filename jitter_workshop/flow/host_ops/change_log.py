@@ -7,13 +7,16 @@ nothing is raised.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refused, Restored, RestoreResult
 from jitter_workshop.model.history import FORMAT_VERSION, CheckState, Did, HostEvent, Snapshot
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.session import FORMAT_VERSION as SESSION_VERSION
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import history
@@ -52,23 +55,17 @@ class ChangeLog:
 
     def applied(self, result: ApplyResult, kept: bool = False) -> None:
         """Log the applied and the refused writes. ``kept``: until ``restore``."""
-        made = [
-            self._event("applied", a.tunable, a.path, a.before, a.after, read_back=a.read_back, kept=kept)
-            for a in result.applied
-        ]
+        made = [self._event("applied", one, kept=kept) for one in result.applied]
         if not kept:
             for one in made:
                 self._leased.setdefault((one.tunable, one.path), []).append(one)
-        made += [self._event("refused", r.tunable, r.path, None, None, reason=r.reason) for r in result.refused]
+        made += [self._event("refused", one, before=None, after=None) for one in result.refused]
         self._add(made)
 
     def restored(self, result: RestoreResult) -> None:
         """Log the settings that were given back and those that were left alone."""
-        made = [self._event("restored", r.tunable, r.path, r.from_, r.to) for r in result.restored]
-        made += [
-            self._event("left_alone", one.tunable, one.path, one.expected, one.found, reason=one.reason)
-            for one in result.left_alone
-        ]
+        made = [self._event("restored", one, before=one.from_, after=one.to) for one in result.restored]
+        made += [self._event("left_alone", one, before=one.expected, after=one.found) for one in result.left_alone]
         for one in made:
             self._leased.pop((one.tunable, one.path), None)
         self._add(made)
@@ -79,10 +76,8 @@ class ChangeLog:
         """
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:
-            made += [
-                self._event("restored", e.tunable, e.path, e.after, e.before, reason=LAPSED)
-                for e in reversed(self._leased.pop(key))
-            ]
+            back = reversed(self._leased.pop(key))
+            made += [self._event("restored", e, before=e.after, after=e.before, reason=LAPSED) for e in back]
         self._add(made)
 
     def kept(self, tunables: Collection[str] | None = None) -> None:
@@ -90,7 +85,7 @@ class ChangeLog:
         staying = [e[-1] for e in self._leased.values() if tunables is None or e[-1].tunable in tunables]
         for one in staying:
             del self._leased[one.tunable, one.path]
-        self._add([self._event("kept", e.tunable, e.path, e.before, e.after, kept=True) for e in staying])
+        self._add([self._event("kept", one, kept=True) for one in staying])
 
     def begin(self) -> None:
         """Keep the host's status before anything is measured or applied, unless the session has one."""
@@ -106,30 +101,18 @@ class ChangeLog:
         with contextlib.suppress(WorkshopError, OSError):
             history.keep_last(self._folder, snapshot(self._root))
 
-    def _event(
-        self,
-        did: Did,
-        tunable: str,
-        path: str,
-        before: str | None,
-        after: str | None,
-        read_back: str | None = None,
-        reason: str = "",
-        kept: bool = False,
-    ) -> HostEvent:
-        return HostEvent(
-            at=timestamp(),
-            did=did,
-            tunable=tunable,
-            path=path,
-            before=_short(before),
-            after=_short(after),
-            read_back=_short(read_back),
-            reason=clean(reason, 400),
-            chapter=self._chapter,
-            kept=kept,
-            proof=self._proof,
-            boot_id=self._boot(),
+    def _event(self, did: Did, write: Applied | Refused | Restored | LeftAlone | HostEvent, **others: Any) -> HostEvent:
+        """Return an event of this moment, with the write's fields; ``others``: those that it does not have."""
+        if did != "applied":
+            others["read_back"] = None
+        now = {"at": timestamp(), "did": did, "chapter": self._chapter, "proof": self._proof, "boot_id": self._boot()}
+        event = made_of(HostEvent, write, **now, **others)
+        return dataclasses.replace(
+            event,
+            before=_short(event.before),
+            after=_short(event.after),
+            read_back=_short(event.read_back),
+            reason=clean(event.reason, 400),
         )
 
     def _boot(self) -> str | None:

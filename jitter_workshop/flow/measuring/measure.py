@@ -31,6 +31,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import (
     BESIDE,
     FORMAT_VERSION,
@@ -277,21 +278,16 @@ def _as_run(
 ) -> Run:
     spec, gathered, bursts = result.spec, result.gathered, result.bursts
     steal_ns = gathered.sum_of("steal_ns")
-    run = Run(
+    run = made_of(
+        Run,
+        spec,
         format_version=FORMAT_VERSION,
         id=new_id(),
         label=clean(request.label, LABEL_LIMIT),
-        workload=spec.workload,
-        pacing=spec.pacing,
-        interval_ns=spec.interval_ns,
-        preset=spec.preset,
         started_at=_iso(result.started_at_s),
         duration_s=gathered.duration_s,
         sched=result.ready.sched,
-        duty=spec.duty,
-        noise=spec.noise,
         clock=result.ready.clock,
-        placement=spec.placement,
         histograms={name: merged.summary() for name, merged in gathered.merged.items()},
         blocks=tuple(gathered.blocks),
         stalls=gathered.stalls(),

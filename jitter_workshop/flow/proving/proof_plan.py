@@ -176,7 +176,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # both sides must have the same threads
-    notices = [view.text, *_host_notices(root, topology), *_beside(root, frozenset())]
+    notices = [view.text, *warnings(summarise(root, topology)), *_beside(root, frozenset())]
     return _planned(request, Sides(base), PLACEMENT, hot, view.changes, notices, 0.0)
 
 
@@ -224,7 +224,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The present setting of {names} is given back first, and does not stand at the end.")
-    notices += [*_host_notices(root, topology), *_beside(root, ids)]
+    notices += [*warnings(summarise(root, topology)), *_beside(root, ids)]
     measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
     sides = TunableSides(agent_session, words, hot, changes, measured, root)
@@ -332,10 +332,6 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 
 
 # -- what both have ----------------------------------------------------------------------------------------------------
-
-
-def _host_notices(root: HostRoot, topology: Topology) -> tuple[str, ...]:
-    return warnings(summarise(root, topology))
 
 
 def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
@@ -320,19 +321,17 @@ class _Series:
 
     def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
         rounds, plan = tuple(self._rounds), self._plan
-        return Proof(
+        return made_of(
+            Proof,
+            plan,
             format_version=FORMAT_VERSION,
             id=self.id,
-            subject=plan.subject,
             chapter=self._request.chapter,
-            workload=plan.workload,
-            preset=plan.preset,
             duration_s=self._request.duration_s,
             seed=self._seed,
             planned=plan.rounds,
             started_at=self._started_at,
             ended_at=ids.timestamp(),
-            changes=plan.changes,
             rounds=tuple(ProofRound(one.order, one.without.run, one.with_it.run) for one in rounds),
             judgement=judge(rounds, plan.workload) if rounds else None,
             restored=back,

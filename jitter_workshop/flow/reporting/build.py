@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.attribution import explained, unheard
 from jitter_workshop.flow.chapters.hunting import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -20,7 +20,7 @@ from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import Standing, look, still_open
 from jitter_workshop.flow.reporting.runs import overlays, reported, roles
-from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of, unheard
+from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain

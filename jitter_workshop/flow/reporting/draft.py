@@ -13,11 +13,12 @@ from importlib import import_module
 from pathlib import Path
 
 from jitter_workshop import paths
+from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
 from jitter_workshop.flow.reporting.build import build, keep_found
 from jitter_workshop.flow.reporting.files import default_name, free
-from jitter_workshop.flow.reporting.subject import Progress, unheard
+from jitter_workshop.flow.reporting.subject import Progress
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.session.store import OpenSession

@@ -32,10 +32,6 @@ building.
 """
 
 
-def unheard(what: str, done: int, total: int) -> None:
-    """No-op progress callback."""
-
-
 @dataclass(slots=True)
 class Subject:
     """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``:
@@ -83,10 +79,10 @@ class Subject:
 
 def subject_of(
     given: Workshop | OpenSession,
-    root: Path = HERE,
-    course_dir: Path | None = None,
-    runs: Sequence[str] = (),
-    progress: Progress = unheard,
+    root: Path,
+    course_dir: Path | None,
+    runs: Sequence[str],
+    progress: Progress,
 ) -> Subject:
     """Gather a report's subject; it only reads. ``runs``: ids of those to report, () for all. Raises SessionError and
     LessonError."""
