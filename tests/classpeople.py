@@ -39,7 +39,7 @@ class Person(Agent):
         self.send(json.dumps({"id": self._id, "verb": "turn", "do": "take", "client": self.client.pid}).encode())
 
     def granted(self) -> Any:
-        assert select.select([self._from], [], [], LIMIT_S)[0], "the turn did not come"
+        assert select.select([self._from], [], [], LIMIT_S)[0], "you did not get the turn"
         return self.receive()
 
     def give(self) -> Any:

@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, 
 from jitter_workshop.model.cpuset import CpuSet
 from tests.agent_on_tree import FakeKernel, Steps
 
-NO_RIGHTS = HostError("changing this host needs root's rights; sudo is not installed", "run it as root")
+NO_RIGHTS = HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
 
 
 class LiveTree(HostRoot):

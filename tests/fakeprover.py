@@ -183,4 +183,4 @@ def proof_of(rounds: Sequence[Round], **how: Any) -> Proof:
     return dataclasses.replace(proof, **how)
 
 
-REFUSED = HostError("governor is applied already, so both sides would have it", "give it back first")
+REFUSED = HostError("governor is applied already, so both sides would have it", "restore it first (undo)")

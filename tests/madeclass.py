@@ -124,11 +124,11 @@ class MadeAgent:
         made.people = tuple(people)
         waiting = waits(os.geteuid(), "grace", *people)
         if any(one.uid == waiting.uid for one in made.state.queue):
-            raise HostError("you wait for the turn already, in another connection")
+            raise HostError("you already wait for the turn, in another connection")
         made.publish(queue=(*made.state.queue, waiting))
         while made.state.turn is not None or made.state.queue[0].uid != waiting.uid:
             ready, _, _ = select.select([self._reader, stop], [], [], LIMIT_S)
-            assert ready, "the turn did not come"
+            assert ready, "you did not get the turn"
             if stop in ready:
                 made.publish(queue=tuple(one for one in made.state.queue if one.uid != waiting.uid))
                 self.ended = True

@@ -267,7 +267,7 @@ def made_changes() -> tuple[ReportedChange, ...]:
                 "1",
                 "restored",
                 "2026-01-01T00:20:00.000000Z",
-                "given back: f",
+                "restored: f",
                 chapter="irqs",
             )
             for n in range(20)
@@ -281,7 +281,7 @@ def made_changes() -> tuple[ReportedChange, ...]:
             "madvise",
             "kept",
             None,
-            "stands now, until 'jitter-workshop restore'",
+            "in place until 'jitter-workshop restore'",
         ),
         ReportedChange(
             "2026-01-01T00:12:00.000000Z",
@@ -462,7 +462,7 @@ def rich() -> ReportDocument:
             OpenPoint("check", "thp", "Transparent huge pages", "always; never would be better"),
             OpenPoint("chapter", "isolation", "Isolation", "not begun"),
             OpenPoint("standing", "thp", HOSTILE[0], "thp=never still stands; 'restore' gives it back"),
-            OpenPoint("reboot", "isolcpus", "Boot parameters", "take effect with the next boot"),
+            OpenPoint("reboot", "isolcpus", "Boot parameters", "take effect at the next boot"),
         ),
         commands=(
             Command("jitter-workshop status", "what this host's settings do to latency"),

@@ -172,10 +172,10 @@ def real_shaped(
         applied=({"id": "timer-migration", "value": "0"},) if number % 4 == 3 else (),
         notes={
             "noise": "none was asked for",
-            "placement.sampler": "the ring has no sampler",
-            "buckets": "only spin sorts its gaps by length",
+            "placement.sampler": "the workload ring has no sampler",
+            "buckets": "only the workload spin sorts its gaps by length",
             "blocks.temperature_celsius": "this host shows no temperature",
-            "histograms": "null where fewer samples were taken than 1/(1-p)",
+            "histograms": "null where the run has fewer than 1/(1-p) samples",
         },
         counted_s=blocks * 0.264,
     )

@@ -36,7 +36,9 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) & 0o022:
-            raise HostError(f"{CLASS_FILE} is not root's alone", f"chown root {CLASS_FILE}; chmod 644 {CLASS_FILE}")
+            raise HostError(
+                f"{CLASS_FILE} does not belong to root alone", f"chown root {CLASS_FILE}; chmod 644 {CLASS_FILE}"
+            )
         data = b""
         while len(data) <= MAX_BYTES and (more := os.read(file, MAX_BYTES)):
             data += more
@@ -94,7 +96,9 @@ def member(uid: int, described: ClassFile) -> Member:
         raise HostError(f"user {uid} has no name here", "ask the administrator of this machine") from None
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
-        raise HostError(f"{clean(user, 40)} is not in the group {GROUP}", "ask the instructor, and log in again")
+        raise HostError(
+            f"{clean(user, 40)} is not in the group {GROUP}", "ask the instructor to add you, then log in again"
+        )
     return Member(uid, user, instructor, () if instructor else described.allowed(user), described)
 
 

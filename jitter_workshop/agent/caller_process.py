@@ -68,7 +68,7 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     if sets is None or group is None:
-        raise HostError("no CPUs are isolated by this tool now", "'jitter-workshop apply isolation' does it")
+        raise HostError("no CPUs are isolated by this tool now", "'jitter-workshop apply isolation' isolates them")
     with Held(root, pid, uid) as process:
         try:
             writer.write(f"{group.folder}/cgroup.procs", str(pid))
@@ -95,7 +95,7 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
             try:
                 os.sched_setscheduler(tid, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
             except OSError as error:
-                raise HostError(f"cannot give thread {tid} the priority: {reason(error)}") from error
+                raise HostError(f"the priority of thread {tid} cannot be set: {reason(error)}") from error
             process.check()
 
 

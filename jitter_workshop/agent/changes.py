@@ -82,7 +82,7 @@ class Changes:
         """Make the changes that were shown; with ``lease_s`` until the connection ends. Raises UsageError,
         HostError."""
         if self.leased and lease_s is None:
-            raise UsageError("this connection holds a lease", "say 'keep' first")
+            raise UsageError("the changes of this connection end with it", "send 'keep' first")
         self._begin()
         try:
             # Plan only now, under the lock: no other agent writes between the plan and its writes.
@@ -92,7 +92,7 @@ class Changes:
             changes, forbidden = policy.permitted(host, changes, self.setup.member)
             refused += forbidden
             if lease_s is None and any(change.lease for change in changes):
-                raise UsageError("part of this lasts only while a command holds it", "add --hold, or -- COMMAND")
+                raise UsageError("part of this change lasts only while a command runs", "add --hold, or -- COMMAND")
             if not changes:
                 return ApplyResult(None, (), tuple(refused), False)
             words = tuple(str(_with_default(one)) for one in wanted)
@@ -112,7 +112,10 @@ class Changes:
             finally:
                 journal.close()
             if journal.trouble:
-                why = f"its last records could not be written ({journal.trouble}); 'restore' will use the host's values"
+                why = (
+                    f"the journal's last records could not be written ({journal.trouble}); 'restore' will use the "
+                    "values on the host"
+                )
                 refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", why))
             if not result.applied:
                 self._tidy()

@@ -51,7 +51,7 @@ START_LIMIT_S = 30.0
 ASK_LIMIT_S = 300.0
 """Time limit in seconds for sudo's password question on the terminal."""
 
-_RESTORE = "run 'jitter-workshop restore' to give back what was changed"
+_RESTORE = "run 'jitter-workshop restore' to undo the changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ class AgentClient:
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
-                raise HostError("the agent has another version", "install both from the same version")
+                raise HostError(
+                    "the agent and this program have different versions", "install the same version of both"
+                )
             self.notice = clean(hello.get("notice", ""), 600)
         except BaseException:
             self.close()
@@ -180,7 +182,7 @@ class AgentClient:
             self._names += json.loads(whole[4:length])
             lost, elsewhere = ({int(cpu): n for cpu, n in told[name].items()} for name in ("lost", "lost_elsewhere"))
         except (KeyError, TypeError, ValueError, zlib.error) as error:
-            raise HostError(f"the agent's answer is not understood: {error}") from error
+            raise HostError(f"the agent sent an answer that cannot be read: {error}") from error
         return TraceRead(whole[length:], tuple(self._names), lost, elsewhere)
 
     def evidence_end(self) -> None:
@@ -204,7 +206,7 @@ class AgentClient:
             return _as(TurnGranted, self._link.ask("turn", wait_s, stop, **fields))
         except Late:
             self.close()  # the answer may be on its way, but our place in the queue is given up
-            raise BusyError("the turn did not come in time") from None
+            raise BusyError("this program did not get the turn in time") from None
         except WaitStopped:
             self.close()
             raise
@@ -236,7 +238,7 @@ class AgentClient:
         if self._link.wait() == 0:
             raise HostError(
                 f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
-                "'jitter-workshop restore --list' shows what is still applied",
+                "'jitter-workshop restore --list' shows the changes that are still in place",
             )
         raise self._died(False)
 
@@ -308,14 +310,16 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
         return AgentClient(command, purpose=purpose, environment=_of_root())
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError(f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run it as root"))
+        raise HostError(
+            f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run this command as root")
+        )
     try:
         return AgentClient((sudo, "-n", "--", *command), purpose=purpose)
     except NeedsPassword as refusal:
         if not ask:
             raise
         if not sys.stdin.isatty():
-            raise HostError(refusal.message, purpose.advice("run it on a terminal or as root")) from None
+            raise HostError(refusal.message, purpose.advice("run this command on a terminal or as root")) from None
     # sudo asks on the terminal itself, so it has to stay in the terminal's session.
     return AgentClient((sudo, "--", *command), ASK_LIMIT_S, own_session=False, purpose=purpose)
 
@@ -354,11 +358,11 @@ def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
     if said.startswith("sudo:") or "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
         return HostError(f"sudo does not let you {purpose.verb} ({said.removeprefix('sudo: ')})", purpose.advice())
     how = "does not answer" if code is None else f"ended with code {code}"
-    return HostError(f"the agent {how} at its start{f': {said}' if said else ''}", purpose.advice())
+    return HostError(f"the agent {how} when it was started{f': {said}' if said else ''}", purpose.advice())
 
 
 def _as(cls: type[T], value: dict[str, Any]) -> T:
     try:
         return from_plain(cls, value)
     except CodecError as error:
-        raise HostError(f"the agent's answer is not understood: {error}", _RESTORE) from error
+        raise HostError(f"the agent sent an answer that cannot be read: {error}", _RESTORE) from error

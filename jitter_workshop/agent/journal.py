@@ -143,7 +143,7 @@ class JournalFile:
         lines = [encode(record) for record in records]
         data = b"".join(lines)
         if max(map(len, lines), default=0) > MAX_LINE or self._length + len(data) > MAX_BYTES:
-            raise OSError("a value that is too long for the journal")
+            raise OSError("the value is too long for the journal")
         try:
             rest = memoryview(data)
             while rest and (taken := os.write(self._file, rest)):
@@ -172,12 +172,20 @@ def open_journals(
         try:
             file = open_or_read(name, folder.journal, _APPEND)
         except OSError as error:
-            refused.append(LeftAlone("journal", path, "", None, f"it cannot be opened: {reason(error)}; not used"))
+            refused.append(
+                LeftAlone(
+                    "journal",
+                    path,
+                    "",
+                    None,
+                    f"this journal was not used, because it cannot be opened: {reason(error)}",
+                )
+            )
             continue
         why = _not_ours(file, folder.owner)
         if why:
             os.close(file)
-            refused.append(LeftAlone("journal", path, "", None, f"{why}; not used"))
+            refused.append(LeftAlone("journal", path, "", None, f"this journal was not used: {why}"))
             continue
         journal = parse(ident, _bytes(file))
         opened.append((journal, files(file, ident, boot_id, journal.whole)))
@@ -196,7 +204,10 @@ def close_finished(
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):
         if file.trouble:
-            words = f"the restore could not be recorded ({file.trouble}); the next 'restore' will check it again"
+            words = (
+                f"the restore was done, but could not be recorded ({file.trouble}); the next 'restore' checks "
+                "these settings again"
+            )
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", "", None, words))
         file.close()
         finished = not journal.active and not journal.due
@@ -208,7 +219,10 @@ def close_finished(
             if finished and _put_away(folder, name, DAMAGED):
                 kept = f"{JOURNAL_DIR}/{DAMAGED}/{name}"
             rest = f" (and {len(journal.problems) - 1} more)" if len(journal.problems) > 1 else ""
-            words = f"{journal.problems[0]}{rest}; its changes cannot be given back; kept as {kept}"
+            words = (
+                f"{journal.problems[0]}{rest}; the changes in this journal cannot be restored; the journal is kept "
+                f"as {kept}"
+            )
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{name}", "", None, words))
         elif finished:
             _put_away(folder, name, DONE)
@@ -220,15 +234,15 @@ def _not_ours(file: int, owner: int) -> str:
     """Return why a file is not a journal of ours, "" if it is one."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
-        return "it is not a regular file"
+        return "the file is not a regular file"
     if status.st_uid != owner:
-        return f"it belongs to user {status.st_uid}, not to root"
+        return f"the file belongs to user {status.st_uid}, not to root"
     if stat.S_IMODE(status.st_mode) & 0o022:
-        return "it can be written by others than root"
+        return "users other than root can write to the file"
     if status.st_nlink != 1:
-        return "it has a second name"
+        return "the file has a second name (a hard link)"
     if status.st_size > MAX_BYTES:
-        return f"it is larger than {MAX_BYTES} bytes"
+        return f"the file is larger than {MAX_BYTES} bytes"
     return ""
 
 

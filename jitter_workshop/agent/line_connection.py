@@ -53,7 +53,7 @@ class NonBlockingFd:
                 self._opened = True
             except OSError as error:
                 if error.errno == errno.ENXIO:  # a named FIFO without a reader
-                    raise HostError("the answers have no reader") from error
+                    raise HostError("the other side does not read the answers") from error
 
     def read(self, most: int) -> bytes:
         """Return what is there. Raises BlockingIOError if nothing is there."""

@@ -33,7 +33,9 @@ class HostLock:
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise HostError(f"the lock cannot be used: {reason(error)}", "nothing was changed") from error
+            raise HostError(
+                f"the lock on changes to this host cannot be taken: {reason(error)}", "nothing was changed"
+            ) from error
         self._who = who
         self.held = False
 
@@ -45,7 +47,9 @@ class HostLock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise Busy(f"changes to this host are held by {self._holder()}", "wait until it is done") from None
+                    raise Busy(
+                        f"{self._holder()} is changing this host at the moment", "wait until that has ended"
+                    ) from None
                 time.sleep(_STEP_S)
                 continue
             self.held = True

@@ -48,10 +48,10 @@ def check(
     where = clean(tree(), 300)
     if restricted:
         raise HostError(
-            f"the agent does not run as root from {where}: {problem}",
-            "install it where only root may write, or ask for general sudo rights",
+            f"the agent will not run as root from {where}: {problem}",
+            "install it where only root may write, or ask for unlimited sudo rights",
         )
-    return f"the agent runs as root from {where}, which users other than root can change ({problem})"
+    return f"the agent runs as root from {where}, but other users can change files there ({problem})"
 
 
 def may_run_anything(user: str) -> bool:

@@ -43,7 +43,7 @@ def host_for(root: HostRoot, cpus: str) -> Host:
     not online."""
     hot = _parsed(cpus)
     if not hot:
-        raise UsageError("no hot CPU is named")
+        raise UsageError("no CPU is chosen as hot: choose with --cpus")
     topology = read_topology(root)
     missing = hot - topology.online
     if missing:
@@ -55,7 +55,7 @@ def _parsed(cpus: str) -> CpuSet:
     try:
         return CpuSet.parse_list(cpus)
     except ValueError:
-        raise UsageError("the hot CPUs are not a list of CPUs") from None
+        raise UsageError("the hot CPUs are not given as a list such as 2-3") from None
 
 
 def check_cpus(who: Member, cpus: str) -> None:
@@ -73,9 +73,9 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
         return
     for one in wanted:
         if find(one.id).when == "boot":
-            raise HostError(f"{one.id} is for the next boot: only an instructor may make boot changes")
+            raise HostError(f"{one.id} takes effect at the next boot: only an instructor may make boot changes")
         if ANY not in who.may_apply and one.id not in who.may_apply:
-            raise HostError(f"you may not apply {one.id} in this class", "ask the instructor")
+            raise HostError(f"you may not apply {one.id} in this class", "ask the instructor to allow it")
 
 
 def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
@@ -99,10 +99,10 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
     refused: list[Refused] = []
     offline = CpuSet()
     for change in changes:
-        why = "" if owned(find(change.tunable), change.path) else f"it is not among the files of {change.tunable}"
+        why = "" if owned(find(change.tunable), change.path) else f"{change.tunable} may not write this path"
         going = _taken_offline(host, change)
         if not why and going and not host.not_hot - offline - going:
-            why = "it would take the last housekeeping CPU offline"
+            why = "the change would take the last housekeeping CPU offline"
         why = why or _takes_away(change, host.not_hot - offline)
         if why:
             refused.append(Refused(change.tunable, change.path, f"{why}: not allowed"))
@@ -136,7 +136,7 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     if change.tunable == "isolation" and last == "cpuset.cpus" and not housekeeping - _cpus(change):
         return "no housekeeping CPU would be left outside the isolated ones"
     if change.path.startswith(("/proc/irq/", _WORKQUEUES)) and not _cpus(change) & housekeeping:
-        return "no housekeeping CPU would be left for it"
+        return "no housekeeping CPU would be left in its affinity"
     return ""
 
 
@@ -158,5 +158,5 @@ def _not_for(who: Member, change: Change) -> str:
     if change.when not in ("run", "runtime"):
         return "only an instructor may make boot changes"
     if change.risk == "high" and change.tunable not in who.may_apply:
-        return "it has a high risk, and the class file does not allow it to you: ask the instructor"
+        return "this change has a high risk, and the class file does not allow it to you: ask the instructor"
     return ""

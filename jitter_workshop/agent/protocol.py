@@ -64,9 +64,9 @@ def parse_request(line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UsageError("not a request: one JSON object a line is expected") from error
+        raise UsageError("the agent expects one JSON object a line, and this is none") from error
     if not isinstance(request, dict) or not isinstance(request.get("verb"), str):
-        raise UsageError("not a request: it has no verb")
+        raise UsageError("the request has no verb")
     return request
 
 
@@ -128,7 +128,7 @@ def answered(
         request = parse_request(line)
         request_id, verb = request.get("id"), request["verb"]
         if verb not in verbs:
-            raise UsageError(f"there is no verb '{clean(verb, 40)}'")
+            raise UsageError(f"there is no request '{clean(verb, 40)}'")
         told = verbs[verb](request)
         return None if told is None else answer(request_id, told)
     except Gone:
@@ -138,7 +138,7 @@ def answered(
         return failure(request_id, error)
     except Exception as error:
         words = f"a mistake in the {service}: {type(error).__name__}: {clean(error, 200)}"
-        return failure(request_id, HostError(words, "please report it"))
+        return failure(request_id, HostError(words, "please report this fault"))
 
 
 def answer(request_id: Any, value: Any) -> bytes:

@@ -142,7 +142,7 @@ class Server:
         result = self._changes.restore(only, mine, forget=forget)
         if self._class is not None:
             self._class.restored(result)
-        left = tuple(LeftAlone("trace", path, "", None, f"left over by a measurement: {why}") for path, why in stay)
+        left = tuple(LeftAlone("trace", path, "", None, f"a measurement left this behind: {why}") for path, why in stay)
         return replace(result, left_alone=(*result.left_alone, *left), trace_instances_removed=gone)
 
     def _keep(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +177,9 @@ class Server:
 
     def _turn(self, request: dict[str, Any]) -> Any:
         if self._class is None:
-            raise HostError("this is not a class host: it has no turns", "'jitter-workshop class init' makes one")
+            raise HostError(
+                "this is not a class host, so it has no turns", "'jitter-workshop class init' makes it a class host"
+            )
         return self._class.answer(request)
 
     def _bye(self, request: dict[str, Any]) -> RestoreResult:

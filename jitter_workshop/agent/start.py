@@ -49,7 +49,10 @@ def serve(counted: bool = False) -> None:
     uid = caller.caller(0, os.environ)
     os.environ.clear()
     if uid and not (caller.is_supported_fd(0) and caller.is_supported_fd(1)):
-        raise HostError("the agent needs a pipe or a socket", "let 'jitter-workshop' start it")
+        raise HostError(
+            "the agent speaks through a pipe or a socket, not on a terminal",
+            "run 'jitter-workshop', which starts the agent itself",
+        )
     server: Server | None = None
     stopped = False
 
@@ -70,7 +73,7 @@ def serve(counted: bool = False) -> None:
         who = f"user {uid}" if uid else "root"
         setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
         if from_socket and setup.member is None:
-            raise HostError(f"{CLASS_FILE} is missing: this is no longer a class host", "ask the instructor")
+            raise HostError(f"{CLASS_FILE} is missing: this host is no longer a class host", "ask the instructor")
         if setup.member is not None:
             from jitter_workshop.agent import statedir
             from jitter_workshop.agent.service.class_connection import step_aside

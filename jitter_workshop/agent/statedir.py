@@ -45,7 +45,7 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
         if status.st_uid != owner:
             raise HostError(f"{path} belongs to user {status.st_uid}, not to root", "nothing was changed")
         if stat.S_IMODE(status.st_mode) & 0o022:
-            raise HostError(f"{path} can be written by others than root", f"chmod go-w {path}")
+            raise HostError(f"{path} can be written by users other than root", f"chmod go-w {path}")
     except BaseException:
         os.close(found)
         raise

@@ -98,7 +98,7 @@ class Link:
         """Write all bytes. Raises OSError, also after :meth:`close`."""
         with self._talking:
             if self._closed:
-                raise BrokenPipeError("this conversation is over")
+                raise BrokenPipeError("this connection has ended")
             view = memoryview(data)
             while view:
                 view = view[os.write(self.sink, view) :]
@@ -119,7 +119,7 @@ class Link:
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self.source, *also], [], [], max(ends - time.monotonic(), 0.0))
             if self.source not in ready:
-                raise WaitStopped("stopped while waiting for an answer") if ready else TimeoutError("no answer")
+                raise (WaitStopped("stopped while waiting for an answer") if ready else TimeoutError("no answer"))
             more = os.read(self.source, 65_536)
             if not more:
                 raise EOFError
@@ -199,8 +199,8 @@ class SocketLink(Link):
         except OSError as error:
             self._socket.close()
             why = "too many connections" if isinstance(error, BlockingIOError) else error.strerror or "no answer"
-            advice = "you have to be in the group jitterlab, and log in again after joining it"
-            advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' says more"
+            advice = "your user must be in the group jitterlab; after joining it, log in again"
+            advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' shows more"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
         super().__init__(self._socket.fileno(), self._socket.fileno())
@@ -240,7 +240,7 @@ def need_group() -> None:
     except KeyError:
         number = -1
     if number not in (os.getegid(), *os.getgroups()):
-        raise HostError(f"you are not in the group {GROUP}", "ask the instructor, and log in again after joining it")
+        raise HostError(f"you are not in the group {GROUP}", "ask the instructor to add you, then log in again")
 
 
 def class_socket(path: str = SOCKET) -> str | None:

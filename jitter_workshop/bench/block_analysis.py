@@ -80,7 +80,7 @@ def ring_block(
     ``accumulator`` and, where there is one, ``journaller``. Raise MeasureError for a block without messages, or without
     enough memory."""
     if count < 1:
-        raise MeasureError("a block came to an end before its first message")
+        raise MeasureError("a block ended before its first message")
     start = int(producer.times[0])
     scheduled = spec.pacing == "schedule"
     expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, producer.times, count))
@@ -151,7 +151,7 @@ def ack_block(
     receiver's are counted.
     """
     if answered < 1:
-        raise MeasureError("all segments of a block were answered at once", "measure for longer")
+        raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")
     intervals = {"ack_interval": Recorder(), "sender_interval": Recorder()}
     lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
     lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)

@@ -52,7 +52,7 @@ def command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs ``module`` of this very package in an isolated interpreter. Raise MeasureError if
     the interpreter's path is not known."""
     if not sys.executable:
-        raise MeasureError("this Python does not know its own executable", "start it by its full path")
+        raise MeasureError("Python cannot tell where its own program file is", "start Python by its full path")
     paths = [str(Path(entry).absolute()) for entry in sys.path]
     return [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(paths), module, *arguments]
 
@@ -205,10 +205,10 @@ class Child:
                 failed = from_plain(protocol.Failed, data)
                 raise self._refusal(clean(failed.message, 500), clean(failed.advice, 500))
             if kind != wanted:
-                raise CodecError(f"'{kind}' came instead of '{wanted}'")
+                raise CodecError(f"the message '{kind}' came instead of '{wanted}'")
             return from_plain(message, data)
         except CodecError as error:
-            raise MeasureError(f"{self._name} broke the protocol: {clean(error, 300)}") from error
+            raise MeasureError(f"{self._name} sent a wrong message: {clean(error, 300)}") from error
 
     def __enter__(self) -> Self:
         return self

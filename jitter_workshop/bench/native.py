@@ -81,7 +81,7 @@ class TickClock:
 def bracket(source: int, posix_clock: int) -> Any:
     """Return the same moment in ticks and on a POSIX clock (a ``jw_bracket *``)."""
     found = ffi.new("jw_bracket *")
-    check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's")
+    check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock")
     return found
 
 
@@ -121,7 +121,7 @@ def _rate_hz(source: int) -> int:
     time.sleep(_CALIBRATION_S)
     last = bracket(source, time.CLOCK_MONOTONIC_RAW)
     if last.ns <= first.ns or last.ticks <= first.ticks:
-        raise MeasureError("the processor's counter does not move with the kernel's clock")
+        raise MeasureError("the processor's counter does not advance with the kernel's clock")
     ticks, ns = int(last.ticks) - int(first.ticks), int(last.ns) - int(first.ns)
     return (ticks * NS_PER_S + ns // 2) // ns
 
@@ -142,6 +142,6 @@ def lock_memory() -> tuple[bool, str]:
 def die_with_parent() -> None:
     """End this process together with the thread that started it, in all cases."""
     parent = os.getppid()
-    check(lib.jw_die_with_parent(), "the kernel refused to end this process with its parent")
+    check(lib.jw_die_with_parent(), "the kernel refused to couple this process to its parent")
     if os.getppid() != parent:
         raise SystemExit(0)

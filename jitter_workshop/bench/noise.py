@@ -49,7 +49,7 @@ class NoiseAtWork:
         refused = ffi.new("int *")
         self._native = lib.jw_noise_start(config, refused)
         if self._native == ffi.NULL:
-            raise HostError(f"the noise {order.kind} cannot be made here: {_reason(order, -refused[0])}")
+            raise HostError(f"this host cannot make the noise {order.kind}: {_reason(order, -refused[0])}")
 
     def aim(self, tids: Sequence[int]) -> None:
         """Set the threads to move. Move the first of them there and back once as a test; raise HostError where that
@@ -62,8 +62,7 @@ class NoiseAtWork:
             os.sched_setaffinity(tid, before)
         except OSError as error:
             raise HostError(
-                f"the noise {self._order.kind} cannot be made here: the measured thread cannot be sent to CPU {away} "
-                f"({error.strerror})"
+                f"the noise {self._order.kind} could not send the measured thread to CPU {away} ({error.strerror})"
             ) from error
         lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
 
@@ -113,12 +112,12 @@ def _moment(clock: TickClock) -> tuple[int, int]:
 
 def _reason(order: NoiseOrder, number: int) -> str:
     if number == errno.ENOTSUP:
-        return f"it had no effect on CPU {order.hot}"
+        return f"the noise had no effect on CPU {order.hot}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"no rights ({os.strerror(number)})"
+        return f"the rights are missing ({os.strerror(number)})"
     if number == errno.EINVAL:
         cpus = order.cpus or tuple(sorted({cpu for cpu in (order.hot, order.other) if cpu >= 0}))
-        return f"its threads may not use CPU {', '.join(map(str, cpus))}"
+        return f"the threads of the noise may not use CPU {', '.join(map(str, cpus))}"
     return os.strerror(number)
 
 
@@ -140,7 +139,7 @@ def make(parent: Parent, order: NoiseOrder) -> None:
             work.aim([int(tid)])
             parent.say("aimed")
         elif kind != "noise":
-            raise CodecError(f"'{kind}' is not a message for a noise")
+            raise CodecError(f"'{kind}' is not a message that the noise process knows")
     log = work.stop()
     if kind == "noise":
         parent.say("noise", plain_log(log))

@@ -69,21 +69,22 @@ def order_for(
     reached = noise.by == "child" and kind != "spinners" and not noise.apart and not noise.aimed
     if reached and hot not in allowed:
         raise HostError(
-            f"the noise {kind} has to reach CPU {hot}, which is isolated from what is started here: that is what "
-            "isolation is for",
-            "measure elsewhere, or restore it first",
+            f"CPU {hot} is isolated, so the noise {kind} cannot reach it: isolation keeps such work away",
+            "measure on another CPU, or restore the isolation first",
         )
     others = [cpu for cpu in sorted(allowed) if cpu != hot]
     free = [cpu for cpu in others if cpu not in measured]
     if noise.cpus > 1 and not others:
-        raise HostError(f"the noise {kind} needs a second CPU, and this process may use one")
+        raise HostError(f"the noise {kind} needs two CPUs, and this process may use only one")
     if noise.apart and not free:
         raise HostError(
-            f"the noise {kind} needs a CPU that nothing is measured on, and all {len(allowed)} are",
+            f"the noise {kind} needs a CPU without a measured thread, and all {len(allowed)} have one",
             "measure with spin, or choose another noise",
         )
     if noise.root and not os.access(STAT_REFRESH, os.W_OK):
-        raise HostError(f"the noise {kind} needs root's rights: it writes {STAT_REFRESH}", "choose another noise")
+        raise HostError(
+            f"the noise {kind} needs root's rights, because it writes {STAT_REFRESH}", "choose another noise"
+        )
     # The moving thread would have to wait on the CPU it sends the other thread to, so a third CPU is better.
     other = (free or others or [-1])[0]
     away = next((cpu for cpu in others if cpu != other), other)
@@ -105,19 +106,19 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
     if period_ns is None:
         return
     if not noise.period_ns:
-        raise UsageError(f"the noise {noise.id} comes once, not again and again", "leave its period out")
+        raise UsageError(f"the noise {noise.id} comes only once, so it has no period", "leave the period out")
     shortest_ns = max(SHORTEST_PERIOD_NS, 2 * noise.busy_ns)
     if not shortest_ns <= period_ns <= LONGEST_PERIOD_NS:
         raise UsageError(
-            f"the noise {noise.id} comes each {shortest_ns / 1e6:g} to {LONGEST_PERIOD_NS / 1e6:g} ms, not each "
-            f"{period_ns / 1e6:g} ms"
+            f"the period of the noise {noise.id} must be from {shortest_ns / 1e6:g} to "
+            f"{LONGEST_PERIOD_NS / 1e6:g} ms, not {period_ns / 1e6:g} ms"
         )
 
 
 def check_order(order: NoiseOrder) -> None:
     """Check that a process of its own can follow this order. Raise CodecError."""
     if order.kind not in NOISE_KINDS or noise_called(order.kind).by != "child":
-        raise CodecError(f"'{clean(order.kind, 30)}' is no noise of a process of its own")
+        raise CodecError(f"'{clean(order.kind, 30)}' is not a noise that runs in a process of its own")
     if not 0 < order.seconds <= LONGEST_S:
         raise CodecError(f"a noise lasts from 1 to {LONGEST_S} s")
     if order.period_ns:

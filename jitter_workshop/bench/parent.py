@@ -78,13 +78,13 @@ def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], No
         parent.listen()
         heard, data = parent.hear()
         if heard != kind:
-            raise CodecError(f"'{heard}' came instead of '{kind}'")
+            raise CodecError(f"the message '{heard}' came instead of '{kind}'")
         work(parent, from_plain(message, data))
         status = 0
     except WorkshopError as error:
         failed = Failed(error.message, error.advice)
     except CodecError as error:
-        failed = Failed(f"{name} did not understand its parent: {error}")
+        failed = Failed(f"{name} did not understand a message of its parent: {error}")
     except BrokenPipeError:
         pass
     except Exception as error:

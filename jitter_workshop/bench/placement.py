@@ -20,7 +20,7 @@ from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
 
 NO_CPUS = CpuSet()
 
-BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
+BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
 """The words for CPUs of which one is CPU 0's sibling."""
 
 _ALIKE = 3
@@ -53,14 +53,14 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
     """
     allowed = topology.allowed
     if not allowed:
-        raise HostError("this process may not run on any CPU that is online", "widen its affinity mask or cpuset")
+        raise HostError("none of the CPUs that this process may use is online", "widen its affinity mask or cpuset")
     _check_wish(topology, wish)
     if wish.within is not None:
         _check_within(wish, wish.within & allowed)
     if wish.workload in TWO_THREADS:
         if len(allowed) == 1:
             raise HostError(
-                f"{_named(wish.workload)} needs two CPUs and this process has one (CPU {allowed})",
+                f"{_named(wish.workload)} needs two CPUs, and this process may use only CPU {allowed}",
                 "use '--workload spin'",
             )
         return _pair_of(topology, wish, isolated & allowed)
@@ -76,32 +76,32 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
         raise HostError(
-            f"SCHED_FIFO on all of CPU {within} would leave no CPU for the measuring process's other threads"
+            f"with SCHED_FIFO on CPU {within} no CPU would be left for the other threads of the measuring process"
         )
     free = bool(topology.online - used) if used else len(topology.online) > threads
     if not free:
         raise HostError(
-            "SCHED_FIFO would leave no CPU outside the run for the rest of the host",
+            "with SCHED_FIFO on these CPUs no CPU would be left for the rest of the host",
             "measure with '--sched other', or with fewer threads",
         )
 
 
 def _check_wish(topology: Topology, wish: Wish) -> None:
     if wish.mode not in ("auto", "none"):
-        raise UsageError(f"there is no placement '{wish.mode}'", "it is auto or none")
+        raise UsageError(f"there is no placement '{wish.mode}'", "choose auto or none")
     if wish.workload in TWO_THREADS and wish.cpu is not None:
         raise UsageError(
-            "--cpu is for the workloads spin and wakeup",
-            f"for {_named(wish.workload)} say --producer-cpu and --accumulator-cpu",
+            "--cpu is only for the workloads spin and wakeup",
+            f"for {_named(wish.workload)} use --producer-cpu and --accumulator-cpu",
         )
     ring_cpus = {"--producer-cpu": wish.producer, "--accumulator-cpu": wish.accumulator}
     ring_cpus["--journaller-cpu"] = wish.journaller
     if wish.workload not in TWO_THREADS:
         given = [name for name, cpu in ring_cpus.items() if cpu is not None]
         if given:
-            raise UsageError(f"{given[0]} is for the ring workload", f"for {wish.workload} say --cpu")
+            raise UsageError(f"{given[0]} is only for the workload ring", f"for {wish.workload} use --cpu")
     elif wish.workload != "ring" and wish.journaller is not None:
-        raise UsageError(f"--journaller-cpu is for the ring, {wish.workload} has two threads", "leave it out")
+        raise UsageError(f"--journaller-cpu is only for the ring; {wish.workload} has two threads", "leave it out")
     if wish.no_journaller and wish.journaller is not None:
         raise UsageError("--journaller-cpu and --no-journaller contradict each other", "leave one of them out")
     seen: dict[int, str] = {}
@@ -120,11 +120,11 @@ def _check_within(wish: Wish, within: CpuSet) -> None:
     """Refuse requests that a process in an isolated set cannot meet. Raise HostError."""
     given = CpuSet.of(c for c in (wish.producer, wish.accumulator, wish.journaller, wish.cpu) if c is not None)
     if wish.mode == "none" and not given:
-        raise HostError("the scheduler is to be free, but it moves no thread between isolated CPUs")
+        raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
     if given - within:
-        raise HostError(f"CPU {given - within} was asked for, and isolated is CPU {within}")
+        raise HostError(f"CPU {given - within} was asked for, but the isolated CPUs are {within}")
     if wish.workload in TWO_THREADS and len(within) < 2:
-        raise HostError(f"{_named(wish.workload)} needs two CPUs, and isolated is CPU {within}")
+        raise HostError(f"{_named(wish.workload)} needs two CPUs, but only CPU {within} is isolated")
 
 
 def check_cpu(topology: Topology, number: int) -> None:
@@ -186,7 +186,7 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
     if not pairs:
         raise HostError(
             f"no CPU is left for the second thread of the ring (CPUs allowed: {topology.allowed})",
-            "give fewer CPUs or leave the journaller out",
+            "give fewer CPUs, or leave the journaller out",
         )
     best = min(pairs, key=lambda pair: _rank_pair(topology, isolated, *pair))
     return best[0].id, best[1].id
@@ -272,9 +272,9 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     else:
         why = f"The {who} runs on CPU {number}."
     if housekeeping & topology.siblings_of(CpuSet.of([number])):
-        why += f" Housekeeping (CPU {left}) shares its core: no other core is left."
+        why += f" Housekeeping (CPU {left}) shares its core, because no other core is left."
     if not left:
-        why += " It is the only CPU: no housekeeping CPU is left, so all other tasks show up as stalls."
+        why += " It is the only CPU, so no housekeeping CPU is left: all other tasks show up as stalls."
     return Placement(
         mode="auto" if wish.cpu is None else "chosen",
         sampler=number,
@@ -351,9 +351,9 @@ def _why_ring(
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if not left:
-        text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
+        text += f" No housekeeping CPU is left; keep CPU {accumulator} free of other work first."
     elif housekeeping & topology.siblings_of(used):
-        text += f" Housekeeping (CPU {left}) shares cores with the run: no other core is left."
+        text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text
 
 
@@ -395,7 +395,7 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
         if any(cpu.online and cpu.node != nodes[0] for cpu in topology.cpus):
             others = "the other cores are on other nodes"
         elif topology.online - cpus - topology.siblings_of(cpus):
-            others = "the other core is left for everything else"
+            others = "the other core is left for other work"
         else:
             others = "there is no other core"
         return f"threads of one core, which slow each other down: {others}"

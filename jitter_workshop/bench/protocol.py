@@ -22,7 +22,7 @@ from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadR
 NO_CORE = "the native core cannot be loaded"
 """The last line of a child without the compiled module. Its parent recognises this case by the text."""
 
-BUILD_IT = "build it: 'make workshop' in the checkout, or 'pip install' the package again with this Python"
+BUILD_IT = "build it with 'make workshop' in the checkout, or 'pip install' the package again with this Python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +134,4 @@ def parse(raw: bytes) -> tuple[str, Any]:
         value = json.loads(raw)
         return str(value["kind"]), value.get("data")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CodecError(f"not a protocol line: {raw[:80]!r}") from error
+        raise CodecError(f"a line of the protocol is not valid: {raw[:80]!r}") from error

@@ -180,11 +180,13 @@ class RunController:
         notes = {**ready.notes, **self.gathered.notes}
         if self.repeated:
             times = "once" if self.repeated == 1 else f"{self.repeated} times"
-            notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
+            notes["suspended"] = (
+                f"the run was suspended {times}; each block that a suspension interrupted was measured again"
+            )
         if self.blocks_wanted < self.spec.blocks:
             slow = (
-                f"{self.blocks_wanted} instead of {self.spec.blocks}: this host is too slow, as emulated ones are; "
-                "the work between two blocks takes far longer than a block"
+                f"the run has {self.blocks_wanted} blocks instead of {self.spec.blocks}: between two blocks "
+                "this host takes far longer than a block lasts, as emulated hosts do"
             )
             notes["blocks"] = "; ".join(filter(None, (notes.get("blocks"), slow)))
         if self.stall is not None:
@@ -261,7 +263,7 @@ class RunController:
         try:
             tell(self.witness)
         except WorkshopError as error:
-            raise MeasureError(f"the evidence could not be taken: {error.message}", error.advice) from error
+            raise MeasureError(f"the trace of this run could not be read: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
         """Measure one block; return None when it has to be measured again, because a suspension cut it or the ordered

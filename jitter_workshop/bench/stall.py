@@ -103,10 +103,10 @@ class Stall:
     def note(self, first_ns: int) -> str:
         """Return the run's note about it. ``first_ns``: start of its first block (CLOCK_MONOTONIC)."""
         if not self.done or self._stopped_ns is None:
-            return "the run ended before its middle, where the measuring process was to be stopped"
+            return "the run ended before its middle, so the measuring process was not stopped"
         began_ns, ended_ns = self._stopped_ns
         return (
-            f"the whole measuring process was stopped on purpose, once, for {(ended_ns - began_ns) / 1e6:.1f} ms, "
-            f"{(began_ns - first_ns) / 1e9:.3f} s after the start of the run (block {self._index + 1} of "
+            f"the whole measuring process was stopped on purpose, once, for {(ended_ns - began_ns) / 1e6:.1f} "
+            f"ms, {(began_ns - first_ns) / 1e9:.3f} s after the start of the run (block {self._index + 1} of "
             f"{self._spec.blocks})"
         )

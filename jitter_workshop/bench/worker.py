@@ -91,13 +91,15 @@ class Counters:
         if found["throttled_periods"] is None:
             notes["throttled_periods"] = self._cgroup.reason or "this process's cgroup does not count throttling"
         if found["parent_switches"] is None:
-            notes["parent_switches"] = "the parent's threads cannot be read below /proc"
+            notes["parent_switches"] = "the other threads of the measuring process cannot be read in /proc"
         return found
 
     def migrations(self, name: str, before: Look, after: Look, notes: dict[str, str]) -> int | None:
         moved = difference(before.migrations[name], after.migrations[name])
         if moved is None:
-            notes["migrations"] = "this kernel does not show se.nr_migrations (/proc/PID/sched)"
+            notes["migrations"] = (
+                "this kernel does not count migrations of a thread (se.nr_migrations in /proc/PID/sched)"
+            )
         return moved
 
 
@@ -139,17 +141,17 @@ class Worker:
             part = (
                 "the memory that the measured threads touch is locked"
                 if self._workload.lock()
-                else "not all memory that the measured threads touch is"
+                else "not all memory that the measured threads touch is locked"
             )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
-            notes["clock.offset_ns"] = "measured only between two CPUs that the threads are bound to"
+            notes["clock.offset_ns"] = "this is measured only if both threads are bound to different CPUs"
         threshold_ns = None
         if spec.threshold_ns != asked_ns:
             threshold_ns = spec.threshold_ns
             notes["stalls"] = (
-                f"counted from {threshold_ns} ns on instead of {asked_ns}: a reading of this clock takes "
-                f"{clock.cost_ns:.0f} ns"
+                f"gaps are counted from {threshold_ns} ns on instead of {asked_ns}, because one reading of "
+                f"this clock takes {clock.cost_ns:.0f} ns"
             )
         sched = f"fifo:{spec.sched_priority}" if spec.sched_priority else "other"
         # No garbage collection may run during a block, and all present objects will stay.
@@ -171,7 +173,7 @@ class Worker:
                 self._noise = None
                 continue
             if kind != "go":
-                raise CodecError(f"'{kind}' is not a message for a calibrated child")
+                raise CodecError(f"'{kind}' is not a message for a child that only calibrates")
             self._parent.say("block", self._block(index))
             index += 1
 
@@ -203,15 +205,15 @@ def validate(spec: RunSpec) -> None:
     if not 0 <= spec.listed_stalls <= MOST_LISTED:
         raise UsageError(f"at most {MOST_LISTED} stalls of a block are listed")
     if not 0 <= spec.settle_s <= LONGEST_SETTLE_S:
-        raise UsageError(f"before its first block a run settles for at most {LONGEST_SETTLE_S:.0f} s")
+        raise UsageError(f"a run settles for at most {LONGEST_SETTLE_S:.0f} s before its first block")
     if spec.threshold_ns < 1:
         raise UsageError("the threshold of a stall must be above 0")
     if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):
-        raise UsageError(f"a duty of {spec.duty} % is none of {', '.join(map(str, DUTIES))} (for spin)")
+        raise UsageError(f"the duty must be one of {', '.join(map(str, DUTIES))} % (for spin), not {spec.duty} %")
     if spec.pause != "sleep" and spec.duty == 100:
-        raise UsageError("only a sampler that is not always busy has a pause")
+        raise UsageError("only a sampler with a duty below 100 % has a pause")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
-        raise UsageError(f"SCHED_FIFO priorities go from 1 to {HIGHEST_PRIORITY} here")
+        raise UsageError(f"the priority for SCHED_FIFO must be from 1 to {HIGHEST_PRIORITY}")
 
 
 def step_aside(placement: Placement) -> None:

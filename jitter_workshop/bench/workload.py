@@ -74,9 +74,12 @@ class Workload(ABC):
         )
         notes = dict(found.notes)
         if not result.core_hz:
-            notes["core_hz"] = "no way to count this processor's cycles without rights"
+            notes["core_hz"] = "this host does not let a user without rights count the processor's cycles"
         if any(thread.waited_ns is None for thread in threads):
-            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
+            notes["waited_ns"] = (
+                "this kernel does not count the time that a thread waits for its CPU (/proc/PID/schedstat, "
+                "CONFIG_SCHED_INFO)"
+            )
             notes["timeslices"] = "see threads.waited_ns"
         return replace(
             found,
@@ -117,14 +120,14 @@ class Workload(ABC):
 
     def _lost(self) -> str:
         """Describe the end of a thread that could not go on."""
-        return "the measured threads could not go on"
+        return "the measured threads could not start the next block"
 
     def _not_made(self, number: int) -> WorkshopError:
         """Return the error for a missing native object (``number``: an errno)."""
         if number == errno.ENOMEM:
             return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
         if number == errno.EINVAL:
-            return UsageError("an interval goes from 1 µs to 1 s here", "choose another --interval-us")
+            return UsageError("an interval goes from 1 µs to 1 s for this workload", "choose another --interval-us")
         return HostError(f"the workload {self._spec.workload} could not be made: {os.strerror(number)}")
 
 
@@ -149,7 +152,7 @@ def most_messages(spec: RunSpec) -> int:
         most = messages_of_block(spec, 0)
         if most > MOST_MESSAGES:
             raise UsageError(
-                f"a block of {most} messages is more than the {MOST_MESSAGES} that one block can hold",
+                f"a block of {most} messages is too long: one block can hold {MOST_MESSAGES}",
                 "cut the run into more blocks",
             )
         return most
@@ -165,7 +168,8 @@ def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostErr
         )
     if cpu is not None and number in (errno.EINVAL, errno.EPERM):
         return HostError(
-            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
+            f"the {thread} cannot run on CPU {cpu}: this CPU does not exist, is offline, or is not allowed to "
+            "this process",
             "choose another CPU",
         )
-    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")
+    return HostError(f"the thread of the {thread} could not be started: {os.strerror(number)}")

@@ -58,7 +58,7 @@ class Ring(Workload):
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         if spec.interval_ns < clock.cost_ns:
             raise UsageError(
-                f"an interval of {spec.interval_ns} ns is below what one reading of the clock costs here "
+                f"the interval of {spec.interval_ns} ns is shorter than one reading of the clock on this host "
                 f"({clock.cost_ns:.1f} ns)",
                 "choose a longer --interval-us",
             )
@@ -88,7 +88,7 @@ class Ring(Workload):
     def _not_made(self, number: int) -> WorkshopError:
         if number == errno.EINVAL:
             return UsageError(
-                f"a ring of {self._spec.ring_slots} slots cannot be made", "use a power of two from 16 on"
+                f"a ring of {self._spec.ring_slots} slots cannot be made", "use a power of two, at least 16"
             )
         return super()._not_made(number)
 
@@ -102,21 +102,23 @@ class Ring(Workload):
         spec, ring = self._spec, result.ring
         for i, name in enumerate(self.threads):
             if ring.payload_sum[i] != ring.payload_sum[0]:
-                raise MeasureError(f"the {name} read other messages than the producer sent")
+                raise MeasureError(f"the {name} received other messages than the producer sent")
         stamps = {name: self._stamps(i) for i, name in enumerate(self.threads)}
         producer = stamps.pop("producer")
         found = block_analysis.ring_block(self._clock.native, spec, index, int(result.count), producer, stamps)
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
-            notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
+            notes["unrecorded"] = (
+                f"each block began with {self._unrecorded} messages that are not recorded, instead of {UNRECORDED}"
+            )
         if spec.messages is None and result.count == most_messages(spec):
-            notes["blocks"] = f"a block ends after {result.count} messages, sooner than its time"
+            notes["blocks"] = f"a block ended after {result.count} messages, before its time was over"
         measured = ring.ping_pong_ns >= 0
         if not measured:
             notes["ping_pong_ns"] = (
-                "the line transfer before a block took too long"
+                "passing a cache line between the CPUs before a block took too long"
                 if self._ping_pong
-                else "measured only between two CPUs that the threads are bound to"
+                else "this is measured only if both threads are bound to different CPUs"
             )
         return replace(
             found,
@@ -133,7 +135,7 @@ class Spin(Workload):
         shortest_ns = shortest_gap_ns(clock)
         if spec.threshold_ns < shortest_ns:
             raise UsageError(
-                f"a threshold of {spec.threshold_ns} ns is too close to one reading of the clock "
+                f"the threshold of {spec.threshold_ns} ns is too close to the time of one reading of the clock "
                 f"({clock.cost_ns:.1f} ns)",
                 f"choose at least {shortest_ns} ns",
             )
@@ -169,9 +171,11 @@ class Spin(Workload):
             lib.jw_spin_gaps(self._native),
             lib.jw_spin_readings_by_cpu(self._native),
         )
-        notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
+        notes = {"blocked_publishes": "a sampler sends no messages", "ping_pong_ns": "a single thread has no partner"}
         if result.spin.gaps + 64 > _MOST_GAPS:
-            notes["blocks"] = f"a block ends after {result.spin.gaps} gaps over the threshold, sooner than its time"
+            notes["blocks"] = (
+                f"a block ended after {result.spin.gaps} gaps over the threshold, before its time was over"
+            )
         if spec.duty < 100:
             notes["duty"] = duty_note(spec.duty, spec.pause)
         return replace(found, notes=notes)
@@ -194,8 +198,8 @@ class Wakeup(Workload):
         due, woken = self._stamps(lib.JW_DUE), self._stamps(lib.JW_WOKEN)
         found = block_analysis.wakeup_block(self._clock.native, self._spec, index, int(result.count), due, woken)
         notes = {
-            "blocked_publishes": "a sleeper publishes nothing",
-            "ping_pong_ns": "one thread has no partner",
+            "blocked_publishes": "a sleeper sends no messages",
+            "ping_pong_ns": "a single thread has no partner",
             "timer_slack": slack_note(int(result.wakeup.slack_ns), self._spec.sched_priority),
         }
         if self._limit:
@@ -203,7 +207,7 @@ class Wakeup(Workload):
         return replace(found, missed_wakeups=int(result.wakeup.missed), notes=notes)
 
     def _lost(self) -> str:
-        return "the kernel refused a sleep"
+        return "the kernel refused to let the thread sleep"
 
 
 class Ack(Workload):
@@ -225,18 +229,18 @@ class Ack(Workload):
         if number in (errno.ENOMEM, errno.EINVAL):
             return super()._not_made(number)
         if number in _NO_LOOPBACK:
-            return HostError("this host's loopback device (lo) is not up", "bring it up: ip link set lo up")
+            return HostError("this host's loopback device (lo) is not up", "start it with: ip link set lo up")
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
     def _digest(self, index: int, result: Any) -> BlockDone:
         sent, answered = int(result.count), int(result.ack.answered)
         sender, receiver = self._stamps(lib.JW_ACK_SENDER), self._stamps(lib.JW_ACK_RECEIVER)
         found = block_analysis.ack_block(self._clock.native, self._spec, index, sent, answered, sender, receiver)
-        notes = {"ping_pong_ns": "segments go through the kernel, not through a line that two CPUs share"}
+        notes = {"ping_pong_ns": "segments go through the kernel, not through a cache line that two CPUs share"}
         return replace(found, blocked_publishes=int(result.ack.blocked), notes=notes)
 
     def _lost(self) -> str:
-        return "the connection over the loopback device ended"
+        return "the connection over the loopback device was closed"
 
 
 WORKLOADS: dict[WorkloadName, type[Workload]] = {"ring": Ring, "spin": Spin, "wakeup": Wakeup, "ack": Ack}
@@ -246,12 +250,12 @@ def duty_note(duty: int, pause: Pause) -> str:
     """Describe the pauses of a run's sampler for its reader."""
     busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
     if pause == "busy":
-        rest = f"kept the CPU without sampling for {pause_ms:g} ms, over and over (these pauses are no gaps)"
+        rest = f"used the CPU for {pause_ms:g} ms without sampling, again and again (these pauses are no gaps)"
     else:
-        rest = f"slept for {pause_ms:g} ms, over and over (its own sleeps are no gaps but voluntary switches)"
+        rest = f"slept for {pause_ms:g} ms, again and again (these sleeps are voluntary switches, no gaps)"
     return (
-        f"the sampler sampled for {busy_ms:g} ms, then {rest}; stalls during a pause are not seen, and rates are of "
-        "the sampled time"
+        f"the sampler sampled for {busy_ms:g} ms, then {rest}; it sees no stalls during a pause, and rates are "
+        "per second of sampled time"
     )
 
 
@@ -260,7 +264,7 @@ def slack_note(slack_ns: int, priority: int) -> str:
     if priority:
         return "a real-time thread's timers have no slack"
     if slack_ns < 0:
-        return "the kernel does not say how much slack the thread's timers have (its default is 50 µs)"
+        return "the kernel does not show how much slack the thread's timers have (its default is 50 µs)"
     return f"the thread asked for a timer slack of 1 ns and has {slack_ns:,} ns; other threads' default is 50 µs"
 
 
@@ -269,7 +273,7 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
     Source: Documentation/admin-guide/pm/cpuidle.rst"""
     if limit.text is None:
         return ""
-    what = {"n/a": "n/a: it polls instead of idling", "0": "0: no limit for it alone"}
+    what = {"n/a": "n/a: the CPU polls instead of idling", "0": "0: no limit for this CPU alone"}
     return f"pm_qos_resume_latency_us of CPU {cpu} is {what.get(limit.text, f'{limit.text} µs')}"
 
 

@@ -29,11 +29,13 @@ def connect(stop: int | None = None) -> BoardClient:
     if Path(SOCKET).is_socket():
         return BoardClient(SocketLink(SOCKET, "board"), stop)
     if not Path(paths.CLASS_FILE).exists():
-        raise HostError("this is not a class host", "'sudo jitter-workshop class init' makes it one")
+        raise HostError("this is not a class host", "'sudo jitter-workshop class init' makes it a class host")
     need_group()
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError("the board's service does not run, and sudo is not installed", "'jitter-workshop class check'")
+        raise HostError(
+            "the board's service is not running, and sudo is not installed", "'jitter-workshop class check' shows more"
+        )
     command = service_command(Path(__file__).resolve().with_name("__main__.py"))
     return started((sudo, "-n", "-u", GROUP, "--", *command), stop)
 
@@ -91,7 +93,7 @@ class BoardClient:
         try:
             return from_plain(Board, self._ask(verb))
         except CodecError as error:
-            raise HostError(f"the board's answer is not understood: {error}") from error
+            raise HostError(f"the board sent an answer that cannot be read: {error}") from error
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
         try:

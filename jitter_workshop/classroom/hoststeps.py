@@ -129,7 +129,7 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
         except OSError as error:
             raise HostError(f"{step.what}: {clean(error.strerror or error, SENTENCE)}") from error
         if why := step.why():
-            raise HostError(f"{step.what}: done, but still: {why}")
+            raise HostError(f"{step.what}: this was done, but {why}")
 
 
 def undo(wish: Wish) -> tuple[str, ...]:
@@ -172,7 +172,12 @@ def _group() -> Step:
         if _exists(grp.getgrnam, GROUP):
             run("groupdel", GROUP)
 
-    return Step(f"the group {GROUP}: its members take part", problem, lambda: run("groupadd", "--system", GROUP), undo)
+    return Step(
+        f"the group {GROUP}: its members take part in the class",
+        problem,
+        lambda: run("groupadd", "--system", GROUP),
+        undo,
+    )
 
 
 def _user() -> Step:
@@ -182,12 +187,12 @@ def _user() -> Step:
         except KeyError:
             return f"there is no user {GROUP}"
         if user.pw_uid == 0 or not _exists(grp.getgrnam, GROUP) or user.pw_gid != grp.getgrnam(GROUP).gr_gid:
-            return f"there is already a user {GROUP} with another group: it is somebody else's"
+            return f"a user {GROUP} with another group exists already and belongs to another program or person"
         return ""
 
     def do() -> None:
         if _exists(pwd.getpwnam, GROUP):
-            raise HostError(f"the user {GROUP} is somebody else's", "rename or remove it")
+            raise HostError(f"the user {GROUP} belongs to another program or person", "rename or remove this user")
         home, shell = ("--home-dir", BOARD_DIR, "--no-create-home"), ("--shell", "/usr/sbin/nologin")
         run("useradd", "--system", "--gid", GROUP, *home, *shell, GROUP)
 
@@ -196,11 +201,11 @@ def _user() -> Step:
             _end_all_of(pwd.getpwnam(GROUP).pw_uid)
             run("userdel", GROUP)
 
-    return Step(f"the user {GROUP}, which runs the board", problem, do, undo)
+    return Step(f"the user {GROUP}, who runs the board", problem, do, undo)
 
 
 def _install() -> Step:
-    return Step(f"the tool in {INSTALL_DIR}, root's own", install.problem, install.install, install.uninstall)
+    return Step(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
 
 
 def _launcher(python: str) -> Step:
@@ -220,7 +225,9 @@ def _class_file(data: bytes) -> Step:
             return error.message
         return ""
 
-    return Step(f"{CLASS_FILE}: the class", problem, made.do, made.undo, data.decode("utf-8", "replace"))
+    return Step(
+        f"{CLASS_FILE}: the settings of the class", problem, made.do, made.undo, data.decode("utf-8", "replace")
+    )
 
 
 def _board_folder() -> Step:
@@ -228,9 +235,9 @@ def _board_folder() -> Step:
         try:
             status = os.lstat(BOARD_DIR)
         except FileNotFoundError:
-            return f"{BOARD_DIR} is not there"
+            return f"{BOARD_DIR} is missing"
         if not stat.S_ISDIR(status.st_mode) or not _exists(pwd.getpwnam, GROUP):
-            return f"{BOARD_DIR} is not a folder of {GROUP}"
+            return f"{BOARD_DIR} is not a folder that belongs to {GROUP}"
         if status.st_uid != pwd.getpwnam(GROUP).pw_uid:
             return f"{BOARD_DIR} does not belong to {GROUP}"
         mode = stat.S_IMODE(status.st_mode)
@@ -273,7 +280,7 @@ def _sudo_rule(python: str) -> Step:
     def problem() -> str:
         sudo = program("sudo")
         if sudo is None:
-            return "sudo is not on this host"
+            return "sudo is not installed on this host"
         if found := made.problem():
             return found
         agent, board = commands(python)
@@ -298,7 +305,7 @@ class Started:
 
     def problem(self) -> str:
         for name in _SOCKETS:
-            for question, words in (("is-enabled", "does not start with the machine"), ("is-active", "is not active")):
+            for question, words in (("is-enabled", "will not start with the machine"), ("is-active", "is not active")):
                 try:
                     run("systemctl", question, name)
                 except HostError:
@@ -308,7 +315,7 @@ class Started:
                 return f"systemd has not reloaded {name}"
         allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
-            return f"{SLICE} has the CPUs {clean(allowed, LABEL) or 'of all'}, not {self.logins}"
+            return f"{SLICE} has the CPUs {clean(allowed, LABEL) or 'of all'}, but should have {self.logins}"
         return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
             lambda: SocketLink(BOARD_SOCKET), "the board"
         )
@@ -377,7 +384,7 @@ def fill(template: str, **words: str) -> str:
     except OSError as error:
         raise HostError(f"the template {template} cannot be read: {error.strerror}") from error
     except KeyError as unknown:
-        raise HostError(f"the template {template} has an unknown name: {unknown}") from None
+        raise HostError(f"the template {template} uses an unknown name: {unknown}") from None
 
 
 def program(name: str) -> str | None:
@@ -389,7 +396,7 @@ def run(*words: str) -> str:
     """Run a program of the system's, by name, in a fixed environment; return what it printed. Raises HostError."""
     found = program(words[0])
     if found is None:
-        raise HostError(f"{words[0]} is not on this host")
+        raise HostError(f"{words[0]} is not installed on this host")
     try:
         done = subprocess.run(
             (found, *words[1:]),
@@ -403,7 +410,7 @@ def run(*words: str) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"{words[0]} does not run: {clean(error, REASON)}") from error
+        raise HostError(f"{words[0]} cannot be run: {clean(error, REASON)}") from error
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or [f"code {done.returncode}"]
         raise HostError(f"{' '.join(words[:3])}: {clean(last[0], SENTENCE)}")
@@ -430,14 +437,14 @@ class RootFile:
         try:
             status = os.lstat(path)
         except FileNotFoundError:
-            return f"{path} is not there"
+            return f"{path} is missing"
         if not stat.S_ISREG(status.st_mode):
             return f"{path} is not a file"
         if foreign := ownership.first_foreign([path]):
             return foreign
         if stat.S_IMODE(status.st_mode) != self.mode:
             return f"{path} has mode {stat.S_IMODE(status.st_mode):o}, not {self.mode:o}"
-        return "" if Path(path).read_bytes() == self.data else f"{path} has another content"
+        return "" if Path(path).read_bytes() == self.data else f"{path} has different content"
 
     def do(self) -> None:
         """Write a new file beside it, then rename it, so that no reader sees half of it. Raises OSError, HostError."""

@@ -57,8 +57,8 @@ def interpreter() -> str:
             return os.path.realpath(path)
         first = first or why
     raise HostError(
-        f"a class host needs a Python {version} that root owns and all users may run: {first}",
-        f"install python{version} from the distribution, or run this with a Python that is already there",
+        f"a class host needs Python {version} that belongs to root and that all users may run: {first}",
+        f"install python{version} from the distribution, or use a Python that fits",
     )
 
 
@@ -67,7 +67,7 @@ def unfit(path: str) -> str:
     home."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
-        return f"{clean(real, PATH)} lies in a home"
+        return f"{clean(real, PATH)} lies in a home folder"
     foreign = ownership.first_foreign([real])
     if foreign:
         return foreign
@@ -96,9 +96,9 @@ def _of_another_kind(path: str) -> str:
             env={},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{clean(path, PATH)} does not run: {clean(error, REASON)}"
+        return f"{clean(path, PATH)} cannot be run: {clean(error, REASON)}"
     if done.stdout.strip() != sys.implementation.cache_tag:
-        last = (done.stderr.strip().splitlines() or ["it is another version"])[-1]
+        last = (done.stderr.strip().splitlines() or ["this Python has another version"])[-1]
         return f"{clean(path, PATH)}: {clean(last, REASON)}"
     return ""
 
@@ -133,7 +133,7 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
         except PackageNotFoundError:
             if key == _normal(name):
                 raise HostError(
-                    f"{name} is not installed here, only its source is", "install it, then try again"
+                    f"{name} is not installed here; only its source was found", "install it, then try again"
                 ) from None
             continue  # needed only on another system or Python: else this process would not run without it
         for wanted in one.requires or ():
@@ -207,8 +207,8 @@ def install(into: str = INSTALL_DIR) -> None:
     """
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
-            f"{why}, and the tool runs from this copy",
-            "run 'class init' from the class's archive (install.py) or from its source",
+            f"{why}, and the tool runs from that copy",
+            "run 'class init' from the class's archive (install.py) or from the tool's source",
         )
     files = _files()
     new, old = Path(f"{into}.new"), Path(f"{into}.old")
@@ -222,7 +222,7 @@ def install(into: str = INSTALL_DIR) -> None:
     parts = sorted({name.partition("/")[0] for name in files})
     well = [part for part in parts if _compile(lib, part, f"{into}/lib")]
     if "jitter_workshop" not in well:
-        raise HostError("the tool's own source does not compile: it is damaged, or was changed while it was copied")
+        raise HostError("the tool's own source does not compile: a file is damaged, or was changed during the copy")
     (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
     os.sync()  # a power cut after the rename must not find empty files
@@ -253,7 +253,7 @@ def problem(into: str = INSTALL_DIR) -> str:
         return ""
     mine, theirs = _distribution(NAME).version, _version(Path(into))
     if mine != theirs:
-        return f"{into} holds version {theirs}, this is {mine}"
+        return f"{into} holds version {theirs}, but this is version {mine}"
     same = (Path(into) / MANIFEST).read_text() == _manifest(_files())
     return "" if same else f"{into} holds another build of version {mine}"
 
@@ -268,14 +268,14 @@ def _damage(folder: Path) -> str:
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        return f"{folder}/{MANIFEST} is not there"
+        return f"{folder}/{MANIFEST} is missing"
     for line in lines:
         digest, _, name = line.partition("  ")
         path = folder / name
         if not path.is_file():
-            return f"{clean(path, PATH)} is not there"
+            return f"{clean(path, PATH)} is missing"
         if _digest(path) != digest:
-            return f"{clean(path, PATH)} is not as it was installed"
+            return f"{clean(path, PATH)} has changed since it was installed"
     for place in _tree(folder):
         mode = os.lstat(place).st_mode
         wanted = 0o005 if stat.S_ISDIR(mode) else 0o004

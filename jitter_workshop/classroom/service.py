@@ -132,7 +132,7 @@ def serve_caller(counted: bool = False) -> None:
     with daemon.refusing():
         described = caller.read_class()
         if described is None:
-            raise HostError(f"{paths.CLASS_FILE} is not there: this is not a class host", "ask the instructor")
+            raise HostError(f"{paths.CLASS_FILE} is missing: this is not a class host", "ask the instructor")
         uid = caller.caller(0, os.environ)
         who = caller.member(uid, described)
         os.environ.clear()
@@ -151,7 +151,7 @@ def _like_any_other() -> None:
     """
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
-        raise HostError("the board does not run at a low priority", "start it without nice, chrt and the like")
+        raise HostError("the board must not run at a low priority", "start it without nice or chrt")
 
 
 def _board_folder() -> int:

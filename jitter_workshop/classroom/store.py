@@ -129,7 +129,7 @@ class BoardStore:
                 posted = from_plain(Posted, json.loads(text))
                 theirs = tuple(from_plain(PostedRun, json.loads(run)) for one, run in best if one == uid)
             except (CodecError, ValueError) as error:
-                notes[clean(user, USER)] = f"their post cannot be read: {clean(error, REASON)}"
+                notes[clean(user, USER)] = f"their results cannot be read: {clean(error, REASON)}"
                 continue
             row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
             found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
@@ -190,8 +190,8 @@ class BoardStore:
             when = (self._folder / DAMAGED).stat().st_mtime
         except OSError:
             return {}
-        words = f"its file was damaged and is set aside as {DAMAGED}, last written {stamp(when)}"
-        return {"the board": f"{words}; the members' next posts fill the board again"}
+        words = f"its file was damaged and was moved to {DAMAGED}, last written {stamp(when)}"
+        return {"the board": f"{words}; the next results of each member fill the board again"}
 
 
 def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
@@ -217,7 +217,7 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 def checked(posted: Posted) -> Posted:
     """Check a post, and return it with all its texts cleaned. Raises UsageError for an invalid one."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
-        raise UsageError("this is more than one member's work")
+        raise UsageError("this is more data than one member may send")
     for chapter in posted.chapters:
         if not 0 <= chapter.hints <= 100:
             raise UsageError("a chapter has at most 100 hints")
@@ -227,7 +227,7 @@ def checked(posted: Posted) -> Posted:
         _check_run(run)
     found = from_plain(Posted, _cleaned(to_plain(posted)))
     if len({chapter.id for chapter in found.chapters}) < len(found.chapters):
-        raise UsageError("a chapter may be there only once")
+        raise UsageError("each chapter may appear only once")
     return found
 
 
@@ -297,7 +297,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
             raise _Damaged(sound)
         version = base.execute("pragma user_version").fetchone()[0]
         if version > _VERSION:
-            raise HostError("the board was written by a newer version", "install the same on both sides")
+            raise HostError("the board was written by a newer version", "install the same version on both sides")
         if version < _VERSION:
             base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_VERSION}; commit;")
     except BaseException:
@@ -328,5 +328,5 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "the disk may be full: earlier posts stay, and the next post brings everything"
+        return "the disk may be full: earlier results stay, and the next ones include these"
     return "try again later"

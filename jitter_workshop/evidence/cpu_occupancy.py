@@ -202,9 +202,9 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
         broke = f"{rest:,} interruption{'' if rest == 1 else 's'}"
         sentence = f"{stretch} {other} on {where}, and there were {broke}: together {nice_ns(taken)}."
         if doubts:
-            sentence += f" The trace {said}: there may be more."
+            sentence += f" The trace {said}, so there may be more."
     elif doubts:
-        clean, sentence = None, f"{stretch} the trace of {where} {said}: what ran there is not known."
+        clean, sentence = None, f"{stretch} the trace of {where} {said}, so nothing is known about other tasks there."
     else:
         clean, sentence = True, f"{stretch} nothing but the measured threads ran on {where}."
     return Proof(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)

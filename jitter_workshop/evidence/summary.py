@@ -110,7 +110,7 @@ def summarise(
     if not messages:
         noted["below_now"] = "the number of messages is not known"
     if unlisted:
-        noted["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
+        noted["stalls"] = f"{unlisted:,} shorter stalls were counted but not listed, so they have no cause here"
     if lost_elsewhere:
         noted["lost_events"] = f"{lost_elsewhere:,} of them would have named what moved, woke or interrupted a thread"
     return EvidenceReport(
@@ -149,12 +149,12 @@ def candidates(run: Run) -> tuple[str, ...]:
     if hypervisor:
         found.append(f"the hypervisor ({hypervisor}) ran something else: {_steal(run)}")
     if throttled:
-        found.append(f"the processor slowed itself down: it throttled {throttled:,} times in this run")
+        found.append(f"the processor lowered its own clock: it throttled {throttled:,} times in this run")
     if not hypervisor:
-        found.append("the firmware stopped all CPUs (SMI): this run has no count of that")
+        found.append("the firmware stopped all CPUs (SMI): this run did not count such stops")
     if run.host.get("smt"):
-        found.append("the other thread of the same core was busy (SMT): no trace of this CPU shows that")
-    found.append("memory: a cache line, a page or a bus that something else used just then")
+        found.append("the other thread of the same core was busy (SMT): the trace of this CPU cannot show that")
+    found.append("memory: another thread used the same cache line, page or bus at that moment")
     return tuple(found)
 
 
@@ -294,8 +294,8 @@ def _said(deed: Sent) -> str:
 
 def _steal(run: Run) -> str:
     if run.steal_ns is None:
-        return "it does not say (no steal clock)"
+        return "the kernel does not say (no steal clock)"
     if run.steal_ns:
         return f"its steal clock grew by {nice_ns(run.steal_ns)} in this run"
     steps = f" of {nice_ns(run.steal_resolution_ns)}" if run.steal_resolution_ns else ""
-    return f"its steal clock stood still, but it only counts in steps{steps}"
+    return f"its steal clock did not grow, but it counts only in steps{steps}"

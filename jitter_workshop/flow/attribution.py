@@ -40,7 +40,7 @@ KEPT_FILE = "explained.json"
 KEPT_STALLS = 40
 """Number of a run's worst stalls that are kept; for more, the run is explained again."""
 
-NO_TRACE = "without a trace it is not known"
+NO_TRACE = "without a trace no one can tell"
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
 _COUNTERS = "counters."
 
@@ -247,7 +247,7 @@ def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Co
 def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
     notes = {
         "trace": counters.why_no_trace,
-        "causes": f"{NO_TRACE} who had the CPU in a stall",
+        "causes": f"{NO_TRACE} which task had the CPU in a stall",
         "worst.parts": "see causes",
         "lost_events": "there was no trace that could lose events",
     }
@@ -257,7 +257,7 @@ def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
         elif path.partition(".")[0] in _FROM_THE_RUN:
             notes[path] = reason
     if any(thread.waited_ns is None for thread in run.threads) or not run.threads:
-        notes["waited_ns"] = run.notes.get("threads.waited_ns", "this kernel does not count it")
+        notes["waited_ns"] = run.notes.get("threads.waited_ns", "this kernel does not count this")
     return notes
 
 

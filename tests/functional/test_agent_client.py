@@ -111,11 +111,11 @@ def test_a_death_in_the_middle_names_restore(tree: Path) -> None:
 def test_an_agent_that_cannot_start_is_one_sentence() -> None:
     with pytest.raises(HostError, match="cannot be started"):
         AgentClient(("/no/such/program",))
-    with pytest.raises(HostError, match="ended with code 3 at its start: no such luck"):
+    with pytest.raises(HostError, match="ended with code 3 when it was started: no such luck"):
         AgentClient(("/bin/sh", "-c", "echo no such luck >&2; exit 3"))
-    with pytest.raises(HostError, match="another version"):
+    with pytest.raises(HostError, match="different versions"):
         AgentClient(("/bin/sh", "-c", """read x; echo '{"id":1,"ok":{"protocol":99}}'"""))
-    with pytest.raises(HostError, match="ended with code 0 at its start"):
+    with pytest.raises(HostError, match="ended with code 0 when it was started"):
         AgentClient(("/bin/sh", "-c", "echo no json"))
 
 
@@ -156,13 +156,13 @@ def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: p
         return caught.value.sentence()
 
     assert why_not().startswith("recording the kernel's trace needs root's")
-    assert why_not().endswith("; sudo is not installed; run it as root")
+    assert why_not().endswith("; sudo is not installed; run this command as root")
     fake = tmp_path / "sudo"
     for said, expected in (
         (
             "sudo: a password is required",
             "recording the kernel's trace needs root's rights, and sudo asks for a password; "
-            "run it on a terminal or as root",
+            "run this command on a terminal or as root",
         ),
         (
             "ada is not in the sudoers file.",

@@ -118,7 +118,7 @@ def test_nobody_is_asked_to_hold_what_needs_a_holder(tree: Path) -> None:
     assert replace(drawn.changes[0], lease=True).lease
     with Agent(tree) as agent:
         agent.apply(drawn, ("thp",), lease=5.0)
-        assert "holds a lease" in agent.apply(drawn, ("thp",))["error"]["message"]
+        assert "end with it" in agent.apply(drawn, ("thp",))["error"]["message"]
 
 
 # Leases ---------------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_sigterm_between_two_steps_leaves_whole_steps(tree: Path, tmp_path_facto
     agent = Agent(tree, "term=3")
     result = agent.apply(drawn)
     assert result is not None
-    stopped = [one for one in result["refused"] if one["reason"] == "stopped before this write"]
+    stopped = [one for one in result["refused"] if one["reason"] == "the apply was stopped before this write"]
     assert stopped
     assert len(result["applied"]) + len(stopped) == len(drawn.changes)
     agent.end()
@@ -265,9 +265,9 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
     with Agent(tree) as one, Agent(tree) as two:
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
-        assert "changes to this host are held by" in refused["error"]["message"]
+        assert "is changing this host" in refused["error"]["message"]
         assert "user 1000" in refused["error"]["message"]
-        assert "are held by" in two.ask("restore")["error"]["message"]
+        assert "is changing this host" in two.ask("restore")["error"]["message"]
         one.ask("bye")
         assert two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))["applied"]
         two.ask("restore")

@@ -156,9 +156,9 @@ def test_what_was_not_read_is_thrown_away_at_the_next_start(tmp_path: Path, proc
         ({"tids": ["1"]}, "'tids' must be a whole number"),
         ({"pid": -1}, "'pid' must be a whole number"),
         ({"cpus": "7"}, "CPU 7 is not online"),
-        ({"cpus": ""}, "no hot CPU is named"),
-        ({"cpus": "all"}, "not a list of CPUs"),
-        ({"clock": "global"}, "'clock' is x86-tsc or mono"),
+        ({"cpus": ""}, "no CPU is chosen as hot"),
+        ({"cpus": "all"}, "not given as a list"),
+        ({"clock": "global"}, "'clock' must be x86-tsc or mono"),
         ({"clock": None}, "'clock' must be a text"),
         ({"buffer_kb": 10_000}, "'buffer_kb' must be a whole number from 0 to 8192"),
     ],
@@ -167,8 +167,8 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, process: int, changed: d
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         assert why in refusal(begin(agent, process, **changed))
-        assert "no evidence is recorded" in refusal(agent.ask("evidence", do="start"))
-        assert "'do' is begin" in refusal(agent.ask("evidence", do="look"))
+        assert "connection records no trace" in refusal(agent.ask("evidence", do="start"))
+        assert "'do' must be begin" in refusal(agent.ask("evidence", do="look"))
         assert tracedtree.instances(tmp_path) == []
         assert begin(agent, process)["clock"] == "x86-tsc"
 
@@ -185,13 +185,13 @@ def test_the_order_of_steps_is_kept(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:
         begin(agent, process)
-        assert "records already" in refusal(begin(agent, process))
-        assert "nothing is recorded now" in refusal(agent.ask("evidence", do="read"))
+        assert "records a trace already" in refusal(begin(agent, process))
+        assert "is not recording now" in refusal(agent.ask("evidence", do="read"))
         agent.ask("evidence", do="start")
         told = agent.ask("evidence", do="read")
-        assert "no such piece" in refusal(agent.ask("evidence", do="piece", number=told["pieces"]))
+        assert "no piece of that number" in refusal(agent.ask("evidence", do="piece", number=told["pieces"]))
         assert agent.ask("evidence", do="end") == {}
-        assert "no evidence is recorded" in refusal(agent.ask("evidence", do="end"))
+        assert "connection records no trace" in refusal(agent.ask("evidence", do="end"))
 
 
 def test_without_a_trace_or_its_clock_it_says_so(tmp_path: Path, process: int) -> None:
@@ -201,7 +201,7 @@ def test_without_a_trace_or_its_clock_it_says_so(tmp_path: Path, process: int) -
         clock.write_text("local [global] mono\n")
         answer = begin(agent, process)["error"]
         assert "no clock 'x86-tsc' here" in answer["message"]
-        assert answer["advice"] == "it has local, global, mono"
+        assert answer["advice"] == "the trace has local, global, mono"
         clock.unlink()
         answer = begin(agent, process)["error"]
         assert "is not mounted" in answer["message"]
@@ -220,10 +220,10 @@ def test_an_instance_that_is_refused_leaves_nothing(tmp_path: Path, process: int
     tracedtree.make(tmp_path, process)
     (tmp_path / INSTANCES).rmdir()
     with Agent(tmp_path) as agent:
-        assert "does not accept our instance" in refusal(begin(agent, process))
+        assert "refuses to make a trace" in refusal(begin(agent, process))
         (tmp_path / INSTANCES).mkdir()
         (tmp_path / tracedtree.TEMPLATE / "trace_clock").unlink()
-        assert "does not take 'x86-tsc'" in refusal(begin(agent, process))
+        assert "refuses 'x86-tsc'" in refusal(begin(agent, process))
         assert tracedtree.instances(tmp_path) == []
 
 
@@ -237,10 +237,10 @@ def test_an_old_kernel_lacks_events_and_says_which(tmp_path: Path, process: int)
     with Agent(tmp_path) as agent:
         info = begin(agent, process)
         missing = info["missing"]
-        assert "does not have it" in missing["csd:csd_function_entry"]
-        assert "the sender of an interrupt" in missing["ipi:ipi_send_cpu"]
+        assert "does not have the event" in missing["csd:csd_function_entry"]
+        assert "who sent an interrupt" in missing["ipi:ipi_send_cpu"]
         assert "only x86" in missing["irq_vectors:*"]
-        assert "page faults are not seen" in missing["exceptions:page_fault_user"]
+        assert "cannot show page faults" in missing["exceptions:page_fault_user"]
         assert "no longer there" in missing["timer:tick_stop"]
         assert "before Linux 5.18" in missing["stacks"]
         assert "kptr_restrict" in missing["/proc/kallsyms"]
@@ -256,7 +256,7 @@ def test_a_kernel_whose_form_is_not_known_is_refused(tmp_path: Path, process: in
     header = tmp_path / TRACEFS / "events/header_event"
     header.write_text(header.read_text().replace("5 bits", "7 bits"))
     with Agent(tmp_path) as agent:
-        assert "is not understood" in refusal(begin(agent, process))
+        assert "has an unknown form" in refusal(begin(agent, process))
         assert tracedtree.instances(tmp_path) == []
 
 
@@ -275,7 +275,7 @@ def test_an_event_of_another_form_is_missing_and_the_others_are_told(tmp_path: P
         assert "idle" not in kinds
         agent.ask("evidence", do="end")
         switch.write_text(switch.read_text().replace("next_pid", "next_tid"))
-        assert "does not say who runs" in refusal(begin(agent, process))
+        assert "cannot show which thread runs" in refusal(begin(agent, process))
         assert tracedtree.instances(tmp_path) == []
 
 

@@ -30,8 +30,8 @@ def process() -> Iterator[int]:
 @pytest.mark.parametrize(
     ("which", "file", "says", "why"),
     [
-        ("hot", "tracing_on", "0", "it was switched off"),
-        ("all", "tracing_on", "0", "it was switched off"),
+        ("hot", "tracing_on", "0", "the trace was switched off"),
+        ("all", "tracing_on", "0", "the trace was switched off"),
         ("hot", "events/sched/sched_switch/enable", "0*", "events/sched/sched_switch/enable says '0*'"),
         ("all", "events/sched/sched_waking/enable", "0", "events/sched/sched_waking/enable says '0'"),
         ("hot", "events/irq/softirq_entry/filter", "vec == 99", "softirq_entry/filter says 'vec == 99'"),
@@ -39,8 +39,8 @@ def process() -> Iterator[int]:
         ("hot", "set_event_pid", "1", "set_event_pid says '1' and no longer ''"),
         ("hot", "trace_clock", "local [global]", "trace_clock says 'local [global]' and no longer 'x86-tsc'"),
         ("all", "tracing_cpumask", "00000001", "tracing_cpumask says '00000001' and no longer '0000000f'"),
-        ("hot", "trace_options", "print-parent overwrite", "its oldest events are overwritten"),
-        ("hot", "per_cpu/cpu1/stats", "entries: 3\nread events: 7", "its events were read or thrown away"),
+        ("hot", "trace_options", "print-parent overwrite", "new events now overwrite old ones"),
+        ("hot", "per_cpu/cpu1/stats", "entries: 3\nread events: 7", "read or deleted events"),
     ],
 )
 def test_a_trace_that_somebody_else_changed_is_not_handed_over(
@@ -69,7 +69,7 @@ def test_a_trace_that_somebody_else_took_away_is_not_handed_over(tmp_path: Path,
         begin(agent, process)
         agent.ask("evidence", do="start")
         shutil.rmtree(instance(tmp_path, "hot"))
-        assert refusal(agent.ask("evidence", do="read")).endswith("changed this tool's trace: it is gone")
+        assert refusal(agent.ask("evidence", do="read")).endswith("changed this tool's trace: the trace is gone")
         assert agent.ask("evidence", do="end") == {}
         assert tracedtree.instances(tmp_path) == []
 
@@ -126,7 +126,7 @@ def test_one_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> Non
     assert given_back["trace_instances_removed"] == ["jitter-workshop-4000000@7-all"]
     (left,) = given_back["left_alone"]
     assert (left["tunable"], left["path"]) == ("trace", f"/{INSTANCES}/jitter-workshop-4000000@7-hot")
-    assert "left over by a measurement: " in left["reason"]
+    assert "a measurement left this behind: " in left["reason"]
 
 
 def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:

@@ -98,7 +98,7 @@ def test_a_write_that_the_host_ignores_counts_as_refused(tree: Path) -> None:
     with Agent(tree, f"clamp={INTERVAL}:1") as agent:
         result = agent.apply(drawn, ("stat-interval",))
         assert result["applied"] == []
-        assert "still says '1'" in result["refused"][0]["reason"]
+        assert "still has '1'" in result["refused"][0]["reason"]
         assert agent.ask("restore")["restored"] == []
 
 
@@ -146,7 +146,7 @@ def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
         at(tree, INTERVAL).write_text("5\n")
         (left,) = agent.ask("restore", forget=True)["left_alone"]
         assert left["reason"].endswith("this value is kept")
-        assert "it was '1' before" in left["reason"]
+        assert "old value was '1'" in left["reason"]
         assert agent.ask("restore") == NOTHING
     assert journals(tree) == []
     assert at(tree, INTERVAL).read_text() == "5\n"
@@ -179,9 +179,9 @@ def test_a_foreign_value_over_two_applies_names_what_the_host_had_before_both(tr
         agent.apply(planned(tree, ("stat-interval=20",)), ("stat-interval=20",))
         agent.apply(planned(tree, ("stat-interval=30",)), ("stat-interval=30",))
         at(tree, INTERVAL).write_text("5\n")
-        told = [one["reason"] for one in agent.ask("restore")["left_alone"] if "somebody" in one["reason"]]
+        told = [one["reason"] for one in agent.ask("restore")["left_alone"] if "another program" in one["reason"]]
     assert told
-    assert all("it was '1' before" in reason for reason in told), told
+    assert all("old value was '1'" in reason for reason in told), told
     assert at(tree, INTERVAL).read_text() == "5\n"
 
 
@@ -264,9 +264,9 @@ def test_a_state_folder_that_others_may_write_is_refused(tree: Path) -> None:
     one_journal(tree)
     (tree / tuned_tree.STATE).chmod(0o777)
     with Agent(tree) as agent:
-        assert "can be written by others" in agent.ask("restore")["error"]["message"]
+        assert "can be written by users" in agent.ask("restore")["error"]["message"]
         refused = agent.apply(planned(tree, ("thp=never",)), ("thp=never",))
-        assert "can be written by others" in refused["error"]["message"]
+        assert "can be written by users" in refused["error"]["message"]
 
 
 def test_a_state_folder_that_is_a_link_is_refused(tree: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_profile_names_tunables_line_by_line(say: Say, tmp_path: Path) -> None
     ("text", "line", "words"),
     [
         ("governor\nvernor\n", 2, "there is no tunable 'vernor'"),
-        ("thp=never\n\nthp=always\n", 3, "stands in line 1 already"),
+        ("thp=never\n\nthp=always\n", 3, "is in line 1 already"),
         ("\n\x1b[31m=1\n", 2, "there is no tunable"),
         ("temperature=4\n", 1, "takes no value"),
     ],
@@ -265,7 +265,7 @@ def test_a_recorded_host_is_not_changed(verb: list[str], say: Say, tree: Path) -
 
 def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> Any:
-        raise HostError("changing this host needs root's rights; sudo is not installed", "run it as root")
+        raise HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
 
     monkeypatch.setattr(session_module, "connect", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
@@ -320,4 +320,4 @@ def test_who_cannot_see_whether_a_trace_is_left_over_is_told(
     code, out, err = say("restore")
     assert (code, err.count("\n")) == (0, 1)
     assert out.startswith("Nothing to give back")
-    assert "'sudo jitter-workshop restore' removes it" in err
+    assert "'sudo jitter-workshop restore' removes them" in err

@@ -72,7 +72,7 @@ def test_a_link_is_never_followed(tmp_path: Path, capsys: pytest.CaptureFixture[
     link.symlink_to("real.svg")
     assert main(["chart", "-o", str(link)]) == 2
     captured = capsys.readouterr()
-    assert "a link to real.svg" in captured.err
+    assert "a link to real.svg," in captured.err
     assert "not followed" in captured.err
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert link.is_symlink()

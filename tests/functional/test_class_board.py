@@ -156,7 +156,7 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
     assert "middle p99.9: s05" in out
     assert "highest p99.9: s11" in out
     assert "p99.9 120 µs" in out
-    assert "12 members: each one's newest run, by their own programs" in out
+    assert "12 members: each one's newest run, as their own programs" in out
     # The greatest value is not posted, so none is claimed.
     assert all("max –" in line for line in out.splitlines() if " max " in line)
     early = ask("board", "--chapter", "pinning", "--step", "measure")[1]
@@ -371,7 +371,7 @@ def test_a_machine_with_something_to_improve_is_exit_code_1(ask: Asks, gathered:
         (lambda place: [file.unlink() for file in place.iterdir()], "board.json is missing; status.json is missing"),
         (lambda place: (place / "board.json").unlink(), "board.json is missing"),
         (lambda place: (place / "board.json").write_text("{"), "board.json makes no sense"),
-        (lambda place: (place / "board.json").write_text("[]"), "it is no object"),
+        (lambda place: (place / "board.json").write_text("[]"), "the file does not hold a JSON object"),
         (lambda place: (place / "board.json").write_text('{"host": 7}'), "board.json: "),
         (lambda place: (place / "board.json").write_text("[" * 100_000), "board.json makes no sense"),
         (lambda place: (place / "board.json").write_bytes(b"\xff\xfe"), "board.json makes no sense"),
@@ -559,6 +559,6 @@ with BoardStore(folder) as store:
     told = done.stdout.splitlines()
     assert done.stderr == ""
     assert "the board cannot be written" in told[0]
-    assert "the next post brings everything" in told[0]
+    assert "the next ones include these" in told[0]
     assert told[1] == told[0]
     assert told[2:] == ["['first']", "['later']"]

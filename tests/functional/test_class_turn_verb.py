@@ -110,7 +110,7 @@ def test_an_instructor_ends_it_and_it_is_told_why(machine: Machine) -> None:
     _, err = holder.communicate(timeout=LIMIT_S)
     assert holder.returncode == 2
     assert err.splitlines()[-1].startswith("jitter-workshop: ada ended your turn; ")
-    assert "is given back as it was" in err.splitlines()[-1]
+    assert "the machine is restored" in err.splitlines()[-1]
 
 
 def test_a_command_has_the_turn_while_it_runs(machine: Machine) -> None:
@@ -162,4 +162,4 @@ def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine
         code, _, err = machine.say("end", name, options="user=ada instructor=1")
         assert code == 2
         assert why in err
-        assert err.endswith("; 'jitter-workshop class turn' says who has the turn and who waits\n")
+        assert err.endswith("; 'jitter-workshop class turn' shows who has the turn and who waits\n")

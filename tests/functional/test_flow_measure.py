@@ -98,7 +98,7 @@ def test_battery_and_cgroup_limits_are_said_before_measuring() -> None:
     )
     battery, limit = warnings(host)
     assert "runs on battery" in battery
-    assert "cpu.max allows 0.5 CPUs each 100 ms" in limit
+    assert "cpu.max allows 0.5 CPUs in each" in limit
     assert warnings(dataclasses.replace(host, on_battery=None, cpu_max_quota_us=None)) == ()
 
 
@@ -107,7 +107,7 @@ def test_battery_and_cgroup_limits_are_said_before_measuring() -> None:
     [
         ("QEMU", "x86_64", "These CPUs seem to be emulated"),
         ("KVM", "x86_64", ""),
-        ("QEMU", "aarch64", "These CPUs may be emulated: it cannot be told here"),
+        ("QEMU", "aarch64", "These CPUs may be emulated: this host"),
         ("KVM", "aarch64", ""),
         (None, "x86_64", ""),
     ],
@@ -125,7 +125,7 @@ def test_figures_of_an_emulated_machine_are_announced_as_such(
     told = warnings(host)
     assert len(told) == bool(emulated)
     assert all(
-        said.startswith(emulated) and said.endswith("times that are measured here mean nothing.") for said in told
+        said.startswith(emulated) and said.endswith("real, but the measured times mean nothing.") for said in told
     )
 
 

@@ -49,10 +49,10 @@ SPOILT = [
     ('"min-frequency"', '"min-frequency=5", "ksm=9"', "tunables =", "ksm cannot be|ksm takes no value"),
     ('["governor"', '["governor=fast"', "tunables =", "governor cannot be 'fast' here"),
     ('"lab-stock"', '"lab-stok"', "recording =", "lab-stok: there is no recording 'lab-stok'"),
-    ('"lab-stock"', '"lab-tuned"', 'tunable = "governor"', "must be to improve before the change; on lab-tuned it is"),
-    ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "must be good after the change; on lab-stock it is still"),
+    ('"lab-stock"', '"lab-tuned"', 'tunable = "governor"', "'improve' before the change; on lab-tuned it is"),
+    ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "'ok' after the change; on lab-stock it is still"),
     ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
-    ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "none of the chapter's tunables is"),
+    ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "but none of its tunables is"),
     ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "never be"),
     ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched is other or fifo:1 to fifo:49"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["bost"]', "treats =",
@@ -106,8 +106,8 @@ def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> Non
         ('["thp=madvise"]', "thp", ""),
         ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has it"),
         ('["timer-migration"]', "timer-migration", "on lab-stock there is nothing to do: 1"),
-        ('["isolcpus"]', "isolcpus", "say reboot = true"),
-        ('["swap"]', "swap", "must be to improve before the change; on lab-stock it is good already: none"),
+        ('["isolcpus"]', "isolcpus", "write reboot = true"),
+        ('["swap"]', "swap", "'improve' before the change; on lab-stock it is good already: none"),
     ],
 )
 def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: str, checked: str, what: str) -> None:
@@ -192,9 +192,9 @@ def test_a_boot_chapter_needs_the_recording_that_was_booted_so(tmp_path: Path) -
     assert found(course) == []
     lesson = course / folder / "lesson.toml"
     lesson.write_text(lesson.read_text().replace('"lab-boot"', '"lab-stock"'))
-    assert any("good after the change; on lab-stock" in message for _, _, message in found(course))
+    assert any("'ok' after the change; on lab-stock" in message for _, _, message in found(course))
     lesson.write_text(lesson.read_text().replace("reboot = true", "reboot = false"))
-    assert any("say reboot = true" in message for _, _, message in found(course))
+    assert any("write reboot = true" in message for _, _, message in found(course))
 
 
 def _toml(folder: Path) -> str:
@@ -222,7 +222,7 @@ def damage_archive_link(place: Path) -> None:
 
 DAMAGES = [
     (damage_archive, "it is not a complete tar archive"),
-    (damage_empty, "no CPU of it can be read"),
+    (damage_empty, "be shown: it has no readable CPU"),
     (damage_link, "lies outside the course's folder"),
     (damage_archive_link, "lies outside the course's folder"),
 ]
@@ -280,7 +280,7 @@ def test_a_recording_may_be_a_folder_of_the_course(tmp_path: Path) -> None:
         path.write_text("powersave\n")
     told = found(course)
     assert len(told) == 1
-    assert "governor must be good after" in told[0][2]
+    assert "governor must be 'ok' after" in told[0][2]
     assert "on lab-tuned-copy it is still" in told[0][2]
 
 

@@ -67,13 +67,13 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
     [
         (["--producer-cpu", "60000"], "this host has no CPU 60000; CPUs online: "),
         (["--workload", "spin", "--cpu", "-1"], "this host has no CPU -1"),
-        (["--messages", "0"], "a run sends from 1 to 8,640,000,000 messages"),
+        (["--messages", "0"], "a run can send 1 to 8,640,000,000"),
         (["--messages", "1000000000000"], "not 1,000,000,000,000"),
-        (["--interval-us", "0"], "the interval goes from 0.1 µs"),
-        (["--interval-us", "0.005"], "the interval goes from 0.1 µs"),
+        (["--interval-us", "0"], "the interval must be 0.1 µs"),
+        (["--interval-us", "0.005"], "the interval must be 0.1 µs"),
         (["--interval-us", "nan"], "not a finite number: 'nan'"),
-        (["--duration", "-3"], "a run lasts from 0.01 s to 24 h, not -3 s"),
-        (["--duration", "1e300"], "a run lasts from 0.01 s to 24 h"),
+        (["--duration", "-3"], "the duration of a run must be from 0.01 s to 24 h, not -3 s"),
+        (["--duration", "1e300"], "run must be from 0.01 s to 24 h"),
         (["--sched", "fifo:99"], "not a scheduling class: 'fifo:99'"),
         (["--noise", "thunder"], "there is no noise 'thunder'; known: spinners, greedy, timer,"),
         (["--root", "/proc"], "a recorded host can be read, not measured"),
@@ -100,7 +100,7 @@ def test_a_cpu_outside_the_affinity_mask() -> None:
 def test_a_mask_of_one_cpu_sends_the_ring_to_spin() -> None:
     first = ALLOWED.cpus[0]
     done = run_measure(preexec_fn=lambda: os.sched_setaffinity(0, {first}))
-    refused(done, f"the ring needs two CPUs and this process has one (CPU {first}); use '--workload spin'")
+    refused(done, f"the ring needs two CPUs, and this process may use only CPU {first}; use '--workload spin'")
 
 
 def test_two_runs_on_one_host() -> None:

@@ -49,7 +49,7 @@ class Refusing:
 
 
 def no_rights() -> Tracer:
-    raise HostError("changing this host needs root's rights", "run it as root")
+    raise HostError("changing this host needs root's rights", "run this command as root")
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def run(request: MeasureRequest, place: Callable[[int], CpuSet] | None) -> measu
 
 
 def refuse(pid: int) -> CpuSet:
-    raise HostError("changing this host needs root's rights", "run it as root")
+    raise HostError("changing this host needs root's rights", "run this command as root")
 
 
 def test_the_child_is_put_on_the_isolated_cpus() -> None:
@@ -66,11 +66,15 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
 @pytest.mark.parametrize(
     ("request_", "place", "reason"),
     [
-        (SPIN, None, "there is no agent to put the measuring process on them"),
-        (SPIN, refuse, "changing this host needs root's rights; run it as root"),
-        (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is not isolated any more"),
-        (MeasureRequest(duration_s=0.5), refuse, "the ring needs two CPUs, and isolated is CPU 7"),
-        (MeasureRequest(workload="spin", duration_s=0.5, cpu=3), refuse, "CPU 3 was asked for, and isolated is CPU 7"),
+        (SPIN, None, "no agent can put the measuring process on these CPUs"),
+        (SPIN, refuse, "changing this host needs root's rights; run this command as root"),
+        (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is no longer isolated"),
+        (MeasureRequest(duration_s=0.5), refuse, "the ring needs two CPUs, but only CPU 7 is isolated"),
+        (
+            MeasureRequest(workload="spin", duration_s=0.5, cpu=3),
+            refuse,
+            "CPU 3 was asked for, but the isolated CPUs are 7",
+        ),
     ],
 )
 def test_a_run_outside_says_why(request_: MeasureRequest, place: Callable[[int], CpuSet] | None, reason: str) -> None:
@@ -87,7 +91,7 @@ def test_where_neither_can_be_both_reasons_are_told() -> None:
     assert said.startswith("CPU 7 is outside")
     assert "affinity mask or cgroup" in said
     assert "isolated CPUs were not used: " in said
-    assert said.endswith("needs root's rights; run it as root")
+    assert said.endswith("needs root's rights; run this command as root")
 
 
 def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_each_kind_is_made_and_told_or_refused_in_a_sentence(kind: str, tmp_path
 def test_without_noise_the_field_is_null_with_its_reason() -> None:
     arguments = launch.command("jitter_workshop", "measure", "--workload", "spin", "--duration", "0.05", "--json")
     run = json.loads(subprocess.run(arguments, capture_output=True, timeout=PATIENCE_S, check=True).stdout)
-    assert (run["noise_bursts"], run["notes"]["noise_bursts"]) == (None, "there was no noise")
+    assert (run["noise_bursts"], run["notes"]["noise_bursts"]) == (None, "the run had no noise")
 
 
 def test_what_needs_a_second_cpu_is_refused_on_one(tmp_path: Path) -> None:

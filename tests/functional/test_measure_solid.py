@@ -46,7 +46,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
         (["--for-percentile", ""], "choose one of 50, 90"),
         (["--for-percentile", "99", "--messages", "10"], "leave out --messages and --duration"),
         (["--for-percentile", "99", "--workload", "spin"], "measure once without --for-percentile"),
-        (["--for-percentile", "99.999", "--interval-us", "1000000"], "a run lasts a day at most"),
+        (["--for-percentile", "99.999", "--interval-us", "1000000"], "a run lasts at most a day"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

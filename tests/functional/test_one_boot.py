@@ -262,7 +262,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     walk.host.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
-    assert kept.text.startswith("For every boot from the next")
+    assert kept.text.startswith("For the next boot and every")
     view = walk.apply()
     assert (view.settled, view.needs_reboot) == (True, False)
     assert "in effect already" in view.text
@@ -342,7 +342,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     assert (way.once, way.root_first) == (False, True)
     plan = walk.plan()
     assert [change.kind for change in plan.changes] == ["grub", "grub"]
-    assert "For one boot alone" in plan.text
+    assert "one boot alone needs" in plan.text
     assert "only root can read /boot/grub/grub.cfg" in plan.text
     walk.host.boots.choose(once=True)
     plan = walk.plan()
@@ -458,7 +458,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     said = talk(live, "every|once||q", chapter="tick")
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
-    assert "For every boot from the next" in flat
+    assert "For the next boot and every" in flat
     assert "once = for the next boot alone" in flat
     assert "next boot has them, and no other" in flat
     assert "Leave with q, reboot, and start" in flat

@@ -86,7 +86,7 @@ def test_go_follows_the_instructor_as_far_as_one_has_come(made: MadeClass) -> No
     assert "▸PREDICT" in said
     made.at("pinning", "compare")
     said = flat(talk(made.open(), "1|go|q"))
-    assert "! 'compare' has to wait" in said
+    assert "! the step 'compare' cannot be taken yet" in said
     assert "Pinning: ▸LOOK" in said
     made.at("elsewhere")
     assert "which this course" in flat(talk(made.open(), "go|q"))
@@ -123,5 +123,5 @@ def test_a_turn_that_an_instructor_ends_is_told_at_the_next_prompt(made: MadeCla
 
     conversation.walk._talk._read = answer
     conversation.walk.run()
-    assert "! ada ended your turn; what was applied in it is given back." in flat(conversation.text)
+    assert "! ada ended your turn; its changes are restored." in flat(conversation.text)
     assert not view_of(workshop).has_turn

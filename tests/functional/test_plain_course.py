@@ -115,7 +115,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
         assert "Nothing is measured here." in in_a_line(step)
         assert f"it is: '{label}', ring, quick." in in_a_line(step)
     assert f"/{THP}" in plan
-    assert "A recorded host: nothing is written." in in_a_line(plan)
+    assert "a recorded host, so nothing is written" in in_a_line(plan)
     assert "The plan is the one above" in apply
     assert "lab-stock and, afterwards, lab-tuned:" in in_a_line(compare)
     assert re.search(r"→.*✓", compare)
@@ -131,10 +131,12 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
 def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Path, course: Path) -> None:
     workshop = open_workshop(stock, course=course)
     said = in_a_line(talk(workshop, "undo|again|1|m|undo|3|m|5|undo|cpus 1,2|w|q"))
-    assert said.count("! a recorded host: nothing was applied, so nothing is given back; leave out --root.") == 3
+    assert (
+        said.count("! nothing was applied to a recorded host, so there is nothing to restore; leave out --root.") == 3
+    )
     assert said.count("this chapter: a recorded host can") == 2
     assert "This session has nothing to apply again" in said
-    assert "! this chapter leaves the placement alone." in said
+    assert "! this chapter does not change the placement." in said
     agent_session = workshop.agent_session
     assert isinstance(agent_session, FakeHands)
     assert agent_session.calls == [("close",)]
@@ -171,7 +173,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
     (tmp_path / "empty" / "proc").mkdir(parents=True)
     workshop = open_workshop(tmp_path / "empty", course=course)
     said = talk(workshop, "status|" + ENTERS)
-    assert "! nothing of this host's CPUs can be read" in said
+    assert "! this host shows nothing about its CPUs" in said
     assert all(entry.done for entry in workshop.path())
     lacks = "ON A RECORDING (lab-stock): the given recording does not have all that this chapter needs."
     assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 16

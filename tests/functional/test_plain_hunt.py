@@ -37,8 +37,8 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "runs now, for you to name",
         "! A hidden noise runs.",
         "name KIND · give up",
-        f"✗ Not: Spinners. It would be found like this: {noise('spinners').found_as}",
-        "! that is none of the suspects",
+        f"✗ Not: Spinners. This is how to find it: {noise('spinners').found_as}",
+        "! that is not one of the suspects",
         "✓ Caught: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",
         f"What helps: {noise('greedy').treatment}",
@@ -52,7 +52,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
 
 def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     text = said(workshop, "give up|start|v||||start|no|name greedy|start||start|give up|?|q")
-    assert text.count("! nothing is hidden now") == 2
+    assert text.count("! no noise is hidden now") == 2
     assert "First measure while all is quiet" in text
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
@@ -110,19 +110,19 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     assert walk.current == "compare"
     shown = walk.traced_run()
     assert shown is not None
-    assert shown.label == "with the cure"
+    assert shown.label == "after the cure"
 
 
 def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
     text = said(workshop, "|||||cure here||q")
     assert "first: before the hunt" in text
-    assert "third: with the cure" in text
+    assert "third: after the cure" in text
 
 
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
     assert "cure 0 Step aside" in text
-    assert workshop.runs()[-1].label == "with the cure"
+    assert workshop.runs()[-1].label == "after the cure"
     assert "anew begin this chapter anew" in text
     assert workshop.walk("hunt").progress.runs == {}
 
@@ -164,11 +164,11 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "'99' is no CPU to step aside to",
         "'nowhere' is no CPU to step aside to",
         "Stolen a second",
-        "quiet beside the noise with the cure",
+        "quiet beside the noise after the cure",
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
-    assert workshop.runs()[-1].label == "with the cure"
+    assert workshop.runs()[-1].label == "after the cure"
     assert text.count("A cure needs a hidden noise") == 2
 
 

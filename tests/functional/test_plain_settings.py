@@ -62,7 +62,7 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "Enter apply · ? help" in said
     assert "Applying." in said
     assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
-    assert "now says what was wanted" in flat
+    assert "now has the wanted values" in flat
     assert "Type undo to give them back earlier." in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
@@ -220,7 +220,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
     workshop.agent_session = FakeHands()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
-    assert flat.count("! changing this host needs root's rights; sudo is not installed; run it as root.") == 1
+    assert flat.count("! changing this host needs root's rights; sudo is not installed; run this command as root.") == 1
     assert "\n  $ jitter-workshop plan --sh thp stat-interval > plan.sh\n" in said
     assert "'Pages' is done (setting not verified, curve not measured)." in flat
     assert "still stands" not in said
@@ -241,7 +241,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     workshop = livehost.open_live(tree, course, monkeypatch)
     workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
-    assert "take effect with the next boot" in said
+    assert "take effect at the next boot" in said
     assert "Leave with q, reboot, and start" in said
     assert "on without a reboot · undo" in said
     assert "Type undo to give them back earlier" not in said
@@ -250,9 +250,9 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     later = livehost.open_live(tree, course, monkeypatch)
     said = in_a_line(talk(later, "||q"))
     assert "NEXT: Pages · apply" in said
-    assert "This host was rebooted since" in said
-    assert "were written: they are in effect." in said
-    assert "Nothing was to be written." in said
+    assert "written, this host was rebooted:" in said
+    assert "was rebooted: they are in effect." in said
+    assert "There was nothing to write." in said
     assert "To be measured: 'after pages'" in said
 
 
@@ -304,7 +304,7 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
 
 def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     said = in_a_line(talk(live, "2||x|b|2|q"))
-    assert "! that is none of the answers; they are vmstat, nobody." in said
+    assert "! that is not one of the answers; the answers are vmstat, nobody." in said
     assert "✗ You said: Nobody. The answer is: The counters of the memory management." in said
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said

@@ -85,7 +85,7 @@ def test_commands_of_a_chapter() -> None:
 
 
 def test_steps_that_have_to_wait_say_for_what() -> None:
-    assert "! 'compare' has to wait; measure first." in talk("5|q", chapter="baseline")
+    assert "! the step 'compare' cannot be taken yet; measure first." in talk("5|q", chapter="baseline")
 
 
 def test_cpus_are_picked_and_refused_in_words() -> None:
@@ -147,4 +147,4 @@ def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
 def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:
     said = talk("1|4|||q", open_workshop(host_tree("server64")))
     assert "NOT ON THIS HOST" in said
-    assert "can be looked at, not measured" in said
+    assert "can be measured on a recorded" in said

@@ -183,6 +183,6 @@ def test_a_proof_that_is_longer_than_the_rest_of_the_turn_says_so_before(
     made.turn_s = 60.0
     take(used)
     plan = Prover(words("thp"), session, used).plan()
-    assert any("and your turn ends in" in notice for notice in plan.notices)
+    assert any("but your turn ends in" in notice for notice in plan.notices)
     short = Prover(words("thp", rounds=1, duration_s=1.0), session, used).plan()
     assert not any("your turn ends" in notice for notice in short.notices)

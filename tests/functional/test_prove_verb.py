@@ -112,11 +112,11 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
     [
         ([], "no change is named"),
         (["nothing"], "there is no tunable 'nothing'"),
-        (["placement", "thp"], "one after the other"),
+        (["placement", "thp"], "or settings, not both"),
         (["placement", "--rounds", "0"], "1 to 1,000 rounds"),
         (["placement", "--rounds", "many"], "invalid int value"),
         (["placement", "--duration", "nan"], "not a finite number"),
-        (["placement", "--duration", "0"], "a run lasts from"),
+        (["placement", "--duration", "0"], "duration of a run"),
         (["placement", "--wait", "-1"], "time to wait"),
         (["placement", "--cpus", "4711,4712"], "this host has no CPU 4711"),
         (["placement", "--preset", "long"], "invalid choice"),

@@ -63,5 +63,5 @@ def test_every_answer_on_every_step_of_the_plain_walk(host_tree: Trees, chapter:
     workshop = Workshop.open(root=host_tree("server64"))
     assert PlainWalk(workshop, lambda _: next(replies), said.append, 80).run(chapter) == 0
     assert "a recorded host" in said[0]
-    assert "can be looked at, not measured" in "".join(said)
+    assert "can be measured on a recorded" in "".join(said)
     assert workshop.runs() == ()

@@ -137,7 +137,7 @@ def test_nothing_is_overwritten_unasked_and_nothing_half_written_is_left(session
     Path("mine.html").write_text("mine")
     code, out, err = say("report", "-o", "mine.html")
     assert (code, out) == (2, "")
-    assert err.startswith("jitter-workshop: mine.html is there already; ")
+    assert err.startswith("jitter-workshop: mine.html exists already; ")
     assert len(err.splitlines()) == 1
     assert "replace it with --force" in err
     assert "with -o" in err
@@ -170,7 +170,7 @@ def test_where_nothing_can_be_written_one_line_says_why(session: Path, say: Say)
         "folder/": "is a folder",
         "missing/report.html": "make the folder first",
         "file/report.html": "not a directory",
-        "pipe.html": "is no regular file",
+        "pipe.html": "not a regular file",
         "n" * 300: "choose a shorter name",
         "..": "is no name of a file",
         "": "-o names no file",

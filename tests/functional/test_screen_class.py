@@ -241,7 +241,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         told = " ".join(text_of(app).split())
         assert "over: 4 minutes are the limit" in told
         assert "kept: 4 finished blocks" in told
-        assert "is given back as it was" in told
+        assert "the machine is restored" in told
 
 
 async def test_any_other_failure_is_a_dialog(made: MadeClass) -> None:
@@ -265,7 +265,7 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
         made.end_turn()
         await look(pilot)
         await settled(pilot)
-        assert "○ ada ended your turn; what was applied in it is given back." in " ".join(text_of(app).split())
+        assert "○ ada ended your turn; its changes are restored." in " ".join(text_of(app).split())
         assert footer(app)["app.turn"] == "take the turn"
         assert not app.workshop.agent_session.took_turn
         await pilot.press("T")
@@ -284,7 +284,7 @@ async def test_who_lost_the_turn_sees_who_has_it_and_their_own_place(made: MadeC
         made.busy(left_s=1000.0)
         await look(pilot)
         await settled(pilot)
-        assert "○ ada ended your turn; what was applied in it is given back." in " ".join(text_of(app).split())
+        assert "○ ada ended your turn; its changes are restored." in " ".join(text_of(app).split())
         assert "○ alan has the turn" in text_of(app)
         await pilot.press("T")
         await until(pilot, lambda: made.state.queue)
@@ -337,7 +337,7 @@ async def test_trouble_is_told_with_the_end(made: MadeClass) -> None:
         made.end_turn()
         await look(pilot)
         await settled(pilot)
-        assert "not given back: thp: it says never" in text_of(app)
+        assert "not restored: thp: it says never" in text_of(app)
 
 
 async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: MadeClass) -> None:
@@ -480,5 +480,5 @@ async def test_nothing_else_is_asked_of_root_while_one_waits(made: MadeClass) ->
         assert isinstance(screen, HomeScreen)
         told: list[WorkshopError] = []
         screen.on_thread(lambda: pytest.fail("it was done"), lambda _: None, told.append)
-        assert "you wait for the turn" in told[0].message
+        assert "you already wait for the turn" in told[0].message
         assert not app.at_work

@@ -176,7 +176,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
         assert "recorded host: nothing is measured" in text
         assert "press m" not in text
         assert "PATH FOR THIS HOST" not in text
-        assert text.count("can be looked at, not measured") == 1
+        assert text.count("can be measured on a recorded") == 1
         assert "a recorded host can be look…" not in text
         (heads,) = [line for line in text.splitlines() if "ON A RECORDING" in line]
         assert heads.split()[-3:] == ["setting", "curve", "guess"]
@@ -195,4 +195,4 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         text = text_of(app)
         assert "can do now is done." in text
         assert "NOT ON THIS HOST AS IT IS" in text
-        assert "while CPU 1 is isolated: give" in text
+        assert "while CPU 1 is isolated: restore" in text

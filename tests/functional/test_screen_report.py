@@ -189,7 +189,7 @@ async def test_a_name_that_was_taken_meanwhile_is_not_overwritten(folder: Path) 
         screen._made[0].write_text("somebody's")
         await pilot.press("enter")
         await made(pilot, screen)
-        assert "is there already. Enter takes another name.".replace(" ", "") in unbroken(app)
+        assert "exists already. Enter takes another name.".replace(" ", "") in unbroken(app)
         await pilot.press("enter")
         await settled(pilot)
         assert sorted(p.read_text() == "somebody's" for p in folder.iterdir()) == [False, True]

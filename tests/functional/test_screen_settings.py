@@ -284,7 +284,7 @@ async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: Fak
         walk._save(dataclasses.replace(walk.progress, reboot_from="another boot"))
         app.open_chapter("pages")
         await settled(pilot)
-        assert "was rebooted since its boot parameters" in said(app)
+        assert "its boot parameters were written, this" in said(app)
 
 
 # -- on a recording, and without a run ---------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_what_fails_because_the_turn_has_ended_says_that(host: Host, token: Canc
 
     with pytest.raises(TurnOver, match="ada ended your turn") as caught:
         measured()
-    assert caught.value.advice.startswith("the machine is given back")
+    assert caught.value.advice.startswith("the machine is restored")
     with pytest.raises(MeasureError, match="broken"), turn_for(used, 5.0, token):
         raise MeasureError("broken")
     assert not used.took_turn
@@ -210,7 +210,7 @@ def test_a_wait_that_is_stopped_leaves_the_queue(host: Host, token: CancelToken)
     assert [type(error) for error in caught] == [WaitStopped]
     assert len(said) == 1
     assert said[0].startswith("No one has the turn.")
-    assert "ada keeps new turns" in said[0]
+    assert "let new turns begin." in said[0]
     until(lambda: not read_turns().queue)
     assert not used.took_turn
     assert used.turn_lost() == ""

@@ -109,7 +109,7 @@ def test_nobody_is_told_of_an_option_that_is_not_there(holder: subprocess.Popen[
     with pytest.raises(BusyError) as caught:
         Workshop.open().measure(MeasureRequest(), Silent(), CancelToken())
     assert "is measuring" in caught.value.message
-    assert caught.value.advice == "try again when that has ended"
+    assert caught.value.advice == "try again when that run has ended"
 
 
 def test_who_has_the_turn_measures_whoever_holds_the_name_that_other_hosts_use(holder: subprocess.Popen[str]) -> None:

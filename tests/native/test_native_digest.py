@@ -299,7 +299,7 @@ def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int
 
 def test_a_block_that_was_answered_at_once_is_refused() -> None:
     one = stamps([1, 2], [0, 0])
-    with pytest.raises(MeasureError, match="answered at once"):
+    with pytest.raises(MeasureError, match="answered at the same instant"):
         block_analysis.ack_block(NS, asked("ack", 1_000), 0, 1, 0, one, one)
 
 

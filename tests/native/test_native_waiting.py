@@ -18,7 +18,7 @@ pytestmark = pytest.mark.native
     [
         (1, 0, "has 1 ns; other threads' default is 50 µs"),
         (50_000, 0, "has 50,000 ns"),
-        (-1, 0, "does not say how much slack"),
+        (-1, 0, "does not show how much slack"),
         (50_000, 10, "a real-time thread's timers have no slack"),
     ],
 )
@@ -29,8 +29,8 @@ def test_the_timers_slack_is_said(slack_ns: int, priority: int, words: str) -> N
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
-        (ResumeLatency("n/a", 0), "pm_qos_resume_latency_us of CPU 3 is n/a: it polls instead of idling"),
-        (ResumeLatency("0", None), "pm_qos_resume_latency_us of CPU 3 is 0: no limit for it alone"),
+        (ResumeLatency("n/a", 0), "pm_qos_resume_latency_us of CPU 3 is n/a: the CPU polls instead of idling"),
+        (ResumeLatency("0", None), "pm_qos_resume_latency_us of CPU 3 is 0: no limit for this CPU alone"),
         (ResumeLatency("20", 20), "pm_qos_resume_latency_us of CPU 3 is 20 µs"),
         (ResumeLatency(None, None, "no such file"), ""),
     ],

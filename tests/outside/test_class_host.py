@@ -203,18 +203,18 @@ def test_who_is_not_in_the_group_is_not_let_in(host: OwnRoot) -> None:
     ("how", "said"),
     [
         (lambda at: at("/usr/local/bin/jitter-workshop").chmod(0o775), "/usr/local/bin/jitter-workshop can be written"),
-        (lambda at: at("/etc/sudoers.d/jitter-workshop").unlink(), "/etc/sudoers.d/jitter-workshop is not there"),
+        (lambda at: at("/etc/sudoers.d/jitter-workshop").unlink(), "/etc/sudoers.d/jitter-workshop is missing"),
         (
             lambda at: at("/etc/sudoers.d/jitter-workshop").chmod(0o644),
             "sudoers.d/jitter-workshop has mode 644, not 440",
         ),
         (lambda at: at("/var/lib/jitter-workshop-board").chmod(0o777), "/jitter-workshop-board has mode 777, not 755"),
-        (lambda at: shutil.rmtree(at("/var/lib/jitter-workshop-board")), "/var/lib/jitter-workshop-board is not there"),
-        (lambda at: at("/etc/jitter-workshop/class.toml").unlink(), "class.toml is not there"),
+        (lambda at: shutil.rmtree(at("/var/lib/jitter-workshop-board")), "/var/lib/jitter-workshop-board is missing"),
+        (lambda at: at("/etc/jitter-workshop/class.toml").unlink(), "class.toml is missing"),
         (lambda at: os.chown(at("/etc/jitter-workshop/class.toml"), 1, 1), "/class.toml belongs to user 1"),
         (lambda at: at("/etc/jitter-workshop").chmod(0o777), "/etc/jitter-workshop can be written by others"),
         (lambda at: at(f"{TOOL}/cli.py").chmod(0o666), "cli.py can be written by others"),
-        (lambda at: at(f"{TOOL}/tui/app.py").write_text("half"), "app.py is not as it was installed"),
+        (lambda at: at(f"{TOOL}/tui/app.py").write_text("half"), "app.py has changed since"),
         (lambda at: shutil.rmtree(at(f"{TOOL}/lessons")), "is not there"),
     ],
 )
@@ -261,7 +261,9 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         assert problem.startswith("eve ")
         assert "not in the group jitterlab" in problem
         file.write_text(CLASS.replace("students", "student"))
-        assert problems(host) == ["/etc/jitter-workshop/class.toml says what student may apply, who is no user here"]
+        assert problems(host) == [
+            "/etc/jitter-workshop/class.toml says what student may apply, but this host has no such user"
+        ]
         file.write_text(CLASS.replace("A class", "Another"))
         assert problems(host) == []
     finally:
@@ -275,7 +277,7 @@ def test_what_can_hardly_be_meant_is_said_before_it_is_done(host: OwnRoot) -> No
         done = host.run(LAUNCHER, "class", "init", "--yes", "--file", "/srv/odd.toml")
         assert done.returncode == 0, done.stderr
         said = " ".join(done.stderr.split())
-        for one in ("! every CPU is hot: ", "! /etc/jitter-workshop/class.toml says what student may apply, who is no"):
+        for one in ("! every CPU is hot: ", "! /etc/jitter-workshop/class.toml says what student may apply, but"):
             assert -1 < said.find(one) < said.find("… ")
     finally:
         file.write_text(CLASS)
@@ -298,7 +300,7 @@ def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive:
     try:
         done = host.run(LAUNCHER, "class", "init", "--yes")
         assert done.returncode == 2
-        assert "tui/app.py is not as it was" in done.stderr
+        assert "tui/app.py has changed" in done.stderr
         assert "install.py" in done.stderr
     finally:
         assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
@@ -397,7 +399,7 @@ def test_a_low_priority_of_its_callers_holds_up_no_service(low: list[str], host:
         end(host, running)
     done = host.run(*low, *service("classroom"), user="grace", stdin='{"verb":"hello","id":1}\n')
     assert (done.returncode, done.stdout) == (2, "")
-    assert "does not run at a low priority" in done.stderr
+    assert "must not run at a low priority" in done.stderr
 
 
 @pytest.mark.parametrize("module", ["agent", "classroom"])

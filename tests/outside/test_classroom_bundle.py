@@ -104,7 +104,7 @@ def test_what_is_there_is_not_overwritten_and_half_of_one_is_not_left(
     monkeypatch.setattr(bundle, "needed", lambda: ())
     out = tmp_path / "class.tar.gz"
     out.write_text("mine")
-    with pytest.raises(HostError, match="is there already"):
+    with pytest.raises(HostError, match="exists already"):
         bundle.write(out, CLASS)
     assert out.read_text() == "mine"
     with pytest.raises(HostError, match="cannot be written"):

@@ -72,5 +72,5 @@ def test_a_link_in_its_place_is_not_followed(folder: int, tmp_path: Path) -> Non
     (tmp_path / listener.PLACES).symlink_to(tmp_path / "elsewhere")
     holder = Holder(folder, 1000)
     holder.end()
-    assert holder.told.startswith(b"-the places for connections cannot be used")
+    assert holder.told.startswith(b"-the count of connections cannot be kept")
     assert not (tmp_path / "elsewhere").exists()

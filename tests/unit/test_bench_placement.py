@@ -260,8 +260,8 @@ def test_none_leaves_the_scheduler_free_with_the_threads_of_auto() -> None:
         ),
         (Wish(producer=1, accumulator=1), UsageError, "CPU 1 is given twice (--producer-cpu and --accumulator-cpu)"),
         (Wish(accumulator=2, journaller=2), UsageError, "CPU 2 is given twice"),
-        (Wish(cpu=1), UsageError, "--cpu is for the workloads spin and wakeup"),
-        (Wish(workload="spin", producer=1), UsageError, "--producer-cpu is for the ring workload"),
+        (Wish(cpu=1), UsageError, "--cpu is only for the workloads spin"),
+        (Wish(workload="spin", producer=1), UsageError, "--producer-cpu is only for the workload ring"),
         (Wish(journaller=1, no_journaller=True), UsageError, "contradict"),
         (Wish(workload="spin", cpu=-1), HostError, "this host has no CPU -1"),
     ],
@@ -297,5 +297,5 @@ def test_realtime_needs_a_cpu_outside_the_run(topology: Topology, wish: Wish, th
     if free:
         check_realtime(topology, placement, threads)
     else:
-        with pytest.raises(HostError, match="no CPU outside the run"):
+        with pytest.raises(HostError, match="no CPU would be left"):
             check_realtime(topology, placement, threads)

@@ -122,7 +122,7 @@ def test_it_gives_up_after_some_tries() -> None:
 
 def test_what_is_said(clock: Clock) -> None:
     stall, began_ns, ended_ns = happened(clock)
-    assert stall.note(0) == "the run ended before its middle, where the measuring process was to be stopped"
+    assert stall.note(0) == "the run ended before its middle, so the measuring process was not stopped"
     assert stall.hit(block(began_ns - 75_000_000, ended_ns))
     assert stall.note(began_ns - 2_500_000_000) == (
         "the whole measuring process was stopped on purpose, once, for 100.0 ms, 2.500 s after the start of the run "

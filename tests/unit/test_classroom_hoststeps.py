@@ -52,7 +52,7 @@ def test_what_is_done_again_is_not_done_for_itself() -> None:
 def test_a_step_that_did_not_help_ends_it_in_its_own_words() -> None:
     fakes = Fakes()
     todo = (fakes.step("a"), fakes.step("b", mends=False), fakes.step("c"))
-    with pytest.raises(HostError, match="b: done, but still: missing"):
+    with pytest.raises(HostError, match="b: this was done, but missing"):
         list(do(todo))
     assert fakes.done == ["a", "b"]
 
@@ -111,12 +111,12 @@ def test_the_service_sees_its_own_interpreter(python: str, homes: str) -> None:
 
 
 def test_a_program_that_is_not_there_fails_or_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(HostError, match="no-such-program is not on this host"):
+    with pytest.raises(HostError, match="no-such-program is not installed on this host"):
         hoststeps.run("no-such-program")
     with pytest.raises(HostError, match=r"ls: .*No such file"):
         hoststeps.run("ls", "/no/such/folder")
     monkeypatch.setattr(hoststeps, "_PROGRAM_LIMIT_S", 0.05)
-    with pytest.raises(HostError, match="sleep does not run"):
+    with pytest.raises(HostError, match="sleep cannot be run"):
         hoststeps.run("sleep", "20")
 
 
@@ -130,7 +130,7 @@ def file(tmp_path: Path) -> RootFile:
 
 @as_root
 def test_a_file_is_written_looked_at_and_taken_away(file: RootFile) -> None:
-    assert file.problem() == f"{file.path} is not there"
+    assert file.problem() == f"{file.path} is missing"
     old = os.umask(0o077)
     try:
         file.do()
@@ -159,13 +159,13 @@ def test_a_folder_that_others_use_stays(file: RootFile) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        (lambda path: path.write_text("other"), "has another content"),
+        (lambda path: path.write_text("other"), "has different content"),
         (lambda path: path.chmod(0o600), "has mode 600, not 644"),
         (lambda path: os.chown(path, 1000, 0), "belongs to user 1000"),
         (lambda path: (path.unlink(), path.symlink_to("/etc/passwd")), "is not a file"),
         (lambda path: path.parent.chmod(0o777), "can be written by others"),
         (lambda path: os.chown(path.parent, 1000, 0), "belongs to user 1000"),
-        (lambda path: path.unlink(), "is not there"),
+        (lambda path: path.unlink(), "is missing"),
     ],
 )
 def test_each_thing_that_is_wrong_with_a_file_is_named_and_mended(file: RootFile, how, said) -> None:  # type: ignore[no-untyped-def]
@@ -239,8 +239,8 @@ def test_a_user_of_that_name_who_is_somebody_else_is_left_alone(
     database = Database(monkeypatch)
     database.groups["jitterlab"] = 900
     database.users["jitterlab"] = who
-    assert "somebody else" in step("the user").why()
-    with pytest.raises(HostError, match="somebody else"):
+    assert "another program or person" in step("the user").why()
+    with pytest.raises(HostError, match="another program or person"):
         step("the user").do()
     step("the user").undo()
     assert database.asked == []
@@ -253,7 +253,7 @@ def test_the_boards_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setattr(hoststeps, "BOARD_DIR", str(folder))
     database.users["jitterlab"] = (1234, 1234)
     one = step("the results; it belongs to the user")
-    assert "is not there" in one.why()
+    assert "is missing" in one.why()
     one.do()
     assert one.why() == ""
     (folder / "board.sqlite").write_text("kept")
@@ -265,13 +265,13 @@ def test_the_boards_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     one.do()
     assert (one.why(), (folder / "board.sqlite").read_text()) == ("", "kept")
     database.users.clear()
-    assert "is not a folder of" in one.why()
+    assert "is not a folder that belongs to" in one.why()
     one.undo()
     one.undo()
     assert not folder.exists()
     database.users["jitterlab"] = (1234, 1234)
     folder.symlink_to("/etc")
-    assert "is not a folder of" in one.why()
+    assert "is not a folder that belongs to" in one.why()
     with pytest.raises(OSError):  # noqa: PT011 (which one, is the kernel's choice)
         one.do()
     assert Path("/etc").stat().st_uid == 0
@@ -304,11 +304,11 @@ class Systemctl:
     ("wrong", "said"),
     [
         ("", ""),
-        ("is-enabled", "does not start with the machine"),
+        ("is-enabled", "will not start with the machine"),
         ("is-active", "is not active"),
         ("jitter-workshop-board.service", "has not reloaded jitter-workshop-board.service"),
         ("user.slice", "has not reloaded user.slice"),
-        ("AllowedCPUs", "has the CPUs 0-3, not 0,4"),
+        ("AllowedCPUs", "has the CPUs 0-3, but should have 0,4"),
         ("the board", "the board is deaf"),
     ],
 )

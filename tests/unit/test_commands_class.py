@@ -14,7 +14,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.commands.common.base import verb_parser
 
 NO_CLASS = "class host"
-MAKES_ONE = "'sudo jitter-workshop class init' makes it one"
+MAKES_ONE = "'sudo jitter-workshop class init' makes it a class host"
 
 
 @pytest.fixture(autouse=True)

@@ -35,20 +35,22 @@ def test_a_block_that_shows_only_the_measured_thread_is_clean() -> None:
 def test_a_block_without_any_event_proves_nothing() -> None:
     found = proof(woken(), [], woken())
     assert found.clean is None
-    assert found.sentence == "In 3 ms the trace of CPU 1 is empty in 1 block: what ran there is not known."
-    assert "is empty in 2 blocks:" in proof([], []).sentence
+    assert (
+        found.sentence == "In 3 ms the trace of CPU 1 is empty in 1 block, so nothing is known about other tasks there."
+    )
+    assert "is empty in 2 blocks, so" in proof([], []).sentence
     seen = [event(100, "irq_entry", "nic0", pid=MEASURED, a=7), event(200, "irq_exit", "nic0", pid=MEASURED, a=7)]
     dirty = proof(seen, [])
     assert dirty.clean is False
-    assert dirty.sentence.endswith("1 block: there may be more.")
+    assert dirty.sentence.endswith("1 block, so there may be more.")
 
 
 @pytest.mark.parametrize(
     ("missing", "clean", "says"),
     [
-        (("irq:softirq_entry", "csd:csd_function_entry"), None, "is without irq:softirq_entry:"),
-        (("irq_vectors:local_timer_entry",), None, "is without irq_vectors:local_timer_entry:"),
-        (("nmi:nmi_handler",), None, "is without nmi:nmi_handler:"),
+        (("irq:softirq_entry", "csd:csd_function_entry"), None, "is without irq:softirq_entry, so"),
+        (("irq_vectors:local_timer_entry",), None, "is without irq_vectors:local_timer_entry, so"),
+        (("nmi:nmi_handler",), None, "is without nmi:nmi_handler, so"),
         (("irq_vectors:*", "nmi:nmi_handler"), True, "nothing but"),  # arm64
         (("ipi:ipi_send_cpu", "exceptions:page_fault_user", "stacks"), True, "nothing but"),
     ],

@@ -217,7 +217,7 @@ def test_a_trace_with_gaps_proves_nothing() -> None:
     some = Presence()
     some.add(one(tick(100, 50), [], lost={1: 3}).timeline)
     assert some.residence(BLOCK).proof.clean is False
-    assert some.residence(BLOCK).proof.sentence.endswith("has gaps: there may be more.")
+    assert some.residence(BLOCK).proof.sentence.endswith("has gaps, so there may be more.")
 
 
 def test_frequencies_ticks_and_deeds_are_counted() -> None:

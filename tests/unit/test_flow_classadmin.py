@@ -24,14 +24,17 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
         ('name = ""\nhot_cpus = "0"', "name is a text of 1 to 80 visible characters; "),
         ("hot_cpus = ]", "cannot be read: Invalid value (at line 1, column 12); "),
         (GOOD + "longest_turn_minuts = 3", "there is no 'longest_turn_minuts'; "),
-        (GOOD + 'chapters = ["pining"]', "chapters names 'pining', which is none; one of baseline, governor,"),
+        (
+            GOOD + 'chapters = ["pining"]',
+            "chapters has 'pining', but there is no such chapter; one of baseline, governor,",
+        ),
         (
             GOOD + '[may_apply]\nstudents = ["governer"]',
             "students: there is no tunable 'governer'; did you mean 'governor'?",
         ),
         (
             GOOD + '[may_apply]\ngrace = ["isolcpus"]',
-            "grace names isolcpus: boot changes are the instructors'; leave it out",
+            "grace has isolcpus, but only instructors may make boot changes; leave it out",
         ),
     ],
 )
@@ -62,7 +65,7 @@ def test_what_is_no_file_is_refused_and_never_waited_for(kind: str, tmp_path: Pa
         place.mkdir()
     else:
         place.symlink_to("/dev/zero")
-    with pytest.raises(UsageError, match=f"{place} (is no file|cannot be read: Is a directory)"):
+    with pytest.raises(UsageError, match=f"{place} (is not a file|cannot be read: Is a directory)"):
         classadmin.wish(place)
 
 
@@ -73,14 +76,14 @@ def test_a_name_of_nobody_is_doubted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     doubts = [one for one in classadmin.doubts(classadmin.wish(file)) if "may apply" in one.what]
     (said,) = doubts
     assert "student may apply" in said.what
-    assert said.what.endswith("who is no user here")
-    assert said.fix.startswith("useradd, or edit it:")
-    assert "'students' is all" in said.fix
+    assert said.what.endswith("host has no such user")
+    assert said.fix.startswith("add the user with useradd, or edit")
+    assert "'students' means all" in said.fix
 
 
 def test_a_cpu_that_is_not_online_is_named(tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_text('name = "x"\nhot_cpus = "4095"')
-    with pytest.raises(UsageError, match="hot_cpus names CPU 4095, which is not online here"):
+    with pytest.raises(UsageError, match="hot_cpus names CPU 4095, which is not online"):
         classadmin.wish(tmp_path / "class.toml")
 
 

@@ -45,10 +45,10 @@ def test_where_nobody_knows_how_long_nothing_is_promised() -> None:
     assert classhost.place(held, 1002, 0.0) == classhost.Place(1, None)
     frozen = TurnState("boot", 7, TURN, (waits(1002),), frozen_by="ada")
     assert classhost.place(frozen, 1002, 0.0) == classhost.Place(1, None)
-    assert "ada keeps new turns from beginning." in classhost.in_words(frozen, 1002, 0.0)
+    assert "ada does not let new turns begin." in classhost.in_words(frozen, 1002, 0.0)
     trouble = TurnState("boot", 7, None, (waits(1002),), trouble="thp: it says never")
     said = classhost.in_words(trouble, 1002, 0.0)
-    assert "machine is not as it was" in said
+    assert "machine was not restored completely" in said
     assert f": {trouble.trouble}." in said
     behind = TurnState("boot", 7, TURN, (waits(1004, None), waits(1002)))
     assert classhost.place(behind, 1002, 0.0) == classhost.Place(2, None)
@@ -101,7 +101,7 @@ def test_nobodys_turn_where_nothing_is_written_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uid", "advice"), [(1001, "tell the instructor, who corrects it as root"), (0, "one of name, hot_cpus, ")]
+    ("uid", "advice"), [(1001, "tell the instructor, who can correct the file as root"), (0, "one of name, hot_cpus, ")]
 )
 def test_a_broken_class_file_is_the_instructors_to_mend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, advice: str

@@ -58,11 +58,11 @@ def said(
 @pytest.mark.parametrize(
     ("quiet", "beside", "now", "verdict"),
     [
-        (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone, by one run of each"),
-        (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone, by one run of each"),
-        (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone, by one run of each"),
-        (1 * MS, 21 * MS, 20 * MS, "it did not help, or other tasks came, by one run of each"),
-        (1 * MS, 21 * MS, 90 * MS, "it did not help, or other tasks came, by one run of each"),
+        (1 * MS, 21 * MS, 1 * MS, "of the noise's time is gone, by one run of each"),
+        (1 * MS, 21 * MS, 0, "of the noise's time is gone, by one run of each"),
+        (1 * MS, 21 * MS, 11 * MS, "of the noise's time is gone, by one run of each"),
+        (1 * MS, 21 * MS, 20 * MS, "not help, or other tasks came, by one run of each"),
+        (1 * MS, 21 * MS, 90 * MS, "not help, or other tasks came, by one run of each"),
         (10 * MS, 11 * MS, 1 * MS, "say nothing about a cure"),
         (10 * MS, 2 * MS, 1 * MS, "say nothing about a cure"),
         (0, 0, 0, "say nothing about a cure"),
@@ -78,8 +78,8 @@ def test_without_a_trace_by_the_time_stolen(
     ("seen", "verdict"),
     [
         (Weighed(25 * MS, 0), "takes 0 ns: the cure helped."),
-        (Weighed(25 * MS, 12 * MS), "it helped in part."),
-        (Weighed(25 * MS, 25 * MS), "it did not help."),
+        (Weighed(25 * MS, 12 * MS), "the cure helped in part."),
+        (Weighed(25 * MS, 25 * MS), "the cure did not help."),
     ],
 )
 def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed, verdict: str) -> None:
@@ -89,7 +89,7 @@ def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed
 
 
 def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) -> None:
-    assert "100 % of what came with the noise is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
+    assert "100 % of the noise's time is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
 
 
 UNTRACED = Counters("the agent ended with signal 9", 1, (), None)
@@ -112,7 +112,7 @@ def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWork
         walk.record(slot, dataclasses.replace(one, counters=UNTRACED))
     alike = mitigation.view(walk)
     assert alike is not None
-    assert "100 % of what came with the noise is gone" in alike.text
+    assert "100 % of the noise's time is gone" in alike.text
 
 
 def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:

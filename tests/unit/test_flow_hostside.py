@@ -112,8 +112,8 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     assert agent_session.calls == [("apply", "thp", "stat-interval")]
     assert tuple(agent_session.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
-    assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now says what was wanted." in view.text
-    assert "given back when you leave" in view.text
+    assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now has the wanted values." in view.text
+    assert "restored when you leave" in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
     assert written == {c.path.lstrip("/") for c in shown}
@@ -125,9 +125,9 @@ def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorksho
     hands_of(live).calls.clear()
     view = walk.apply()
     assert hands_of(live).calls == []
-    assert view.text == "Nothing was to be written. It is as it should be."
+    assert view.text == "There was nothing to write. The settings are as wanted."
     assert (view.applied, view.settled) == (0, True)
-    assert walk.plan().text.startswith("Nothing is to be written here.")
+    assert walk.plan().text.startswith("There is nothing to write on this host.")
 
 
 def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) -> None:
@@ -136,14 +136,14 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
     view = walk.apply()
     assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
     assert not view.settled
-    assert "1 refused. Something is still to improve: see 'look'." in view.text
+    assert "1 refused. Some settings can still be better: see 'look'." in view.text
     assert walk.progress.marks["setting"] is False
 
 
 def test_writes_that_fell_away_are_told(live: FakeWorkshop) -> None:
     hands_of(live).ended = 6
     text = live.walk("pages").apply().text
-    assert "2 writes. 6 writes fell away: the tasks had ended. The host now says what was wanted." in text
+    assert "2 writes. 6 writes fell away: the tasks had ended. The host now has the wanted values." in text
 
 
 def gone(changes: tuple[Change, ...]) -> Change:
@@ -236,7 +236,7 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     assert (walk.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
     assert view.needs_reboot
-    assert "take effect with the next boot" in view.text
+    assert "take effect at the next boot" in view.text
     assert agent_session.calls[-1] == ("keep", *walk.chapter.tunables)
     assert not agent_session.holding
     assert walk.awaits_reboot
@@ -245,7 +245,7 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     later = live.walk("pages")
     waiting = later.progress
     assert not later.awaits_reboot
-    assert later.rebooted().endswith("written: they are in effect.")
+    assert later.rebooted().endswith("was rebooted: they are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
     live.save_progress("pages", waiting)
@@ -270,11 +270,11 @@ def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWor
     assert facts["CPU governor"] == "can be better: schedutil → performance"
     plan = walk.plan()
     assert plan.changes
-    assert plan.text.startswith("A recorded host: nothing is written.")
+    assert plan.text.startswith("This is a recorded host, so nothing is written.")
     assert not any(walk.measures(step) for step in walk.chapter.steps)
     with pytest.raises(HostError, match="cannot be measured here"):
         walk.request("measure")
-    with pytest.raises(HostError, match="taught on a recording here: nothing is written"):
+    with pytest.raises(HostError, match="a recording here, so nothing is written"):
         walk.apply()
     assert hands_of(bare).calls == []
     changes = walk.host.compared()
@@ -350,7 +350,7 @@ def test_a_placement_is_planned_on_a_recording_and_binds_nothing(host_tree: Call
     walk = open_workshop(host_tree("server64")).walk("pinning")
     plan = walk.plan()
     assert plan.changes[0].path == "sched_setaffinity(producer)"
-    assert plan.text.startswith("A recorded host: no thread is bound.")
+    assert plan.text.startswith("This is a recorded host, so no thread is bound.")
     walk.choose_cpus(3, 1, None)
     assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
 

@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tm
     with pytest.raises(UsageError, match="hides no noise"):
         other.hunts.begin(other.walk("baseline"))
     workshop.refused = tuple(s.id for s in workshop.hunts.suspects(workshop.walk("hunt")))
-    with pytest.raises(HostError, match="can hide no noise"):
+    with pytest.raises(HostError, match="so none can be hidden"):
         workshop.hunts.begin(workshop.walk("hunt"))
     assert workshop.hunts.hunt is None
 
@@ -204,7 +204,7 @@ def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) 
     summary = sum_up(reopened)
     assert (summary.hunts, summary.near, summary.far) == (hunts, (), ())
     told = (
-        "The hunt: 1 of 3 hidden noises caught: Page faults (stopped, and not named); Network softirqs (stopped, and "
+        "The hunt: 1 of 3 hidden noises found: Page faults (stopped, and not named); Network softirqs (stopped, and "
         "named at the first try); A greedy thread (not named)."
     )
     assert told in summary_view.predictions(summary)

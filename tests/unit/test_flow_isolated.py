@@ -76,7 +76,7 @@ def test_the_plan_of_a_placement_is_where_the_run_will_be(tmp_path: Path, worklo
     planned = plan_on(LiveTree(tmp_path), host(), request, CpuSet())
     assert len(planned.changes) == threads
     assert {int(change.after) for change in planned.changes} <= set(HOT)
-    assert planned.text.endswith("isolated set needs root's rights.")
+    assert planned.text.endswith("to enter the isolated set.")
     spec = resolve(request, host(), CpuSet(), "/nowhere", within=HOT)
     assert {spec.placement.sampler, spec.placement.producer} - {None} <= {int(one.after) for one in planned.changes}
     # With CPUs of their own choice that lie outside, or on a host without a set, it is made outside.
@@ -118,12 +118,12 @@ def test_a_journaller_stays_in_the_set_too() -> None:
 @pytest.mark.parametrize(
     ("request_", "within", "sentence"),
     [
-        (MeasureRequest(placement="none"), HOT, "the scheduler is to be free"),
-        (MeasureRequest(producer_cpu=0), HOT, "CPU 0 was asked for, and isolated is CPU 2-3"),
-        (MeasureRequest(workload="spin", cpu=1), HOT, "CPU 1 was asked for, and isolated is CPU 2-3"),
+        (MeasureRequest(placement="none"), HOT, "cannot move threads between isolated CPUs"),
+        (MeasureRequest(producer_cpu=0), HOT, "CPU 0 was asked for, but the isolated CPUs are 2-3"),
+        (MeasureRequest(workload="spin", cpu=1), HOT, "CPU 1 was asked for, but the isolated CPUs are 2-3"),
         (MeasureRequest(journaller_cpu=1), HOT, "CPU 1 was asked for"),
-        (MeasureRequest(), CpuSet((3,)), "the ring needs two CPUs, and isolated is CPU 3"),
-        (MeasureRequest(sched_priority=10), HOT, "SCHED_FIFO on all of CPU 2-3 would leave no CPU"),
+        (MeasureRequest(), CpuSet((3,)), "the ring needs two CPUs, but only CPU 3 is isolated"),
+        (MeasureRequest(sched_priority=10), HOT, "with SCHED_FIFO on CPU 2-3 no CPU would be left"),
     ],
 )
 def test_what_cannot_be_measured_inside(request_: MeasureRequest, within: CpuSet, sentence: str) -> None:
@@ -145,7 +145,7 @@ def test_the_child_is_put_there_by_its_number() -> None:
 
     placed_by(place, Placement("auto", sampler=3))(4711)
     assert seen == [4711]
-    with pytest.raises(NotPlaced, match="CPU 1 is not isolated any more"):
+    with pytest.raises(NotPlaced, match="CPU 1 is no longer isolated"):
         placed_by(place, Placement("auto", producer=1, accumulator=2))(4711)
 
 

@@ -79,7 +79,7 @@ def test_an_answer_that_no_run_decides_is_given_once() -> None:
         assert task.slot is None
         walk.predict(Prediction(choice=task.answers[0].id))
         assert walk.outcome() is not None
-        with pytest.raises(UsageError, match="it is answered already"):
+        with pytest.raises(UsageError, match="this question is answered already"):
             walk.predict(Prediction(choice=task.answers[-1].id))
     finally:
         workshop.close()

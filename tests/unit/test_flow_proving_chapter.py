@@ -63,11 +63,11 @@ def test_a_chapter_that_changes_nothing(workshop: FakeWorkshop, ident: str) -> N
 
 
 def test_boot_parameters_and_runs_that_are_placed_alike(workshop: FakeWorkshop) -> None:
-    assert "with a boot" in chapter.why_not(workshop, with_chapter(workshop.walk("pinning"), reboot=True))
+    assert "at a boot" in chapter.why_not(workshop, with_chapter(workshop.walk("pinning"), reboot=True))
     walk = workshop.walk("pinning")
     first, again = walk.chapter.measurements
     alike = (dataclasses.replace(first, placement="auto"), dataclasses.replace(again, duty=10))
-    assert "placed alike" in chapter.why_not(workshop, with_chapter(walk, measurements=alike))
+    assert "the same placement" in chapter.why_not(workshop, with_chapter(walk, measurements=alike))
     assert "changes nothing" in chapter.why_not(workshop, with_chapter(walk, measurements=(first,)))
 
 
@@ -111,7 +111,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
     walk = live.walk("pages")
     walk.apply()
     monkeypatch.setattr(live, "standing", lambda: ())
-    with pytest.raises(HostError, match="as it should be here already"):
+    with pytest.raises(HostError, match="already have their values"):
         chapter.prover(live, walk)
     # What stands by this tool is given back first, and counts.
     made = fakeprover.use(monkeypatch)

@@ -63,7 +63,7 @@ def test_a_proof_of_another_host_is_nothing_that_this_journal_knows(tmp_path: Pa
             (proof,) = later.proofs()
             assert (proof.restored, proof.stopped) == (False, CUT_OFF)
             (note,) = proof.notes
-            assert "given back is not known here" in note
+            assert "does not show whether everything was restored" in note
             assert "the session was made on another" in note
 
 

@@ -104,7 +104,7 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     )
     said = " ".join(knee_sentences(run, (("LOC (local timer)", 1, 250, 250.0),), curve))
     assert "100,000 messages a second" in said
-    assert "250 times a second on CPU 1: its knee stands at p99.75" in said
+    assert "250 times a second on CPU 1:" in said
     assert "over 1 ms: 50 a second" in said
     assert "1 ms on average, each makes" in said
     assert "makes about 100 messages late" in said
@@ -123,9 +123,9 @@ def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> 
     assert "1,000,000 readings a second" in knee_sentences(run, ())[0]
     assert counted_seconds(run) == 1.0
     said = " ".join(knee_sentences(run, (("LOC", 1, 500, 500.0),)))
-    assert "knee stands at p99.95 if as" in said
-    assert "many come while the thread samples" in said
-    assert "further right if most belong" in said
+    assert "knee is at p99.95 if all" in said
+    assert "all come while the thread samples" in said
+    assert "is further right if most" in said
 
 
 def test_many_stalls_a_second_are_a_plain_number() -> None:
@@ -280,7 +280,7 @@ def test_a_median_that_jumped_is_told_with_the_luck() -> None:
     assert "p99.9 by less than 5 %." in headline
     same = compare_runs(a, a).headline
     assert "p99.9 differs by less than 5" in same
-    assert "than 5 %. A change" in same
+    assert "than 5 %. Only a" in same
 
 
 def test_the_luck_names_the_largest_difference_first_and_stays_short() -> None:

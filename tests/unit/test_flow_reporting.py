@@ -67,7 +67,7 @@ def test_chapters_are_told_as_the_session_keeps_them(session: OpenSession) -> No
     assert second.comparison.rows
     assert second.setting is True
     assert "cannot prove" in second.comparison_text or "prove" in second.comparison_text
-    assert third.learnt[0].startswith("1 of 1 hidden noise caught")
+    assert third.learnt[0].startswith("1 of 1 hidden noise found")
     assert "theirs/first" in document.notes["chapters"]
     roles = {run.id: run.role for run in document.runs}
     assert list(roles.values())[:4] == ["Why so slow? · measure", "", "Pinning · measure", "Pinning · again"]
@@ -88,7 +88,7 @@ def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session
     titles = [chart.title for chart in document.overlays]
     assert titles[:3] == ["From first to last", "Why so slow?", "Pinning"]
     assert "Messages through the ring" in titles
-    assert "Beside a laptop of 2015" in titles
+    assert "Next to a laptop of 2015" in titles
     for chart in document.overlays:
         labels = [curve.label for curve in chart.curves]
         assert len(set(labels)) == len(labels)
@@ -160,7 +160,7 @@ def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: 
         opened.add_run(*make_run([SLOW], disturbed=(), complete=False, notes={"complete": "2 of 20 blocks, stopped"}))
         document = build(opened)
     assert document.chapters == ()
-    assert [chart.title for chart in document.overlays] == ["Messages through the ring", "Beside a laptop of 2015"]
+    assert [chart.title for chart in document.overlays] == ["Messages through the ring", "Next to a laptop of 2015"]
     assert document.runs[0].notes == ("2 of 20 blocks, stopped",)
     assert document.summary == ("1 run of ring on 2026-01-01; 1 stopped early.",)
     assert document.commands[-1].command == f"jitter-workshop report --session {document.session_id}"
@@ -172,7 +172,7 @@ def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:
     theirs = ImportedRun(1, *what, 20, 1_000, 9_000, ((1_000, 1_999, 19), (9_000, 9_999, 1)))
     session.add_import(theirs)
     document = build(session)
-    chart = next(one for one in document.overlays if one.title == "Beside other tools")
+    chart = next(one for one in document.overlays if one.title == "Next to other tools")
     assert chart.curves[-1].origin == "by cyclictest 2.40"
     (told,) = document.imports
     what, *figures = told.split(", ")
@@ -197,7 +197,7 @@ def test_a_proof_gives_its_verdict_the_first_line(session: OpenSession) -> None:
     assert proof.judgement is not None
     assert document.summary[0] == f"Proven of {proof.subject}: {proof.judgement.headline.text.removesuffix('.')}."
     assert document.proofs == (proof,)
-    assert not any("Nothing is proven" in sentence for sentence in document.summary)
+    assert not any("This report has" in sentence for sentence in document.summary)
     (line,) = (one.command for one in document.commands if " prove " in one.command)
     assert line.startswith(f"jitter-workshop prove {proof.subject} --rounds {proof.planned}")
 
@@ -267,7 +267,9 @@ def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable
     finally:
         workshop.close()
     assert document.recorded
-    assert document.summary[0].startswith(f"This is about a recorded host, {document.recorded}: it was looked at")
+    assert document.summary[0].startswith(
+        f"This is about a recorded host, {document.recorded}: this report shows its settings"
+    )
     assert "Nothing was measured." in document.summary
     assert document.hosts[0].recorded
     assert document.chapters[0].rehearsed
@@ -323,7 +325,7 @@ def test_a_free_name_is_the_next_number(tmp_path: Path) -> None:
 
 def test_all_files_of_a_report_or_none(tmp_path: Path) -> None:
     (tmp_path / "b.svg").write_text("there")
-    with pytest.raises(files.NotWritten, match=r"b\.svg is there already"):
+    with pytest.raises(files.NotWritten, match=r"b\.svg exists already"):
         files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["b.svg"]
     made = files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
@@ -339,7 +341,7 @@ def test_one_that_came_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch:
         (tmp_path / "b.svg").write_text("somebody's")
 
     monkeypatch.setattr(files, "_fill", slow)
-    with pytest.raises(files.NotWritten, match="is there already"):
+    with pytest.raises(files.NotWritten, match="exists already"):
         files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b.svg": "somebody's"}
 

@@ -38,9 +38,7 @@ def fates(*events: HostEvent, stands: tuple[Entry, ...] | None = (), boot: str =
 
 def test_what_was_given_back_is_told_with_when() -> None:
     _, rows = reporting_host._reconciled([event("applied"), event("restored", at=7, after="1")], (), BOOT, "")
-    assert [(row.fate, row.fate_at, row.text) for row in rows] == [
-        ("restored", "2026-01-01T00:00:07Z", "given back: 1")
-    ]
+    assert [(row.fate, row.fate_at, row.text) for row in rows] == [("restored", "2026-01-01T00:00:07Z", "restored: 1")]
 
 
 def test_what_was_written_last_is_given_back_first() -> None:
@@ -55,7 +53,7 @@ def test_what_the_journal_has_stands_and_what_it_has_not_is_gone_and_nobody_saw_
     assert fates(event("applied"), event("kept"), stands=(entry(),)) == ["kept"]
     _, (row,) = reporting_host._reconciled([event("applied")], (), BOOT, "")
     assert row.fate == "gone"
-    assert "did not see it given back" in row.text
+    assert "did not see its restore (another" in row.text
 
 
 def test_a_reboot_takes_what_is_not_in_the_journal_of_this_boot() -> None:

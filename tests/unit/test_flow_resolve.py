@@ -27,51 +27,60 @@ def ask(**fields: Any) -> MeasureRequest:
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (ask(workload="wakeup", interval_ns=9_999), "the interval of wakeup goes from 10 µs to 1 s"),
-        (ask(workload="ack", interval_ns=9_999), "the interval of ack goes from 10 µs to 1 s"),
+        (ask(workload="wakeup", interval_ns=9_999), "the interval of wakeup must be from 10 µs to 1 s"),
+        (ask(workload="ack", interval_ns=9_999), "the interval of ack must be from 10 µs to 1 s"),
         (ask(workload="ack", threshold_ns=100_000), "the threshold of ack must be above the interval"),
-        (ask(workload="ack", duty=50), "--duty is for spin, not for ack"),
-        (ask(workload="ack", messages=5), "--messages is for the ring, not for ack"),
-        (ask(workload="wakeup", pacing="schedule"), "--pacing is for the ring, not for wakeup"),
+        (ask(workload="ack", duty=50), "--duty is only for spin, not for ack"),
+        (ask(workload="ack", messages=5), "--messages is only for the ring, not for ack"),
+        (ask(workload="wakeup", pacing="schedule"), "--pacing is only for the ring, not for wakeup"),
         (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use sleep or busy"),
-        (ask(workload="spin", pause="busy"), "--pause is for spin with a duty below 100 %"),
-        (ask(workload="wakeup", accumulator_cpu=1), "--accumulator-cpu is for the ring workload; for wakeup say --cpu"),
-        (ask(workload="ack", cpu=1), "--cpu is for the workloads spin and wakeup; for ack say --producer-cpu"),
-        (ask(workload="ack", journaller_cpu=1), "--journaller-cpu is for the ring, ack has two threads"),
+        (ask(workload="spin", pause="busy"), "--pause is only for spin with a duty below 100 %"),
+        (
+            ask(workload="wakeup", accumulator_cpu=1),
+            "--accumulator-cpu is only for the workload ring; for wakeup use --cpu",
+        ),
+        (ask(workload="ack", cpu=1), "--cpu is only for the workloads spin and wakeup; for ack use --producer-cpu"),
+        (ask(workload="ack", journaller_cpu=1), "--journaller-cpu is only for the ring; ack has two threads"),
         (ask(workload="ri\x1bng"), "there is no workload 'ri ng'"),
-        (ask(workload="spin", duty=99), "there is no duty of 99 %; use 100, 50, 10"),
-        (ask(duty=50), "--duty is for spin, not for ring"),
+        (ask(workload="spin", duty=99), "the duty cannot be 99 %; use 100, 50, 10"),
+        (ask(duty=50), "--duty is only for spin, not for ring"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
         (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, greedy, timer, "),
-        (ask(noise_period_ns=50_000_000), "a noise's period needs a noise, and none was asked for"),
-        (ask(noise="greedy", noise_period_ns=500_000_000), "the noise greedy comes each 1 to 200 ms, not each 500 ms"),
-        (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes once"),
-        (ask(noise="stall", duration_s=0.1), "a stall needs blocks of at least 200 ms, and these take 100 ms"),
-        (ask(noise="stall", messages=10_000), "these take 100 ms; measure for longer"),
-        (ask(noise="stall", interval_ns=150), "these take 147.059 ms"),
-        (ask(messages=0), "a run sends from 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
+        (ask(noise_period_ns=50_000_000), "a period for the noise was given, but no noise"),
+        (
+            ask(noise="greedy", noise_period_ns=500_000_000),
+            "the period of the noise greedy must be from 1 to 200 ms, not 500 ms",
+        ),
+        (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes only once"),
+        (
+            ask(noise="stall", duration_s=0.1),
+            "a stop needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
+        ),
+        (ask(noise="stall", messages=10_000), "run take 100 ms; measure for longer"),
+        (ask(noise="stall", interval_ns=150), "run take 147.059 ms"),
+        (ask(messages=0), "a run can send 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
         (ask(messages=-5), "not -5"),
         (ask(messages=10**12), "not 1,000,000,000,000"),
-        (ask(messages=10**12, interval_ns=100), "from 1 to 864,000,000,000 messages"),
+        (ask(messages=10**12, interval_ns=100), "send 1 to 864,000,000,000 messages"),
         (ask(messages=1, duration_s=1.0), "contradict each other"),
-        (ask(duration_s=0.0), "a run lasts from 0.01 s to 24 h, not 0 s"),
+        (ask(duration_s=0.0), "the duration of a run must be from 0.01 s to 24 h, not 0 s"),
         (ask(duration_s=-1.0), "not -1 s"),
         (ask(duration_s=1e9), "not 1e+09 s"),
         (ask(duration_s=float("nan")), "not nan s"),
-        (ask(interval_ns=0), "the interval goes from 0.1 µs to 1 s"),
-        (ask(interval_ns=-10), "the interval goes from"),
-        (ask(interval_ns=99), "the interval goes from"),
-        (ask(interval_ns=10**12), "the interval goes from"),
-        (ask(threshold_ns=0), "the stall threshold goes from 0.1 µs to 10 s"),
-        (ask(sched_priority=50), "a SCHED_FIFO priority goes from 1 to 49"),
-        (ask(sched_priority=-1), "a SCHED_FIFO priority"),
+        (ask(interval_ns=0), "the interval must be 0.1 µs to 1 s"),
+        (ask(interval_ns=-10), "the interval must be"),
+        (ask(interval_ns=99), "the interval must be"),
+        (ask(interval_ns=10**12), "the interval must be"),
+        (ask(threshold_ns=0), "the stall threshold must be 0.1 µs to 10 s"),
+        (ask(sched_priority=50), "the SCHED_FIFO priority must be from 1 to 49"),
+        (ask(sched_priority=-1), "the SCHED_FIFO priority"),
         (ask(wait_s=-1.0), "the time to wait"),
         (ask(wait_s=float("nan")), "the time to wait"),
-        (ask(workload="spin", messages=5), "--messages is for the ring"),
-        (ask(workload="spin", pacing="schedule"), "--pacing is for the ring"),
-        (ask(workload="spin", pacing="spin"), "--pacing is for the ring"),
-        (ask(workload="spin", interval_ns=10_000), "--interval-us is for the others, spin has no interval"),
-        (ask(workload="spin", no_journaller=True), "--no-journaller is for the ring"),
+        (ask(workload="spin", messages=5), "--messages is only for the ring"),
+        (ask(workload="spin", pacing="schedule"), "--pacing is only for the ring"),
+        (ask(workload="spin", pacing="spin"), "--pacing is only for the ring"),
+        (ask(workload="spin", interval_ns=10_000), "--interval-us does not apply to spin, which has no interval"),
+        (ask(workload="spin", no_journaller=True), "--no-journaller is only for the ring"),
         (ask(placement="best"), "there is no placement 'best'"),
     ],
 )
@@ -83,7 +92,7 @@ def test_nonsense_is_refused_in_one_sentence(request_: MeasureRequest, sentence:
 
 
 def test_realtime_on_two_cpus_is_refused_for_the_ring_and_not_for_spin() -> None:
-    with pytest.raises(HostError, match="SCHED_FIFO would leave no CPU"):
+    with pytest.raises(HostError, match="with SCHED_FIFO on these CPUs no CPU"):
         resolve(ask(sched_priority=10), TWO, CpuSet(), "/nowhere")
     spec = resolve(ask(workload="spin", sched_priority=10), TWO, CpuSet(), "/nowhere")
     assert (spec.sched_priority, spec.placement.sampler, len(spec.threads)) == (10, 1, 1)
@@ -150,7 +159,7 @@ def test_each_workload_has_defaults_of_its_own(
 
 
 def test_realtime_is_refused_where_receiver_and_sender_take_all_cpus() -> None:
-    with pytest.raises(HostError, match="SCHED_FIFO would leave no CPU"):
+    with pytest.raises(HostError, match="with SCHED_FIFO on these CPUs no CPU"):
         resolve(ask(workload="ack", sched_priority=10), TWO, CpuSet(), "/nowhere")
     assert resolve(ask(workload="wakeup", sched_priority=10), TWO, CpuSet(), "/nowhere").sched_priority == 10
 

@@ -22,7 +22,7 @@ IDLE = {"id": "idle-states", "value": "2"}
         ((), (GOVERNOR,), ()),
         ((IDLE,), (IDLE, GOVERNOR), ()),
         ((), (), ("The second run was made without this chapter's settings.",)),
-        ((GOVERNOR,), (GOVERNOR,), ("The first run was made with governor already applied.",)),
+        ((GOVERNOR,), (GOVERNOR,), ("governor was applied already when the first run was made.",)),
         ((), (GOVERNOR, IDLE), ("Between the runs idle-states changed, too.",)),
         ((IDLE,), (GOVERNOR, {"id": "idle-states", "value": "50"}), ("Between the runs idle-states changed, too.",)),
     ],

@@ -128,7 +128,7 @@ def test_more_than_there_is_room_for_is_left_out_and_counted(monkeypatch: pytest
     assert trace is not None
     assert [b.index for b in trace.blocks] == [0, 1]
     assert "no room for the trace" in witness.notes()["evidence"]
-    assert "the last 1 of the run's" in witness.notes()["evidence"]
+    assert "last 1 of the run's blocks" in witness.notes()["evidence"]
 
 
 def spec(placement: Placement) -> RunSpec:
@@ -148,13 +148,13 @@ def test_the_cpus_of_a_run_are_its_threads_or_all_that_it_may_use() -> None:
 
 def test_without_rights_the_run_says_so_and_is_made_without() -> None:
     def nobody() -> Tracer:
-        raise HostError("changing this host needs root's rights", "run it as root")
+        raise HostError("changing this host needs root's rights", "run this command as root")
 
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
     evidence = Evidence(True, nobody, machine)
     counted(evidence)
     why = "changing this host needs root's rights"
-    assert evidence.notes()["evidence"] == f"no trace: {why}; run it as root"
+    assert evidence.notes()["evidence"] == f"no trace: {why}; run this command as root"
     assert evidence.trace() is None
     counters = evidence.counters()
     assert counters is not None

@@ -21,10 +21,10 @@ def spec(**changed: Any) -> RunSpec:
 def test_a_noise_at_another_rate_says_so(settle_s: float | None) -> None:
     run = dataclasses.replace(madeup.make_run()[0], noise="spinners", settle_s=settle_s)
     asked = dict(_reasons(run, spec(noise_period_ns=5_000_000)))
-    assert asked["noise"].startswith("a burst about each 5 ms")
+    assert asked["noise"].startswith("a burst about every 5 ms")
     assert "noise" not in dict(_reasons(run, spec()))
 
 
 def test_without_a_noise_none_was_asked_for() -> None:
     run = dataclasses.replace(madeup.make_run()[0], noise=None)
-    assert dict(_reasons(run, spec(noise_period_ns=5_000_000)))["noise"] == "none was asked for"
+    assert dict(_reasons(run, spec(noise_period_ns=5_000_000)))["noise"] == "no noise was asked for"

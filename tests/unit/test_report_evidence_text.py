@@ -150,7 +150,7 @@ def test_nothing_to_explain_is_said_so() -> None:
     assert "No stall to explain." in text
     # Not even the tick of that CPU is in it.
     assert "trace of CPU 1 is empty" in text
-    assert "is empty in 1 block:" in text
+    assert "is empty in 1 block, so" in text
 
 
 def test_a_share_is_told_only_where_it_is_another_one() -> None:

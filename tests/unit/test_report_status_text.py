@@ -116,9 +116,9 @@ def test_drift_stands_in_the_sum() -> None:
 
 
 def test_the_same_reason_is_not_said_twice_in_a_row() -> None:
-    found = [check(i, "unavailable", value=None, reason="no cpufreq here") for i in ("a", "b")]
-    assert render(PAGE, [("A", found)], 80).count("no cpufreq here") == 1
-    assert render(PAGE, [("A", found)], 80, brief=False).count("no cpufreq here") == 2
+    found = [check(i, "unavailable", value=None, reason="this kernel has no cpufreq") for i in ("a", "b")]
+    assert render(PAGE, [("A", found)], 80).count("this kernel has no cpufreq") == 1
+    assert render(PAGE, [("A", found)], 80, brief=False).count("this kernel has no cpufreq") == 2
 
 
 def test_only_what_asks_for_nothing_is_cut() -> None:

@@ -73,7 +73,7 @@ def planned(host: Host, *names: str) -> list[Change]:
     [
         ((((0,),),), (), "0", "", "", "it is the only CPU", "every online CPU is hot"),
         ((((0,), (1,)),), (), "1", "", "0", "CPU 0 sends", ""),
-        (ONE_CORE, (), "1", "", "0", "CPU 0 sends", "what runs on CPU 0 slows it down"),
+        (ONE_CORE, (), "1", "", "0", "CPU 0 sends", "tasks on CPU 0 slow it down"),
         (UNIFORM, (), "1-3", "", "0", "cores that share a cache, away from CPU 0", ""),
         (
             NEIGHBOURS,
@@ -81,7 +81,7 @@ def planned(host: Host, *names: str) -> list[Change]:
             "2-3",
             "",
             "0-1",
-            "which slow each other down: the other core is left for everything else, away from CPU 0",
+            "which slow each other down: the other core is left for other work, away from CPU 0",
             "",
         ),
         (
@@ -90,7 +90,7 @@ def planned(host: Host, *names: str) -> list[Change]:
             "1,3",
             "",
             "0,2",
-            "which slow each other down: the other core is left for everything else, away from CPU 0",
+            "which slow each other down: the other core is left for other work, away from CPU 0",
             "",
         ),
         (

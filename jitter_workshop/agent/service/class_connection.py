@@ -134,7 +134,7 @@ class Attending:
         if granted is not None:
             self._send(protocol.answer(request_id, granted))
         else:
-            self._send(protocol.failure(request_id, HostError(self.turns.over or "the turn did not come")))
+            self._send(protocol.failure(request_id, HostError(self.turns.over or "you did not get the turn")))
 
     def clear_idle(self) -> None:
         """Restore what students left if no turn is running. Raises HostError."""

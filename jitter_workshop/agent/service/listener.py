@@ -38,10 +38,10 @@ _BACKLOG = 4096
 def inherited(environment: Mapping[str, str]) -> int:
     """Return the one socket that was passed on. Raises HostError for none or several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
-        raise HostError("no socket was passed on", "start it by its systemd units")
+        raise HostError("this service got no socket", "start it through its systemd units")
     count = environment.get("LISTEN_FDS", "")
     if count != "1":
-        raise HostError(f"one socket is expected, not {clean(count, 10) or 'none'}")
+        raise HostError(f"this service needs one socket, and got {clean(count, 10) or 'none'}")
     return FIRST_FD
 
 
@@ -69,7 +69,7 @@ def take_place(folder: int, uid: int, each: int = EACH) -> None:
             return  # stays open: closing the descriptor would release the lock
         os.close(file)
     except OSError as error:
-        raise HostError(f"the places for connections cannot be used: {reason(error)}") from error
+        raise HostError(f"the count of connections cannot be kept: {reason(error)}") from error
     finally:
         os.close(folder)
     raise HostError(f"you have {each} connections already", "close one, or try again later")
@@ -132,7 +132,11 @@ class Listener:
                 self._children[self._fork(connection)] = uid
 
     def _refuse(self, connection: socket.socket, theirs: bool) -> None:
-        why = f"you have {self._each} connections already" if theirs else f"{self._most} are connected already"
+        why = (
+            f"you already have {self._each} connections, which is the limit"
+            if theirs
+            else f"{self._most} connections are open already, which is the limit"
+        )
         connection.setblocking(False)
         with contextlib.suppress(OSError):
             connection.send(protocol.failure(None, HostError(why, "close one, or try again later")))

@@ -74,7 +74,7 @@ class Instance:
         try:
             self._writer.write(f"{self.folder}/{file}", text)
         except OSError as error:
-            raise HostError(f"{self.folder}/{file} does not take '{text[:80]}': {reason(error)}") from error
+            raise HostError(f"the kernel refuses '{text[:80]}' in {self.folder}/{file}: {reason(error)}") from error
 
     def count(self, cpu: int, names: tuple[str, ...]) -> int:
         """Return the sum of these lines of a CPU's ``stats``."""
@@ -105,7 +105,7 @@ class Instance:
     def off(self) -> str:
         """Return why it does not record now, "" if it does."""
         on = self._root.text(f"{self.folder}/tracing_on")
-        return "it is gone" if on is None else "" if on == "1" else "it was switched off"
+        return "the trace is gone" if on is None else "" if on == "1" else "the trace was switched off"
 
     def check(self) -> None:
         """Raise HostError that names the first thing that is not as it was set."""
@@ -114,7 +114,7 @@ class Instance:
             if (now := self._text(file))[:1] != "1":
                 raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}'")
         if "overwrite" in self._text("trace_options").split():
-            raise _changed_by_others("its oldest events are overwritten")
+            raise _changed_by_others("new events now overwrite old ones")
         for file, before in self._says.items():
             if (now := self._text(file)) != before:
                 was = printable(before, _WORDS)
@@ -131,7 +131,7 @@ def _folder(title: str) -> str:
 
 def _changed_by_others(what: str) -> HostError:
     """Return the error for a trace that another program changed."""
-    return HostError(f"another program changed this tool's trace: {what}", "leave it alone while a run lasts")
+    return HostError(f"another program changed this tool's trace: {what}", "leave this trace alone while a run lasts")
 
 
 class Capture:
@@ -172,7 +172,7 @@ class Capture:
             try:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
             except OSError as error:
-                raise HostError(f"the kernel's trace does not accept our instance: {reason(error)}") from error
+                raise HostError(f"the kernel refuses to make a trace for this run: {reason(error)}") from error
         if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
             raise HostError(
                 f"{instances.MOST_PAIRS} measurements already record the kernel's trace, which is the limit",
@@ -193,13 +193,13 @@ class Capture:
         self._note_handed()
         enabled = self._read_formats(hot + senders, missing)
         if SWITCH not in enabled:
-            raise HostError(f"the kernel's trace does not say who runs: {missing[SWITCH]}")
+            raise HostError(f"the kernel's trace cannot show which thread runs: {missing[SWITCH]}")
         return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks)
 
     def _check_clock(self, clock: str) -> None:
         offered = (self._root.text(f"{self._tracefs}/trace_clock") or "").replace("[", "").replace("]", "").split()
         if clock not in offered:
-            raise HostError(f"the kernel's trace has no clock '{clock}' here", f"it has {', '.join(offered)}")
+            raise HostError(f"the kernel's trace has no clock '{clock}' here", f"the trace has {', '.join(offered)}")
 
     def _keep_off_hot_cpus(self) -> None:
         """Move this process, which reads and decodes, off the CPUs where every interruption counts."""
@@ -275,7 +275,9 @@ class Capture:
         if version == (0, 0):
             missing[title] = "the kernel's version is not known"
         elif version < _STACKS_SINCE:
-            missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
+            missing[title] = (
+                f"before Linux {'.'.join(map(str, _STACKS_SINCE))} stacks may go into the trace of other programs"
+            )
         else:
             switch = _folder(SWITCH)
             try:
@@ -294,18 +296,18 @@ class Capture:
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)
         if symbols.reason:
-            missing[KALLSYMS] = f"functions have no names: {symbols.reason}"
+            missing[KALLSYMS] = f"functions have no names in the trace: {symbols.reason}"
         try:
             self._form = parse_page(header, read(f"{events}/header_event") or "")
             strings = read_strings(read(f"{self._tracefs}/printk_formats", 16 << 20) or "")
             self._decoder = Decoder(self._form, symbols, self._hot.cpus.cpus, strings)
         except ValueError as error:
-            raise HostError(f"this kernel's trace is not understood: {error}", "please report it") from error
+            raise HostError(f"this kernel's trace has an unknown form: {error}", "please report this fault") from error
         for title in (*enabled, "ftrace:kernel_stack"):
             try:
                 self._decoder.add(title, read(f"{self._tracefs}/{_folder(title)}/format") or "")
             except ValueError as error:
-                missing[title] = f"its form is not understood: {error}"
+                missing[title] = f"this event has an unknown form: {error}"
         return [title for title in enabled if title not in missing]
 
     # Recording and reading ----------------------------------------------------------------------------------------
@@ -331,7 +333,7 @@ class Capture:
         if another program changed the trace: then events may be missing.
         """
         if not self._running:
-            raise UsageError("nothing is recorded now", "say 'start' first")
+            raise UsageError("the trace is not recording now", "send 'start' first")
         assert self._decoder is not None
         self._running = False
         off = [words for instance in (self._hot, self._senders) if (words := instance.off())]
@@ -343,7 +345,7 @@ class Capture:
         for instance in (self._hot, self._senders):
             instance.check()
         if any(self._hot.count(cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
-            raise _changed_by_others("its events were read or thrown away")
+            raise _changed_by_others("another program read or deleted events of this trace")
         events: list[TraceEvent] = []
         try:
             for instance in (self._hot, self._senders):
@@ -351,7 +353,7 @@ class Capture:
                     for page in self._pages(instance, cpu):
                         events.extend(self._decoder.events(page, cpu))
         except ValueError as error:
-            raise HostError(f"the kernel's trace is damaged: {error}", "please report it") from error
+            raise HostError(f"the kernel's trace is damaged: {error}", "please report this fault") from error
         lost, elsewhere = self._hot.newly_lost(), self._senders.newly_lost()
         self._note_handed()
         self._empty = True

@@ -39,9 +39,9 @@ class Evidence:
         if step == "begin":
             return self._begin(request)
         if step not in ("start", "read", "piece", "end"):
-            raise UsageError("'do' is begin, start, read, piece or end")
+            raise UsageError("'do' must be begin, start, read, piece or end")
         if self._capture is None:
-            raise UsageError("no evidence is recorded by this connection", "say 'begin' first")
+            raise UsageError("this connection records no trace", "send 'begin' first")
         if step == "start":
             self._pieces = []
             self._capture.start()
@@ -55,7 +55,7 @@ class Evidence:
 
             number = protocol.number(request, "number")
             if number >= len(self._pieces):
-                raise UsageError("there is no such piece")
+                raise UsageError("there is no piece of that number")
             return {"data": base64.b64encode(self._pieces[number]).decode()}
         self.close()
         return {}
@@ -68,19 +68,22 @@ class Evidence:
 
     def _begin(self, request: dict[str, Any]) -> TraceInfo:
         if self._capture is not None:
-            raise UsageError("this connection records already", "say 'end' first")
+            raise UsageError("this connection records a trace already", "send 'end' first")
         pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", MAX_THREADS)
         clock, stacks = protocol.text(request, "clock", 20), request.get("stacks") is True
         kilobytes = BUFFER_KB if request.get("buffer_kb") is None else protocol.number(request, "buffer_kb", BUFFER_KB)
         if clock not in CLOCKS:
-            raise UsageError(f"'clock' is {' or '.join(CLOCKS)}")
+            raise UsageError(f"'clock' must be {' or '.join(CLOCKS)}")
         if not tids:
-            raise UsageError("no thread is named")
+            raise UsageError("no thread is named in 'tids'")
         cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
         if instances.own_numbers(self._writer):
-            raise HostError("the kernel's trace does not use this container's process numbers", "run it outside")
+            raise HostError(
+                "the kernel's trace numbers processes in another way than this container",
+                "run this program outside of the container",
+            )
         if sys.byteorder != "little":
-            raise HostError("the kernel's trace is read on little-endian machines only")
+            raise HostError("this program reads the kernel's trace only on little-endian machines")
         process = Held(self._root, pid, self._uid)
         try:
             for tid in tids:

@@ -89,7 +89,8 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
             return
         if why.errno != errno.EBUSY or time.monotonic() >= ends:
             raise HostError(
-                f"{folder}/instances/{left[0]} is left over: {reason(why)}", "'jitter-workshop restore' removes it"
+                f"an old trace is left over in {folder}/instances/{left[0]}: {reason(why)}",
+                "'jitter-workshop restore' removes it",
             ) from why
         time.sleep(_STEP_S)
 

@@ -29,12 +29,12 @@ _ARM = {"ipi": ("ipi_entry", "ipi_exit")}
 _ARM_SENDERS = {"ipi": ("ipi_raise",)}
 
 _WITHOUT = {
-    "csd": "this kernel does not have it: the function that an interrupt from another CPU ran stays unknown",
-    "ipi": "this kernel does not have it: the sender of an interrupt stays unknown",
-    "exceptions": "this kernel does not have it: page faults are not seen",
-    VECTORS: "only x86 has them; timers and interrupts between CPUs appear as other events",
+    "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
+    "ipi": "this kernel does not have the event: the run cannot show who sent an interrupt",
+    "exceptions": "this kernel does not have the event: the run cannot show page faults",
+    VECTORS: "only x86 has these events; timers and interrupts between CPUs appear as other events",
 }
-_NOT_HERE = "this kernel does not have it"
+_NOT_HERE = "this kernel does not have the event"
 _SLEEPS = "S"
 """Letter of an interruptible sleep in the print format of ``sched_switch``."""
 

@@ -16,7 +16,7 @@ from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 
 Alive = Callable[[Process], bool]
 
-WHO = "'jitter-workshop class turn' says who has the turn and who waits"
+WHO = "'jitter-workshop class turn' shows who has the turn and who waits"
 """Advice if the named user neither has the turn nor waits."""
 MAX_WAITING = 256
 GRACE_S = 150.0
@@ -27,14 +27,14 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
     """Add a place at the end of the queue. Raises HostError if the user waits or has the turn already, or the queue is
     full."""
     if state.turn is not None and state.turn.uid == waiting.uid:
-        raise HostError("you have the turn already, in another connection", "'jitter-workshop class turn give' ends it")
+        raise HostError("you already have the turn, in another connection", "'jitter-workshop class turn give' ends it")
     if any(one.uid == waiting.uid for one in state.queue):
         raise HostError(
-            "you wait for the turn already, in another connection",
-            "wait there, or give that place up with 'jitter-workshop class turn give'",
+            "you already wait for the turn, in another connection",
+            "wait there, or leave the queue with 'jitter-workshop class turn give'",
         )
     if len(state.queue) >= MAX_WAITING:
-        raise HostError(f"{MAX_WAITING} users wait already", "try again later")
+        raise HostError(f"{MAX_WAITING} users wait already, which is the limit", "try again later")
     return replace(state, queue=(*state.queue, waiting))
 
 
@@ -118,7 +118,7 @@ def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
     rest = tuple(one for one in state.queue if one.uid != uid)
     if len(rest) == len(state.queue):
         raise HostError(
-            "this user neither has the turn nor waits for it" if uid is not None else "no turn is running", WHO
+            "this user neither has the turn nor waits for it" if uid is not None else "no one has the turn", WHO
         )
     return replace(state, queue=rest)
 
@@ -136,7 +136,7 @@ def thaw(state: TurnState) -> TurnState:
 def say(state: TurnState, agent: Process, doing: str) -> TurnState:
     """Set what the holder does, in their own words. Raises HostError if ``agent`` does not have the turn."""
     if state.turn is None or state.turn.agent != agent:
-        raise HostError("you do not have the turn")
+        raise HostError("you do not have the turn now")
     return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))
 
 

@@ -97,7 +97,7 @@ class TurnGroup:
         except FileNotFoundError:
             pass
         except OSError as error:
-            return f"{self.folder} is left over: {reason(error)}"
+            return f"the control group {self.folder} is left over: {reason(error)}"
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
@@ -137,7 +137,7 @@ class TurnGroup:
         try:
             self._writer.remove_folder(folder)
         except OSError as error:
-            return f"{folder} is left over: {reason(error)}"
+            return f"the control group {folder} is left over: {reason(error)}"
         return self._switch_off()
 
     def _switch_on(self) -> None:
@@ -160,7 +160,7 @@ class TurnGroup:
                 self._writer.write(f"{self._where.where}/cgroup.subtree_control", "-cpuset")
             self._writer.replace_file(_WAS_OFF, None)
         except OSError as error:
-            return f"the cpuset controller stays switched on: {reason(error)}"
+            return f"the cpuset controller could not be switched off: {reason(error)}"
         return ""
 
     def step_aside(self) -> None:

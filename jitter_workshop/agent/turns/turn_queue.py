@@ -87,7 +87,9 @@ class TurnQueue:
     def need(self) -> None:
         """Raise HostError if this connection does not have the turn."""
         if not self.holds:
-            raise HostError(self.over or "this needs the turn", "'jitter-workshop class turn take' asks for it")
+            raise HostError(
+                self.over or "you need the turn for this", "'jitter-workshop class turn take' asks for the turn"
+            )
 
     def watched(self) -> list[int]:
         """Return descriptors that become readable when something has changed (:meth:`look`)."""
@@ -123,7 +125,7 @@ class TurnQueue:
             self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", 400)))
             return {}
         if do not in ("end", "freeze", "thaw"):
-            raise UsageError(f"there is no 'turn {clean(do, 20)}'")
+            raise UsageError(f"'turn' has no action '{clean(do, 20)}'")
         own = do == "end" and request.get("user") == self._who.user
         if not self._who.instructor and not own:
             raise HostError(f"only an instructor may {do}", "ask an instructor of this class")
@@ -233,7 +235,7 @@ class TurnQueue:
         try:
             granted = self.look()
         except BaseException:
-            self.finish("the turn could not begin")
+            self.finish("your turn could not begin")
             raise
         if granted is not None:
             self.later = None
@@ -245,7 +247,7 @@ class TurnQueue:
         if not missing:
             try:
                 if not alive(turn.client):
-                    raise HostError("the process that was to measure has ended")
+                    raise HostError("the process that wanted to measure has ended")
                 origin = self._group.take_in(turn.client.pid, turn.uid)
                 self._mine = replace(turn, origin=origin)
                 self._change(lambda state: _with_origin(state, self._me, origin))
@@ -335,7 +337,10 @@ class TurnQueue:
             except (KeyError, ValueError):
                 known = False
             if not known:
-                raise HostError(f"{clean(name, 40)} is not in this class", f"members of the group {GROUP} are")
+                raise HostError(
+                    f"{clean(name, 40)} is not in this class",
+                    f"the members of the class are the users in the group {GROUP}",
+                )
         return tuple(dict.fromkeys((self._who.user, *named)))[:MAX_PEOPLE]
 
     def _students(self) -> frozenset[int]:

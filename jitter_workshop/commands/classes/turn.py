@@ -44,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
     if len(rest) > (1 if action == "end" else 0):
         raise UsageError(f"'class turn {action}' takes {'one name' if action == 'end' else 'no more words'}")
     if class_host() is None:
-        raise HostError("this is not a class host: it has no turns", "'sudo jitter-workshop class init' makes it one")
+        raise HostError(
+            "this is not a class host, so it has no turns", "'sudo jitter-workshop class init' makes it a class host"
+        )
     if not action:
         return _show(args)
     agent_session = AgentSession()

@@ -102,7 +102,7 @@ class ChapterHost:
         which the host has changed since the plan was shown, with the reason. Raises HostError."""
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
-            raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
+            raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
         seen, words, way = self.seen(), self.boots.words(), self.boots.way()
         if shown is not None:
             words, changes = shown.words or words, shown.changes
@@ -230,11 +230,11 @@ class Boots:
         now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
-        words = "they are in effect" if good else "not all of them are in effect: 'status' says which"
+        words = "they are in effect" if good else "not all of them are in effect: 'status' shows which"
         way = self.way()
         if good and way is not None and way.this_boot:
             words += ", in this boot alone. To keep them, plan them for every boot in the step 'apply'"
-        return good, f"This host was rebooted since its boot parameters were written: {words}."
+        return good, f"Since its boot parameters were written, this host was rebooted: {words}."
 
 
 def refuse_recorded(context: SessionContext) -> None:
@@ -242,7 +242,7 @@ def refuse_recorded(context: SessionContext) -> None:
     to it.
     """
     if context.root.recorded:
-        raise HostError("a recorded host: nothing was applied, so nothing is given back", "leave out --root")
+        raise HostError("nothing was applied to a recorded host, so there is nothing to restore", "leave out --root")
 
 
 def _fact(check: Assessment) -> Fact:
@@ -261,15 +261,15 @@ def _value(check: Assessment) -> str:
 
 def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     if not result.applied and not result.refused:
-        return "Nothing was to be written." + (" It is as it should be." if settled else "")
+        return "There was nothing to write." + (" The settings are as wanted." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
     said += f". {fell_away(result.ended)[:-1]}" if result.ended else ""
     if waits and once:
-        return f"{said}. The next boot has them, and no other: reboot, then start the workshop again."
+        return f"{said}. They take effect at the next boot only: reboot, then start the workshop again."
     if waits:
-        return f"{said}. They take effect with the next boot: reboot, then start the workshop again."
+        return f"{said}. They take effect at the next boot: reboot, then start the workshop again."
     if result.needs_reboot:
-        return f"{said}. They are in effect already, and from now on in every boot."
-    verified = "The host now says what was wanted" if settled else "Something is still to improve: see 'look'"
-    return f"{said}. {verified}. They are given back when you leave, unless you keep them."
+        return f"{said}. They are in effect now and after every boot."
+    verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
+    return f"{said}. {verified}. They are restored when you leave, unless you keep them."

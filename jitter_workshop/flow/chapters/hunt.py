@@ -96,13 +96,13 @@ class Hunt:
         """Check an answer; the right one ends the noise. Raises UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
-            raise UsageError("that is none of the suspects", f"name one of {named}")
+            raise UsageError("that is not one of the suspects", f"name one of {named}")
         if kind == self._kind:
             return self._explained(right=True)
         if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
-        return Finding(False, noise.title, (f"It would be found like this: {noise.found_as}",))
+        return Finding(False, noise.title, (f"This is how to find it: {noise.found_as}",))
 
     def reveal(self) -> Finding:
         """Name the noise for the learner, and end it."""
@@ -145,7 +145,7 @@ class Hunt:
             except HostError:
                 # It stays among the suspects: a kind that is missing there would be ruled out.
                 left.remove(kind)
-        raise HostError("this host can hide no noise: no kind could be started here")
+        raise HostError("no kind of noise could be started on this host, so none can be hidden")
 
     def _explained(self, right: bool) -> Finding:
         if self.outcome is None:

@@ -149,7 +149,7 @@ class Hunts:
     def _settle(self, answer: Callable[[Hunt], Finding]) -> Finding:
         hiding = self._hiding
         if hiding is None or hiding.state == "answered":
-            raise UsageError("nothing is hidden now", "hide a noise first")
+            raise UsageError("no noise is hidden now", "hide a noise first")
         finding = answer(hiding.hunt)
         if hiding.hunt.outcome is not None:
             progress = kept(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)
@@ -160,7 +160,7 @@ class Hunts:
         """Return the placement of a chapter's runs, and the CPUs from which they can be disturbed."""
         context = self._context
         if context.recorded:
-            raise HostError("a recorded host can be looked at, but no noise can be hidden on it", "leave out --root")
+            raise HostError("no noise can be hidden on a recorded host", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
         # A run reads the host when it begins, so this must be as new: else noise and run are on different CPUs.
@@ -180,12 +180,12 @@ def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
     caught = sum(outcome.named for outcome in hunts)
     told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
     more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
-    return f"{caught} of {many(len(hunts), 'hidden noise')} caught: {'; '.join(told)}{more}."
+    return f"{caught} of {many(len(hunts), 'hidden noise')} found: {'; '.join(told)}{more}."
 
 
 def _outcome(outcome: HuntOutcome) -> str:
     title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
-    stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
+    stopped = "stopped, and " if outcome.stopped else "stopped, and " if outcome.cured else ""
     if outcome.named:
         return f"{title} ({stopped}named at {tries(outcome.wrong_answers)})"
     return f"{title} ({stopped}not named)"

@@ -114,9 +114,9 @@ class _Chapter:
         """Check that ``reboot`` fits the tunables: it decides if the chapter waits for a reboot."""
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
-            yield self._problem("reboot = true, and none of the chapter's tunables is a boot parameter", "reboot")
+            yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")
         if "boot" in whens and not self._chapter.reboot:
-            yield self._problem("boot parameters take effect with the next boot: say reboot = true", "tunables")
+            yield self._problem("boot parameters take effect at the next boot: write reboot = true", "tunables")
 
     def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
         """Find and read a recording; with ``look`` also the state of the chapter's tunables there."""
@@ -126,7 +126,7 @@ class _Chapter:
         root = recorded_host(name, self._course_dir)
         topology = read_topology(root)
         if not topology.online:
-            yield self._problem(f"{name}: it is no recorded host: no CPU of it can be read", key)
+            yield self._problem(f"{name}: this is no recorded host: it shows no CPU", key)
         elif self._chapter.tunables and look:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
@@ -157,19 +157,19 @@ class _Chapter:
                 continue
             if first.get(ident, True):
                 what = _words(before, ident) if ident in first else f"it is not there: {_reason(before, ident)}"
-                yield self._problem(f"{ident} must be to improve before the change; on {at_first} {what}", *where)
+                yield self._problem(f"{ident} must be 'improve' before the change; on {at_first} {what}", *where)
             elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
                 yield self._problem(f"{ident}: applying changes nothing on {at_first}: {why}", *where)
             if not then.get(ident, False):
                 what = _words(after, ident) if ident in then else f"it is not there: {_reason(after, ident)}"
-                yield self._problem(f"{ident} must be good after the change; on {at_last} {what}", *where)
+                yield self._problem(f"{ident} must be 'ok' after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:
         """Return the reason why the chapter's plan has no write for a tunable; "" if it has one. A boot parameter is
         written only to the boot loader's files, which a recording of a machine started from outside does not have.
         """
         drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
-        return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "nothing is to be written"
+        return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "there is nothing to write"
 
 
 def _words(seen: Seen, ident: str) -> str:
@@ -178,9 +178,9 @@ def _words(seen: Seen, ident: str) -> str:
     if word:
         changes = len(planned(seen, [word]).changes)
         writes = "write" if changes == 1 else "writes"
-        return f"{word} would need {changes} {writes}" if changes else f"nothing is to be written for {word}"
+        return f"{word} would need {changes} {writes}" if changes else f"there is nothing to write for {word}"
     check = next(c for c in seen.checks if c.id == ident)
-    state = {"ok": "it is good already", "improve": "it is still to improve"}.get(check.state, "there is nothing to do")
+    state = {"ok": "it is 'ok' already", "improve": "it is still 'improve'"}.get(check.state, "there is nothing to do")
     return f"{state}: {check.value if check.value is not None else check.reason}"
 
 

@@ -20,7 +20,7 @@ from jitter_workshop.model.walk import CureView
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.scale import nice_ns
 
-LABEL = "with the cure"
+LABEL = "after the cure"
 
 _PLAIN_TO_SEE = 1.25
 """Below this many times the quiet run's stolen time a noise cannot be recognised: two quiet runs may differ by
@@ -28,7 +28,7 @@ as much.
 """
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
-_BY_ONE_RUN = "by one run of each: another pair may say otherwise."
+_BY_ONE_RUN = "by one run of each: other runs may say otherwise."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
@@ -71,19 +71,26 @@ def view(walk: ChapterSession) -> CureView | None:
 def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> str:
     before, during, after = (run.stalls.stolen_ns_per_second for run in (quiet, beside, treated))
     elsewhere = treated.placement.sampler != beside.placement.sampler
-    where = f" CPU {treated.placement.sampler} may be quieter or busier by itself." if elsewhere else ""
-    said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} beside the noise, {nice_ns(after)} now."
+    where = (
+        f" The sampler's CPU {treated.placement.sampler} may be quieter or busier for other reasons."
+        if elsewhere
+        else ""
+    )
+    said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} with the noise, {nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)}, and now takes {nice_ns(seen.now_ns)}"
+        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before, and now takes {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs say nothing about a cure.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
-        return f"{said} Hardly more beside the noise than without it: these runs say nothing about a cure.{where}"
+        return f"{said} The noise took hardly any time: these runs say nothing about a cure.{where}"
     share = (during - after) / (during - before)
     if share >= _SOME:
-        return f"{said} {100 * min(share, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
-    return f"{said} No less than beside the noise: it did not help, or other tasks came, {_BY_ONE_RUN}{where}"
+        return f"{said} {100 * min(share, 1.0):.0f} % of the noise's time is gone, {_BY_ONE_RUN}{where}"
+    return (
+        f"{said} The stolen time is no lower than with the noise: the cure did not help, or other tasks came, "
+        f"{_BY_ONE_RUN}{where}"
+    )
 
 
 def _untraced(*runs: Run) -> str:
@@ -100,4 +107,4 @@ def _untraced(*runs: Run) -> str:
 def _verdict(seen: Weighed) -> str:
     if gone(seen):
         return "the cure helped."
-    return "it helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "it did not help."
+    return "the cure helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "the cure did not help."

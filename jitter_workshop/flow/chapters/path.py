@@ -69,9 +69,9 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
     if rehearsed:
         return ""
     if step in _NEEDS_MEASURE and "measure" in chapter.steps and "measure" not in progress.runs:
-        return "measure first: there is nothing to compare with yet"
+        return "measure first: there is no run yet to compare with"
     if step == "again" and "apply" in chapter.steps and "apply" not in progress.seen and progress.step != "apply":
-        return "see the plan and agree to it first: nothing is changed that was not shown"
+        return "look at the plan and agree to it first: only changes that were shown are made"
     if step == "compare":
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]
         if missing:
@@ -86,12 +86,12 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     chapter's tunables.
     """
     if recorded:
-        return "a recorded host can be looked at, not measured"
+        return "nothing can be measured on a recorded host"
     if missing:
         return missing
     if room.cpus < chapter.hot_cpus:
         short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
-        return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.reduced else short
+        return f"{short} while CPU {room.isolated} is isolated: restore the isolation first" if room.reduced else short
     return ""
 
 

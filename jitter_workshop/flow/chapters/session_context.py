@@ -107,7 +107,7 @@ class SessionContext:
             self._unsaved = None
         except SessionError as error:
             if self._unsaved is None:
-                self.troubles.append(f"Progress is not kept: {error.sentence()}.")
+                self.troubles.append(f"Your progress cannot be saved: {error.sentence()}.")
             self._unsaved = session
         self.tell_board()
 

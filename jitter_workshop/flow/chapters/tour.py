@@ -49,7 +49,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         wanted = session_name if session_name is not None else store.current_id()
         session = store.find(wanted) if wanted is not None else None
     except SessionError as error:
-        notices.append(f"No progress is shown: {error.sentence()}.")
+        notices.append(f"Your progress cannot be shown: {error.sentence()}.")
     of_class = () if host_root.recorded else class_chapters()
     path = whole_path(
         course,

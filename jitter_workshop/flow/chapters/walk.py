@@ -42,7 +42,9 @@ TRACED = ", traced"
 QUIET_NS = 10_000
 """A baseline with p99.99 below this shows hardly any jitter: the workshop then offers a noise."""
 
-WITHOUT_SETTINGS = "This chapter's settings do not stand: a run now measures the host without them. 'apply' sets them."
+WITHOUT_SETTINGS = (
+    "This chapter's settings are not set now, so a run measures the host without them. 'apply' sets them."
+)
 
 
 class ChapterSession:
@@ -103,7 +105,7 @@ class ChapterSession:
         """
         reason = self.blocked(step)
         if reason:
-            raise WorkshopError(f"'{step}' has to wait", reason)
+            raise WorkshopError(f"the step '{step}' cannot be taken yet", reason)
         progress = self.progress
         here = self.current
         if here not in progress.seen and step_before(self.chapter, step) == here:
@@ -142,12 +144,14 @@ class ChapterSession:
         if self.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
         if task.slot is None and self.progress.prediction is not None:
-            raise UsageError("it is answered already", "a guess counts only before the result is known")
+            raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
-            raise UsageError("that is none of the answers", f"they are {', '.join(a.id for a in task.answers)}")
+            raise UsageError(
+                "that is not one of the answers", f"the answers are {', '.join(a.id for a in task.answers)}"
+            )
         if task.kind == "mark":
             if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
-                raise UsageError("a mark is a time between 1 ns and 60 s")
+                raise UsageError("a guess must be a time between 1 ns and 60 s")
             prediction = dataclasses.replace(prediction, percentile=task.percentile)
         self._save(dataclasses.replace(self.progress, prediction=prediction))
 
@@ -159,7 +163,10 @@ class ChapterSession:
         run = self.run_in(task.slot)
         asked = self.chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
-            text = f"Your guess was about the workload {asked.workload}, and {run.workload} was measured: no judgement."
+            text = (
+                f"Your guess was about the workload {asked.workload}, but {run.workload} was measured, so the "
+                "guess is not judged."
+            )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
         return outcome(task, prediction, run)
 
@@ -171,7 +178,7 @@ class ChapterSession:
             return PlanView((), 0, "This chapter changes nothing.")
         plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.host.rehearsed))
         if self.host.rehearsed:
-            plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
+            plan = dataclasses.replace(plan, text=f"This is a recorded host, so no thread is bound. {plan.text}")
         return plan
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
@@ -226,9 +233,11 @@ class ChapterSession:
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
-            raise UsageError("this chapter leaves the placement alone")
+            raise UsageError("this chapter does not change the placement")
         if len(set(chosen.values())) < len(chosen):
-            raise HostError("two threads cannot have the same CPU", "they wait for each other: give each its own")
+            raise HostError(
+                "two threads cannot have the same CPU", "the threads wait for each other: give each its own CPU"
+            )
         try:
             self._plan_of(self._request("again", chosen, rehearsed=self.host.rehearsed))
         except UsageError as error:
@@ -296,9 +305,11 @@ class ChapterSession:
         if taken == asked.workload:
             return ""
         if room.cpus >= 2:
-            return f"The run before was of {taken}, so {taken} measures again, instead of the {asked.workload}."
-        said = f"The {asked.workload} needs two CPUs: the loop {taken} measures instead of it."
-        alone = f"While CPU {room.isolated} is isolated, a run has one: give that back first to measure the"
+            return f"The first run measured {taken}, so this run measures {taken} too, instead of the {asked.workload}."
+        said = f"The {asked.workload} needs two CPUs, so the loop {taken} measures instead."
+        alone = (
+            f"While CPU {room.isolated} is isolated, a run has only one CPU: restore the isolation first to measure the"
+        )
         return f"{said} {alone} {asked.workload}." if room.reduced else said
 
     def _stands(self, step: StepName) -> bool:
@@ -326,8 +337,8 @@ class ChapterSession:
         if value is None or value >= QUIET_NS:
             return ""
         return (
-            f"This host is quiet already: p99.99 is {nice_ns(value)}. Wake a thief for this chapter? "
-            "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
+            f"This host is quiet already: p99.99 is {nice_ns(value)}. Start some noise for this chapter? One "
+            "spinner on each CPU is busy for 3 ms and sleeps for 30 ms; they stop with the run."
         )
 
     def accept_noise(self, wake: bool = True) -> None:
@@ -411,7 +422,7 @@ class ChapterSession:
         """Return the measurement of a slot. ``rehearsed``: only to be planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
-            raise UsageError(f"this chapter measures nothing in its step '{slot}'")
+            raise UsageError(f"in this chapter there is nothing to measure in the step '{slot}'")
         reason = self.host.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)

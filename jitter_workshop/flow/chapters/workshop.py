@@ -79,7 +79,7 @@ class Workshop(SessionContext):
             made.troubles.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
-            told = f"This session was begun on {there}; this host is {name}. Their curves do not compare."
+            told = f"This session was begun on {there}, but this host is {name}. Do not compare their curves."
             made.troubles.append(told)
         return made
 
@@ -143,7 +143,7 @@ class Workshop(SessionContext):
         that the session could not store (a full disk) is returned and stays known until the workshop is left, with a
         notice."""
         if self.recorded:
-            raise HostError("a recorded host can be looked at, not measured", "leave out --root")
+            raise HostError("nothing can be measured on a recorded host", "leave out --root")
         people = self.class_view.people if self.class_view is not None else ()
         current = current_chapter(self.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")

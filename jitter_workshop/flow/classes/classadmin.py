@@ -55,7 +55,7 @@ def wish(file: Path | None) -> Wish:
     topology = read_topology(HostRoot())
     missing = described.hot_cpus - topology.online
     if missing:
-        raise UsageError(f"hot_cpus names CPU {missing}, which is not online here", f"online: {topology.online}")
+        raise UsageError(f"hot_cpus names CPU {missing}, which is not online", f"online: {topology.online}")
     housekeeping = Host(HostRoot(), described.hot_cpus, topology).housekeeping
     return Wish(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
 
@@ -78,8 +78,8 @@ def check() -> tuple[Problem, ...]:
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
-            return (Problem(f"{CLASS_FILE} is not there", _INIT),)
-        raise HostError("this is no class host", f"'{_INIT}' makes it one")
+            return (Problem(f"{CLASS_FILE} is missing", _INIT),)
+        raise HostError("this is not a class host", f"'{_INIT}' makes it a class host")
     if install.runs_from() and (why := install.problem()):
         return (Problem(why, _FROM_ITS_SOURCE),)  # a damaged tool cannot find the other problems
     try:
@@ -92,7 +92,10 @@ def check() -> tuple[Problem, ...]:
     state = read_turns()
     if state.trouble:
         found.append(
-            Problem(f"the machine is not as it was: {clean(state.trouble, 200)}", "look, then 'class turn thaw'")
+            Problem(
+                f"the machine was not restored completely: {clean(state.trouble, 200)}",
+                "check it, then allow new turns with 'class turn thaw'",
+            )
         )
     return (*found, *doubts(asked))
 
@@ -100,7 +103,7 @@ def check() -> tuple[Problem, ...]:
 def doubts(asked: Wish) -> tuple[Problem, ...]:
     """Return the lines of a class file that are unlikely to be meant on this host. Raises UsageError."""
     described = parse_class(asked.class_data, CLASS_FILE)
-    hot = Problem("every CPU is hot: logins disturb each measurement", f"name fewer in {CLASS_FILE}")
+    hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
 
 
@@ -119,7 +122,7 @@ def to_remove() -> tuple[str, ...]:
     if there:
         _only_root()
     if there and os.path.lexists(STATE_DIR):
-        there = (*there, f"{STATE_DIR}: the journal of what was applied and given back, and the class's audit")
+        there = (*there, f"{STATE_DIR}: the journal of all applies and restores, and the class's audit")
     return there
 
 
@@ -132,7 +135,7 @@ def remove() -> tuple[str, ...]:
         who = called(" and ".join(turn.people), 60)
         raise HostError(f"{who} has the turn", "wait, or end it: 'sudo jitter-workshop class turn end'")
     if standing(HostRoot()):
-        raise HostError("something that was applied still stands on this host", "'sudo jitter-workshop restore' first")
+        raise HostError("a setting of this host is still changed", "restore it first: 'sudo jitter-workshop restore'")
     from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
     from jitter_workshop.tuning.writer import HostWriter
 
@@ -148,7 +151,7 @@ def remove() -> tuple[str, ...]:
     for folder in (RUN_DIR, STATE_DIR):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder)
-    return (*filter(None, left), *(f"still there: {one}" for one in leftovers()))
+    return (*filter(None, left), *(f"still exists: {one}" for one in leftovers()))
 
 
 def _instructors(described: ClassFile) -> Iterator[Problem]:
@@ -161,10 +164,13 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
         try:
             user = pwd.getpwnam(name)
         except KeyError:
-            yield Problem(f"{CLASS_FILE} names {name} as an instructor, who is no user here", "useradd, or edit it")
+            yield Problem(
+                f"{CLASS_FILE} names the instructor {name}, but this host has no such user",
+                "add the user with useradd, or edit the file",
+            )
             continue
         if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
-            yield Problem(f"{name} is an instructor and not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
+            yield Problem(f"the instructor {name} is not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
@@ -175,8 +181,8 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
         try:
             pwd.getpwnam(name)
         except KeyError:
-            what = f"{CLASS_FILE} says what {name} may apply, who is no user here"
-            yield Problem(what, f"useradd, or edit it: '{STUDENTS}' is all of them")
+            what = f"{CLASS_FILE} says what {name} may apply, but this host has no such user"
+            yield Problem(what, f"add the user with useradd, or edit the file: '{STUDENTS}' means all students")
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
@@ -186,7 +192,9 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
     known = [chapter.id for chapter in load_course().chapters]
     for chapter in described.chapters:
         if chapter not in known:
-            raise UsageError(f"{where}: chapters names '{chapter}', which is none", f"one of {', '.join(known)}")
+            raise UsageError(
+                f"{where}: chapters has '{chapter}', but there is no such chapter", f"one of {', '.join(known)}"
+            )
     for who, ids in described.may_apply.items():
         for one in ids:
             try:
@@ -195,7 +203,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
                 raise UsageError(f"{where}: may_apply.{who}: {error.message}", error.advice) from error
             if at_boot:
                 raise UsageError(
-                    f"{where}: may_apply.{who} names {one}: boot changes are the instructors'", "leave it out"
+                    f"{where}: may_apply.{who} has {one}, but only instructors may make boot changes", "leave it out"
                 )
     return described
 
@@ -206,7 +214,7 @@ def _class_data(file: Path | None) -> bytes:
         # Regular files only: a pipe would make us wait, and a device can give something else at each read.
         with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
             if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-                raise UsageError(f"{clean(place, 200)} is no file", "write the class into one")
+                raise UsageError(f"{clean(place, 200)} is not a file", "write the settings of the class into a file")
             return source.read(MAX_BYTES + 1)
     except FileNotFoundError:
         if file is not None:

@@ -169,7 +169,7 @@ def board_json(boards: Sequence[ClassTable]) -> dict[str, Any]:
                 "host": one.host,
                 "seen_at": one.board.at if one.board is not None else None,
                 "error": one.error or None,
-                "notes": {} if one.board is not None else {"seen_at": "there is no board of it: see error"},
+                "notes": {} if one.board is not None else {"seen_at": "the board could not be read: see error"},
             }
             for one in boards
         ],
@@ -236,11 +236,13 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
     by = compared_at(row.posted, last) if last is not None else BEST_BY
     notes = {}
     if row.posted.chapter is None:
-        notes["chapter"] = "no chapter was entered yet"
+        notes["chapter"] = "no member has begun a chapter yet"
     if last is None:
-        notes["last_run"] = "nothing was measured yet"
+        notes["last_run"] = "no one has measured yet"
     if best is None:
-        notes["best_run"] = f"no run reaches p{by:.10g} yet" if last is not None else "nothing was measured yet"
+        notes["best_run"] = (
+            f"no run has enough messages for p{by:.10g} yet" if last is not None else "no one has measured yet"
+        )
     return {
         "id": clean(row.user, 64),
         "people": [clean(name, 64) for name in row.posted.people],
@@ -266,8 +268,8 @@ def _guess(guess: Prediction) -> dict[str, Any]:
         "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
         "value_ns": guess.value_ns,
     }
-    chosen = "an answer was chosen"
-    why = {"choice": "a value was asked for", "percentile": chosen, "value_ns": chosen}
+    chosen = "the question asked for an answer, not a value"
+    why = {"choice": "the question asked for a value", "percentile": chosen, "value_ns": chosen}
     return {**plain, "notes": {name: why[name] for name, value in plain.items() if value is None}}
 
 
@@ -283,7 +285,7 @@ def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
         "workload": clean(run.workload, 40),
         **values,
         "percentile": by,
-        "notes": {name: "too few samples reach so far" for name, value in values.items() if value is None},
+        "notes": {name: "too few messages for this percentile" for name, value in values.items() if value is None},
     }
 
 
@@ -297,16 +299,16 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
         with file.open("rb") as source:
             data = source.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
-            raise ValueError("it is too large")
+            raise ValueError("the file is too large")
         found = json.loads(data)
         if not isinstance(found, dict):
-            raise ValueError("it is no object")
+            raise ValueError("the file does not hold a JSON object")
     except FileNotFoundError:
         why.append(f"{file.name} is missing")
     except OSError as error:
         why.append(f"{file.name} cannot be read: {error.strerror}")
     except (ValueError, RecursionError) as error:
-        why.append(f"{file.name} makes no sense: {clean(error, 80)}")
+        why.append(f"{file.name} is not valid: {clean(error, 80)}")
     else:
         return found
     return None

@@ -96,7 +96,7 @@ class ClassView:
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
-            return f"Your turn: {minutes(left)} left" if left is not None else "You hold this machine"
+            return f"Your turn: {minutes(left)} left" if left is not None else "You have this machine"
         holder = holder_words(state, uid, self._at_s)
         if self._of_user and not self._returning:
             holder += ", in another terminal"
@@ -130,7 +130,7 @@ class ClassView:
         if why:
             state = read_turns()
             self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
-            back = f"not given back: {called(trouble, 200)}" if trouble else "what was applied in it is given back"
+            back = f"not restored: {called(trouble, 200)}" if trouble else "its changes are restored"
             self.lost = f"{as_sentence(why)}; {back}."
 
     @property

@@ -71,9 +71,9 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
     found.sort(key=lambda one: one[1].at, reverse=True)
     shown = tuple(_curve(user, run) for user, run in found)
     if not found:
-        return (), "No one has measured here yet." if chapter else "Say where you are: class present --chapter ID"
+        return (), "No one has measured here yet." if chapter else "Choose a chapter: class present --chapter ID"
     which = "newest run before the change" if early else "newest run"
-    return shown, f"each one's {which}, by their own programs"
+    return shown, f"each member's {which}, as their own programs report it"
 
 
 def curves_by(board: Board, chapter: str) -> float:

@@ -149,7 +149,7 @@ class AgentSession:
         if not self._turn:
             return ""
         agent = self._living()
-        why = "the class's service ended your turn: it has stopped, or has not heard from this program for a while"
+        why = "the class's service ended your turn: the service stopped, or did not hear from this program for a while"
         if agent is not None:
             try:
                 agent.need_turn()
@@ -244,7 +244,9 @@ class AgentSession:
         """
         if self._lost:
             self._write_down_lapsed()
-            self.trouble = "the agent ended too early; 'jitter-workshop restore --list' shows what is still applied"
+            self.trouble = (
+                "the agent ended too early; 'jitter-workshop restore --list' shows the changes that are still in place"
+            )
         try:
             return self.give_back()
         except WorkshopError as error:
@@ -259,7 +261,9 @@ class AgentSession:
         agent = self._living()
         if agent is None:
             if self.class_only and not _in_class():
-                raise HostError(f"{purpose.noun} is not for a browser", "open the workshop in a terminal for that")
+                raise HostError(
+                    f"{purpose.noun} is not possible from a browser", "open the workshop in a terminal for that"
+                )
             may_ask = may_ask and not self.class_only
             try:
                 agent = connect(ask=may_ask and self.ask is None, purpose=purpose)

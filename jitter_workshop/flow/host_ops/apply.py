@@ -26,7 +26,9 @@ HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
 ALREADY = "nothing to do"
 """The first words of the planner's reason for a tunable that needs no change."""
-_ONLY_ROOT = "only root sees if a killed measurement left a trace over: 'sudo jitter-workshop restore' removes it"
+_ONLY_ROOT = (
+    "only root can see traces that a killed measurement left behind: 'sudo jitter-workshop restore' removes them"
+)
 
 
 def read_profile(path: Path) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def read_profile(path: Path) -> tuple[str, ...]:
     except OSError as error:
         raise UsageError(f"the profile cannot be read: {error.strerror} ({shown})") from error
     if len(data) > PROFILE_LIMIT:
-        raise UsageError(f"{shown} is too large to be a profile", "it has one ID or ID=VALUE a line")
+        raise UsageError(f"{shown} is too large for a profile", "a profile has one ID or ID=VALUE a line")
     words: list[str] = []
     first: dict[str, int] = {}
     for number, raw in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
@@ -51,11 +53,11 @@ def read_profile(path: Path) -> tuple[str, ...]:
         except UsageError as error:
             raise UsageError(f"{shown}:{number}: {error.message}", error.advice) from error
         if wanted.id in first:
-            raise UsageError(f"{shown}:{number}: {wanted.id} stands in line {first[wanted.id]} already")
+            raise UsageError(f"{shown}:{number}: {wanted.id} is in line {first[wanted.id]} already")
         first[wanted.id] = number
         words.append(str(wanted))
     if not words:
-        raise UsageError(f"{shown} names no tunable", "it has one ID or ID=VALUE a line")
+        raise UsageError(f"{shown} names no tunable", "a profile has one ID or ID=VALUE a line")
     return tuple(words)
 
 
@@ -128,7 +130,7 @@ def restore(
     """
     for word in tunables:
         if "=" in word:
-            raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
+            raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "give only the id")
     parse_wanted(tunables)
     root = HostRoot(HERE)
     only_root = not anything_to_restore(root) and instances.hidden(root)
@@ -155,7 +157,7 @@ def note_stack(session: str | None) -> str:
             if opened is not None and not opened.read_only:
                 opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
     except SessionError as error:
-        return f"the session does not know what is applied: {error.sentence()}"
+        return f"the session cannot tell what is applied: {error.sentence()}"
     return ""
 
 

@@ -24,7 +24,7 @@ from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.tuning import journal
 
-LAPSED = "its lease had ended, because this program stood still or the agent ended: root's side gave it back"
+LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's side restored the settings"
 VALUE_LIMIT = 4_096
 """Most characters of a value that is logged; a mask of 8,192 CPUs has half of that."""
 
@@ -128,7 +128,7 @@ class ChangeLog:
             with self._lock:
                 history.append(self._folder, events)
         except SessionError as error:
-            self.trouble = f"what happened to this host is not written down: {error.sentence()}"
+            self.trouble = f"the changes to this host are not written down: {error.sentence()}"
 
 
 def writable(session: OpenSession) -> bool:

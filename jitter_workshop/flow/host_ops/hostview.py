@@ -37,15 +37,15 @@ def _system(view: View) -> Fact:
     host = view.host
     where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
     if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
-        where = "bare metal or guest: not known"
+        where = "bare metal or guest: unknown"
     flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
     value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
     if host.hypervisor is not None:
-        meaning = "the hypervisor takes time that the guest's counters need not show"
+        meaning = "the hypervisor takes time, and the guest's counters may not show it"
     elif host.realtime_kernel:
         meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
     else:
-        meaning = "this kernel, its tasks or the firmware take the time here"
+        meaning = "only this kernel, its tasks and the firmware can take time here"
     return Fact("System", value, meaning, "uname, /proc/cpuinfo")
 
 
@@ -64,9 +64,9 @@ def _cpus(view: View) -> Fact:
         extra.append("fast and efficient cores")
     if extra:
         value += ", " + ", ".join(extra)
-    meaning = "each of our threads spins and wants a CPU of its own"
+    meaning = "each of our threads spins and needs a CPU of its own"
     if online == 1:
-        meaning = "every other task takes its time from ours"
+        meaning = "every other task takes its time from our threads"
     elif online == 2:
         meaning = "one of our threads leaves one CPU for all other tasks, two leave none"
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
@@ -79,9 +79,9 @@ def _allowed(view: View) -> Fact:
     balanced = allowed - CpuSet(view.host.isolated)
     meaning = f"the scheduler may move a thread that is not pinned between CPUs {balanced} at any time"
     if len(allowed) == 1:
-        value, meaning = f"only {allowed}", "nothing can migrate on one CPU"
+        value, meaning = f"only {allowed}", "on one CPU no thread can migrate"
     elif len(balanced) < 2:
-        meaning = "nothing migrates between isolated CPUs by itself"
+        meaning = "between isolated CPUs no thread migrates by itself"
     if barred and len(allowed) > 1:
         meaning += f"; {barred} {'is' if len(barred) == 1 else 'are'} outside our mask"
     return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
@@ -94,13 +94,15 @@ def _caches(view: View) -> Fact | None:
         if cache is not None:
             groups[cache.cpus.cpus] = cache.level
     if not groups:
-        return Fact("Shared cache", "not shown by this host", "the cost of moving between CPUs is not known beforehand")
+        return Fact(
+            "Shared cache", "this host does not show it", "the cost of a move between CPUs cannot be known in advance"
+        )
     shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
     if len(groups) > 4:
         shown.append(f"{len(groups) - 4} more")
-    meaning = "a message inside one cache takes some 50 to 150 ns, across two more, up to several hundred"
+    meaning = "a message takes about 50 to 150 ns inside one cache, and up to several hundred across two"
     if view.host.hypervisor is not None:
-        meaning += "; a guest sees what its hypervisor tells"
+        meaning += "; a guest sees only what its hypervisor shows"
     return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
 
 
@@ -110,11 +112,11 @@ def _clock(view: View) -> Fact:
         return Fact("Clock", "not known", view.host.notes.get("clocksource", ""))
     quick = source in ("tsc", "arch_sys_counter")
     if quick:
-        meaning = "the CPU's own counter: a reading takes some 10 to 25 ns"
+        meaning = "the CPU's own counter: one reading takes about 10 to 25 ns"
     elif source in _CLOCKS_OF_GUESTS:
-        meaning = "the CPU's counter and the hypervisor's figures: as a rule read without entering the kernel"
+        meaning = "the CPU's counter with the hypervisor's figures: usually read without entering the kernel"
     else:
-        meaning = "a slow clock: every reading is a system call"
+        meaning = "a slow clock: each reading is a system call"
     where = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     return Fact("Clock", clean(source, 24), meaning, where)
 
@@ -123,14 +125,16 @@ def _frequency(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpufreq"
     governors = view.host.governors
     if not governors:
-        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nothing does"
-        return Fact("CPU frequency", "no cpufreq here", meaning, where)
+        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware sets it, or it is fixed"
+        return Fact("CPU frequency", "this kernel has no cpufreq", meaning, where)
     value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
-    meaning = "speed mostly follows load: an idle CPU starts slowly"
+    meaning = "the clock mostly follows the load: an idle CPU starts slowly"
     if set(governors) == {"performance"}:
-        meaning = "asks for full speed at all times"
+        meaning = "the governor asks for full speed all the time"
     elif "performance" in governors:
-        meaning = "performance asks for full speed at all times; elsewhere speed mostly follows load"
+        meaning = (
+            "the governor performance asks for full speed all the time; with others the clock mostly follows the load"
+        )
     return Fact("CPU frequency", value, meaning, where)
 
 
@@ -138,8 +142,13 @@ def _idle(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpuidle"
     driver = view.host.cpuidle_driver
     if driver is None or driver == "none":
-        return Fact("Idle states", "no cpuidle driver", "an idle CPU halts; in a guest mostly with an exit", where)
-    meaning = "a spinning thread never idles; its neighbours do, and need time to wake"
+        return Fact(
+            "Idle states",
+            "no cpuidle driver",
+            "an idle CPU halts; in a guest this mostly means an exit to the hypervisor",
+            where,
+        )
+    meaning = "a spinning thread never idles; tasks on other CPUs do, and need time to wake"
     return Fact("Idle states", clean(driver, 24), meaning, where)
 
 
@@ -148,8 +157,8 @@ def _steal(view: View) -> Fact | None:
         return None
     percent = view.host.steal_percent
     if percent is None:
-        meaning = "if the hypervisor takes a CPU away, this counter will not tell"
-        return Fact("Steal", "no steal clock seen", meaning, "/proc/stat")
+        meaning = "if the hypervisor takes a CPU away, this counter does not show it"
+        return Fact("Steal", "this host shows no steal clock", meaning, "/proc/stat")
     meaning = "the share of CPU time since boot that the hypervisor gave to others"
     return Fact("Steal", steal_words(percent), meaning, "/proc/stat")
 
@@ -165,7 +174,7 @@ def _load(view: View) -> Fact | None:
         return None
     meaning = "few tasks compete for the CPUs; interrupts and short tasks remain"
     if busy:
-        meaning = "tasks that run or wait, runs of ours included: expect other tasks on the run queues"
+        meaning = "tasks that run or wait, our own runs included: expect other tasks on the run queues"
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 
@@ -173,8 +182,8 @@ def _tick(view: View) -> Fact | None:
     hz, where = read_tick_hz(view.root, view.host.kernel)
     if hz is None:
         meaning = "the explain step counts the timer interrupts of your own run instead"
-        return Fact("Tick", "CONFIG_HZ not readable here", meaning, clean(where, 80))
-    meaning = "timer interrupts a second on every CPU that is busy, unless nohz_full stops them"
+        return Fact("Tick", "this host does not show CONFIG_HZ", meaning, clean(where, 80))
+    meaning = "timer interrupts a second on each busy CPU, unless nohz_full stops them"
     return Fact("Tick", f"{hz} Hz", meaning, clean(where, 80))
 
 
@@ -182,7 +191,7 @@ def _limit(view: View) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
-    meaning = "a group that has used it up waits for the next period: it looks like a huge stall"
+    meaning = "a group that has used its time up waits for the next period: this looks like a huge stall"
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
@@ -190,11 +199,11 @@ def _isolation(view: View) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
     where = "/sys/devices/system/cpu/isolated, nohz_full"
     if not isolated and not full:
-        return Fact("Isolated CPUs", "none", "every task may use every CPU, as far as this shows", where)
+        return Fact("Isolated CPUs", "none", "every task may use every CPU, as far as this host shows", where)
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
-    meaning = "no tick while one task runs there, but the load balancer still uses them"
+    meaning = "no tick while only one task runs on these CPUs, but the load balancer still uses them"
     if isolated:
         meaning = "the load balancer leaves isolated CPUs alone"
     return Fact("Isolated CPUs", ", ".join(parts), meaning, where)
@@ -205,7 +214,7 @@ def _neighbours(view: View) -> Fact | None:
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
         return None
-    meaning = "each task that wakes may take the CPU from one of ours; kernel threads are among them"
+    meaning = "each task that wakes, also a kernel thread, may take the CPU from one of ours"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 
@@ -213,7 +222,7 @@ def _memlock(view: View) -> Fact | None:
     limit = view.host.memlock_limit_bytes
     if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
         return None  # CAP_IPC_LOCK lifts the limit
-    meaning = "more may not be locked, so that a page fault can show as a stall"
+    meaning = "our threads cannot lock more than this, so a page fault can show as a stall"
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 
@@ -223,7 +232,7 @@ def _realtime(view: View) -> Fact | None:
         return None
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
     if runtime < 0:
-        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can take its CPU for good", where)
+        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can keep its CPU for good", where)
     meaning = "the rest of each period is for ordinary tasks, where this kernel throttles real-time ones"
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 

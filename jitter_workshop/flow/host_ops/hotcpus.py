@@ -39,7 +39,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     online = machine.online
     if not online:
         raise HostError(
-            "nothing of this host's CPUs can be read",
+            "this host shows nothing about its CPUs",
             "/sys/devices/system/cpu/online and the folders beside it are missing or unreadable",
         )
     if asked is not None:
@@ -47,7 +47,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         return HotCpus(hot, "as asked with --cpus", "asked", _note(machine, hot))
     of_class = class_cpus(root) & online
     if of_class:
-        return HotCpus(of_class, f"{paths.CLASS_FILE} says so", "class", _note(machine, of_class))
+        return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", _note(machine, of_class))
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
@@ -77,7 +77,7 @@ def listed(text: str) -> CpuSet:
     except ValueError:
         raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
     if not cpus:
-        raise UsageError("--cpus names no CPU", "say which, such as --cpus 2-3")
+        raise UsageError("--cpus names no CPU", "name them, such as --cpus 2-3")
     return cpus
 
 
@@ -101,9 +101,9 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
     if len(machine.online) == 1:
         return hot, "it is the only CPU"
     if placement.producer is None:
-        return hot, "it is the only CPU that this process may use"
+        return hot, "this process may use only this CPU"
     if placement.producer not in hot:
-        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does all other work, too"
+        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does all other work too"
     beside_0 = 0 in machine.siblings_of(hot)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
     return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"
@@ -112,12 +112,12 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
 def _note(machine: Topology, hot: CpuSet) -> str:
     online = machine.online
     if hot == online:
-        return "every online CPU is hot: none is left for housekeeping, so nothing can be moved away from them"
+        return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
     notes = []
     if 0 in hot and len(online) > 1:
-        notes.append("CPU 0 is among them: it boots the machine and keeps work that cannot be moved")
+        notes.append("CPU 0 is one of them: it boots the machine and keeps work that cannot be moved")
     if not online - hot - machine.siblings_of(hot):
         rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
-        spare = "; 'status smt' says which of them can be spared" if len(rest) > 1 else ""
-        notes.append(f"every other CPU is a sibling of a hot one: what runs on CPU {rest} slows {slowed} down{spare}")
+        spare = "; 'status smt' shows which of them can be spared" if len(rest) > 1 else ""
+        notes.append(f"every other CPU is a sibling of a hot one: tasks on CPU {rest} slow {slowed} down{spare}")
     return "; ".join(notes)

@@ -35,7 +35,7 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
             except WorkshopError as error:
                 raise LessonError(error.message, error.advice) from error
     raise LessonError(
-        f"there is no recording '{shown}'", f"it would be {FOLDER}/{shown} or {FOLDER}/{shown}{SUFFIX} in the course"
+        f"there is no recording '{shown}'", f"the course needs {FOLDER}/{shown} or {FOLDER}/{shown}{SUFFIX}"
     )
 
 
@@ -66,7 +66,7 @@ class Recordings:
                 return ""
         except WorkshopError as error:
             return clean(f"the recording {name} cannot be shown: {error.message}", 400)
-        return f"the recording {clean(name, 40)} cannot be shown: no CPU of it can be read"
+        return f"the recording {clean(name, 40)} cannot be shown: it has no readable CPU"
 
 
 def _inside(place: Path, *found: Path) -> bool:

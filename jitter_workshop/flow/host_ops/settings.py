@@ -22,9 +22,9 @@ from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
-_ONCE = "For the next boot alone: a boot that hangs is undone by switching off and on."
-_ALWAYS = "For every boot from the next one on."
-_CHECK = "'jitter-workshop lessons check' says in which line"
+_ONCE = "Only for the next boot: switching the machine off and on undoes a boot that hangs."
+_ALWAYS = "For the next boot and every later one."
+_CHECK = "'jitter-workshop lessons check' names the line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     missing = [c for c in checks if c.state == "unavailable"]
     asked = tuple(word for word in chapter.tunables if "=" in word)
     if len(missing) == len(checks):
-        reason = missing[0].reason if missing else "it names no tunables"
+        reason = missing[0].reason if missing else "the chapter names no tunables"
         return Seen(host, hot, checks, "not_here", reason, asked)
     seen = Seen(host, hot, checks, "available", asked=asked)
     settled = seen.settled()
     if not settled:
-        return Seen(host, hot, checks, "not_here", f"this host does not take {', '.join(asked)}", asked)
+        return Seen(host, hot, checks, "not_here", f"this host does not accept {', '.join(asked)}", asked)
     if all(settled.values()):
         return Seen(host, hot, checks, "good", asked=asked)
     by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
@@ -122,15 +122,17 @@ def plan_view(
     left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         by_hand = (
-            " Nothing could be, either: why, and what is left to do by hand, stands here." if drawn.skipped else ""
+            " Nothing could be written anyway. The lines show why, and what you can do by hand."
+            if drawn.skipped
+            else ""
         )
-        said.insert(0, f"A recorded host: nothing is written.{'' if drawn.changes else by_hand}")
+        said.insert(0, f"This is a recorded host, so nothing is written.{'' if drawn.changes else by_hand}")
     elif not drawn.changes:
-        said.insert(0, "Nothing is to be written here.")
+        said.insert(0, "There is nothing to write on this host.")
     if way is not None and drawn.changes:
         said.insert(0, _ONCE if way.once else _ALWAYS)
     if way is not None and way.root_first:
-        said.append(f"For one boot alone it is planned with root's rights: {way.why_not}.")
+        said.append(f"A plan for one boot alone needs root's rights: {way.why_not}.")
     elif way is not None and way.why_not:
         left_out.append(f"one boot alone: {way.why_not}.")
     return PlanView(drawn.changes, files, " ".join(said), tuple(words), tuple(left_out))

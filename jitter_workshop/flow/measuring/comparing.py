@@ -51,7 +51,7 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
         if UNSTEADY in run.notes
     ]
     if early := sorted(ids & stood.keys()):
-        notes.append(f"The first run was made with {', '.join(early)} already applied.")
+        notes.append(f"{', '.join(early)} was applied already when the first run was made.")
     if ids and not ids & stands.keys():
         notes.append("The second run was made without this chapter's settings.")
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
@@ -99,11 +99,11 @@ def luck(a: Run, b: Run) -> str:
     ]
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
-        return start + "they are too short to say by how much they differ."
+        return start + "they are too short to show how much they differ."
     company = " Other tasks used these CPUs, which is part of it." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= _SAME or f[0] == f"p{tail}")]
     while True:
-        text = f"{start}{_differ(said)}.{company} A change has to beat that before it means anything."
+        text = f"{start}{_differ(said)}.{company} Only a larger difference can be the effect of a change."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text
         said.pop()

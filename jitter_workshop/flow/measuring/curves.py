@@ -83,7 +83,7 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     else there, or the run was made without the settings that it stands for."""
     asked = chapter.measurement(slot)
     if asked is None:
-        return f"the chapter measures nothing in {slot!r}"
+        return f"the chapter has nothing to measure in {slot!r}"
     if (run.label, run.workload) != (asked.label, asked.workload):
         return f"{slot!r} is '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
     ids = {word.partition("=")[0] for word in chapter.tunables}
@@ -98,7 +98,8 @@ def _chapter(entry: Any, line: int) -> RecordedChapter:
     source = _text(entry.get("source"), "source", _MOST_SOURCE)
     runs = entry.get("runs")
     _expect(
-        isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs, "runs: measure, and perhaps again"
+        isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs,
+        "the runs 'measure' and perhaps 'again'",
     )
     return RecordedChapter(source, {slot: _run(slot, runs[slot]) for slot in SLOTS if slot in runs}, line)
 
@@ -117,7 +118,7 @@ def _run(slot: str, entry: Any) -> RecordedRun:
         _expect(type(value) in (int, float) and 0 <= value <= MOST_NS, f"{slot}: {name} must be a time in ns")
     _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
     rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
-    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: its percentiles must not fall")
+    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: its percentiles must rise or stay equal")
     strange = set(entry) - {"label", "workload", "applied", "count", *FIGURES}
     _expect(not strange, f"{slot}: unknown {', '.join(sorted(map(repr, strange)))[:80]}")
     return RecordedRun(
@@ -141,7 +142,7 @@ def _expect(good: bool, message: str) -> None:
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
@@ -210,7 +211,7 @@ def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: st
     if step == "measure":
         return curves[:1], source
     lacking = len(curves) == 1 and chapter.measurement("again") is not None
-    return curves, f"{source}; no run with the change was recorded" if lacking else source
+    return curves, f"{source}; no run after the change was recorded" if lacking else source
 
 
 def _recorded(key: str, run: RecordedRun) -> RunCurve:
@@ -229,7 +230,9 @@ def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     found: list[RunCurve] = []
     label = run.label or run.id
     try:
-        found.append(RunCurve(f"{run.id}-intended", f"{label}: from the due time", handle.curve(run, INTENDED), run))
+        found.append(
+            RunCurve(f"{run.id}-intended", f"{label}: from the intended time", handle.curve(run, INTENDED), run)
+        )
         received = handle.histogram(run.id, run.main_histogram)
         invented = hg.corrected(received, run.interval_ns)
     except (SessionError, ValueError):

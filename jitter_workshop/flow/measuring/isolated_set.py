@@ -73,7 +73,7 @@ def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
         except HostError as refusal:
             raise NotPlaced(refusal.message, refusal.advice) from refusal
         if wanted - given:
-            raise NotPlaced(f"CPU {wanted - given} is not isolated any more")
+            raise NotPlaced(f"CPU {wanted - given} is no longer isolated")
 
     return placed
 

@@ -110,19 +110,19 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [
-        f"{nice_number(rate)} {what} a second came through: one event a second that delays one of them stands at "
-        f"{one}, 250 a second at {many}."
+        f"{nice_number(rate)} {what} a second came through. An event that delays one of them is at {one} if it "
+        f"comes once a second, and at {many} if it comes 250 times a second."
     ]
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
-        meets = f"each delays one of the {what}, further right if most fall between two"
+        meets = f"each delays one of the {what}; the knee is further right if most fall between two of them"
         if run.rated_s < run.duration_s:
-            meets = "as many come while the thread samples, further right if most belong to its pauses"
+            meets = "all come while the thread samples; the knee is further right if most come in its pauses"
         found.append(
-            f"The commonest interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: its knee "
-            f"stands at {stands} if {meets}."
+            f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
+            f"its knee is at {stands} if {meets}."
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
@@ -130,13 +130,13 @@ def knee_sentences(
     if stolen > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
-            f"figure was computed, stalls overlap{f' and hold up the {held} as well' if held else ''}."
+            f"In all, stalls take {100 * stolen:.0f} % of the time. This is too much for the simple sum: where "
+            f"no figure is given, stalls overlap{f' and hold up the {held} as well' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(
-            "Stalls of the producer are among these, but hold messages back before their stamp: they show in the "
-            "curve from the intended send time, not in transit."
+            "Stalls of the producer are included, but they hold messages back before their stamp: they show "
+            "in the curve of the intended latency, not in transit."
         )
     return tuple(found)
 
@@ -153,8 +153,10 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
         f"{made_late} late."
     )
     if share <= _LARGEST_SHARE:
-        text += f" Computed: the climb to them begins near {nice_percentile(100 * (1 - share))}."
+        text += f" By calculation the climb to them begins near {nice_percentile(100 * (1 - share))}."
     seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
     return (
-        text if seen is None else f"{text} Seen: the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
+        text
+        if seen is None
+        else f"{text} In this run the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
     )

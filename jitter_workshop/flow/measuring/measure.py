@@ -204,7 +204,7 @@ class _Places:
             return None
         try:
             if self._place is None:
-                raise HostError("there is no agent to put the measuring process on them")
+                raise HostError("no agent can put the measuring process on these CPUs")
             return self._resolve(within=cpus)
         except HostError as refusal:
             self.why_outside = refusal.sentence()
@@ -223,17 +223,17 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     """Return the warnings before a measurement on this host, one sentence each."""
     said: list[str] = []
     if host.on_battery:
-        said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
+        said.append("This machine runs on battery: its CPUs may be slower and sleep more deeply than on mains power.")
     if host.hypervisor == "QEMU" and host.architecture == "x86_64":
         # KVM shows its clock to an x86 guest, unless it is hidden; without KVM, QEMU stalls for milliseconds.
         said.append(
-            "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
-            "measured here mean nothing."
+            "These CPUs seem to be emulated (QEMU without KVM). Settings and counters are real, but the "
+            "measured times mean nothing."
         )
     elif host.hypervisor == "QEMU":
         said.append(
-            "These CPUs may be emulated: it cannot be told here whether QEMU runs with KVM. Without it settings and "
-            "counters are real, but times that are measured here mean nothing."
+            "These CPUs may be emulated: this host does not show whether QEMU uses KVM. Without KVM settings "
+            "and counters are real, but the measured times mean nothing."
         )
     limit = cpu_limit(host)
     if limit:
@@ -253,7 +253,7 @@ def _scratch_dir() -> str:
     try:
         return tempfile.gettempdir()
     except OSError as error:
-        raise HostError(f"no folder for temporary files can be written ({folder} neither)", "set TMPDIR") from error
+        raise HostError(f"no folder for temporary files can be written, not even {folder}", "set TMPDIR") from error
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:

@@ -18,7 +18,7 @@ from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
 
 _UNSEEN = "this host does not show it"
 _MUCH_STOLEN = 0.01 * 1e9
-FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
+FEW_SAMPLES = "null where the run has fewer than 1/(1-p) samples"
 
 
 def with_notes(
@@ -67,8 +67,8 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(
-            f"other tasks used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
-            "sight, so they have no names"
+            f"other tasks used at least {unnamed_percent:g} % of a measured CPU and cannot be named, because "
+            "they ended, moved to another CPU or are not visible"
         )
     # With a noise of ours the cause is known: it is in the run, or the learner has to find it.
     ordered = hunted or run.noise is not None
@@ -77,7 +77,9 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
         and not ordered
         and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates)
     ):
-        said.append("no task was seen on the measured CPUs, but only tasks that lived through the run can be named")
+        said.append(
+            "no other task was seen on the measured CPUs, but a task that began or ended during the run is not seen"
+        )
     return "; ".join(said)
 
 
@@ -87,8 +89,8 @@ def cpu_limit(host: HostSummary) -> str:
         return ""
     cpus = host.cpu_max_quota_us / host.cpu_max_period_us
     return (
-        f"The cgroup's cpu.max allows {cpus:.3g} CPUs each {host.cpu_max_period_us / 1000:g} ms: busy threads will be "
-        "throttled, and that looks like a scheduler fault."
+        f"The cgroup's cpu.max allows {cpus:.3g} CPUs in each {host.cpu_max_period_us / 1000:g} ms: busy "
+        "threads will be throttled, and this looks like a fault of the scheduler."
     )
 
 
@@ -103,28 +105,28 @@ def _path(run: Run, name: str) -> str:
 
 
 _NULLS = {
-    "preset": "the length was given by --messages, --duration or --for-percentile",
-    "noise": "none was asked for",
-    "proof": "it belongs to no proof",
-    "settle_s": "the host was not changed right before it",
-    "noise_bursts": "the noise gave no log",
-    "buckets": "only spin sorts its gaps by length",
-    "sampled_s": "only spin has a time in which it samples",
-    "pause": "only spin with a duty below 100 % pauses",
-    "counters": "counted only where evidence was asked for and no trace was to be had",
-    "missed_wakeups": "only wakeup sleeps until a time",
+    "preset": "--messages, --duration or --for-percentile gave the length",
+    "noise": "no noise was asked for",
+    "proof": "the run belongs to no proof",
+    "settle_s": "the host was not changed right before the run",
+    "noise_bursts": "the noise sent no log",
+    "buckets": "only the workload spin sorts its gaps by length",
+    "sampled_s": "only the workload spin samples",
+    "pause": "only spin with a duty below 100 % has pauses",
+    "counters": "counted only if --evidence was asked for and no trace could be made",
+    "missed_wakeups": "only the workload wakeup sleeps until a set time",
     "interrupts": _UNSEEN,
     "softirqs": _UNSEEN,
     "steal_ns": _UNSEEN,
     "core_hz": _UNSEEN,
     "throttled_periods": _UNSEEN,
-    "counted_s": "the measuring process did not say how long it counted",
+    "counted_s": "the measuring process did not report how long it counted",
     "steal_resolution_ns": "see steal_ns",
 }
 """The reasons for a field of a run that is null, where nothing else says more."""
 
 _CLOCK_NULLS = {
-    "offset_ns": "measured between two fixed CPUs only",
+    "offset_ns": "this is measured only between two fixed CPUs",
     "offset_bound_ns": "see clock.offset_ns",
     "rate_hz": "this clock counts nanoseconds",
 }
@@ -132,7 +134,7 @@ _BLOCK_NULLS = {
     "temperature_celsius": "this host shows no temperature",
     "throttle_events": "this host counts no thermal throttling",
     "core_hz": _UNSEEN,
-    "ping_pong_ns": "measured between two fixed CPUs only",
+    "ping_pong_ns": "this is measured only between two fixed CPUs",
     "parent_switches": _UNSEEN,
     **dict.fromkeys(("p50", "p99", "p999", "max"), FEW_SAMPLES),
 }
@@ -142,18 +144,18 @@ _THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     """Yield field and reason for each null; the first reason for a field counts."""
     if run.blocked_publishes is None:
-        yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
+        yield "blocked_publishes", f"the workload {spec.workload} sends no messages"
     if run.noise is None and run.noise_bursts is None:
-        yield "noise_bursts", "there was no noise"
+        yield "noise_bursts", "the run had no noise"
     elif spec.noise_period_ns is not None:
-        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
+        yield "noise", f"a burst about every {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
     if run.noise_bursts is not None and run.noise_bursts.taken_ns is None:
         yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
     yield from _placement_reasons(spec)
     if run.buckets is not None:
-        yield "buckets.to_ns", "the last one has no end"
+        yield "buckets.to_ns", "the last bucket has no upper end"
         if any(bucket.per_hour is None for bucket in run.buckets):
-            yield "buckets.per_hour", "nothing was sampled"
+            yield "buckets.per_hour", "the workload did not sample"
     if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
         yield "histograms", FEW_SAMPLES
     records: tuple[tuple[str, dict[str, str], Sequence[object]], ...] = (
@@ -172,9 +174,9 @@ def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:
     if spec.placement.mode == "none":
         yield "placement", "the scheduler was free to move the threads"
     elif spec.workload in TWO_THREADS:
-        yield "placement.sampler", f"the {spec.workload} has no sampler"
+        yield "placement.sampler", f"the workload {spec.workload} has no sampler"
         if not spec.placement.journaller_on:
             yield "placement.journaller", "no journaller ran"
     else:
         for thread in ("producer", "accumulator", "journaller"):
-            yield f"placement.{thread}", f"the {spec.workload} workload has none"
+            yield f"placement.{thread}", f"the workload {spec.workload} has none"

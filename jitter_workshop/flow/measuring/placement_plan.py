@@ -23,10 +23,10 @@ from jitter_workshop.tuning.planning import digest
 _WHY = {
     "producer": "it stamps and publishes; a pause here delays the messages behind it",
     "accumulator": "it waits for each message; the latency is read on this CPU",
-    "journaller": "the second consumer, out of the way of the other two",
+    "journaller": "it is the second consumer, out of the way of the other two",
     "sampler": "it reads the clock without end; every gap is time that something else took",
     "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
-    "sender": "it sends a segment at every interval, by plan; the kernel's share of receiving is done here, too",
+    "sender": "it sends a segment at each set time; the kernel's part of receiving is done here too",
     "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are measured",
 }
 
@@ -85,7 +85,7 @@ def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)
     plan = placement_plan(placement, topology.allowed | own, request.workload)
-    return dataclasses.replace(plan, text=f"{plan.text} Only entering the isolated set needs root's rights.")
+    return dataclasses.replace(plan, text=f"{plan.text} Root's rights are needed only to enter the isolated set.")
 
 
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
@@ -106,10 +106,10 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
         for n, (name, cpu) in enumerate(placed, start=1)
     )
     if not changes:
-        return PlanView((), 0, "Nothing would be changed.")
+        return PlanView((), 0, "Nothing is changed.")
     text = (
-        f"{placement.why} Each thread asks the kernel for its own affinity when it starts; the setting ends with the "
-        "thread. No file of this host is written, and no rights are needed."
+        f"{placement.why} Each thread asks the kernel for its own affinity when it starts, and the setting "
+        "ends with the thread. No file of this host is written, and no rights are needed."
     )
     return PlanView(changes, 0, text)
 

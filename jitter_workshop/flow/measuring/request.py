@@ -124,14 +124,16 @@ def check(request: MeasureRequest) -> None:
     if request.workload not in WORKLOADS:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:
-        raise UsageError(f"there is no duty of {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
+        raise UsageError(f"the duty cannot be {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
     if request.duty != 100 and request.workload != "spin":
-        raise UsageError(f"--duty is for spin, not for {request.workload}", "leave it out, or say '--workload spin'")
+        raise UsageError(
+            f"--duty is only for spin, not for {request.workload}", "leave it out, or use '--workload spin'"
+        )
     if request.pause not in typing.get_args(Pause):
         raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use sleep or busy")
     if request.pause != "sleep" and request.duty == 100:
         raise UsageError(
-            "--pause is for spin with a duty below 100 %", "say '--workload spin --duty 50', or leave it out"
+            "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave it out"
         )
     if request.pacing not in (None, "spin", "schedule"):
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
@@ -140,26 +142,30 @@ def check(request: MeasureRequest) -> None:
     if request.noise is not None:
         check_period(known(request.noise), request.noise_period_ns)
     elif request.noise_period_ns is not None:
-        raise UsageError("a noise's period needs a noise, and none was asked for")
+        raise UsageError("a period for the noise was given, but no noise")
     if request.messages is not None and request.duration_s is not None:
         raise UsageError("--messages and --duration contradict each other", "leave one of them out")
     if request.workload != "ring":
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
-        raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones")
+        raise UsageError(
+            f"the SCHED_FIFO priority must be from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones"
+        )
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
     if KINDS[request.workload].waits and interval_ns(request) < SHORTEST_WAIT_NS:
-        raise UsageError(f"the interval of {request.workload} goes from 10 µs to 1 s", "choose a longer --interval-us")
+        raise UsageError(
+            f"the interval of {request.workload} must be from 10 µs to 1 s", "choose a longer --interval-us"
+        )
     _within("the stall threshold", threshold_ns(request), THRESHOLD_NS, "0.1 µs to 10 s")
     if request.workload == "ack" and threshold_ns(request) <= interval_ns(request):
         raise UsageError(
-            "the threshold of ack must be above the interval: every interval between ACKs would be a stall",
+            "the threshold of ack must be above the interval, or every interval between ACKs would be a stall",
             "choose a longer --threshold-us, or a shorter --interval-us",
         )
     if not 0 <= request.wait_s <= LONGEST_S:
-        raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
+        raise UsageError("the time to wait must be from 0 to 86400 s (24 h)")
     if not 0 <= request.settle_s <= LONGEST_SETTLE_S:
-        raise UsageError("a run settles for 0 to 60 s before its first block")
+        raise UsageError("a run can settle for 0 to 60 s before its first block")
     if request.noise == "stall":
         _room_for_a_stall(request)
 
@@ -178,7 +184,7 @@ def blocks(request: MeasureRequest) -> Blocks:
         count = math.ceil(preset.blocks * preset.block_ns / longest_ns)
         return Blocks(count, preset.blocks * preset.block_ns // count, None, preset.name)
     if not SHORTEST_S <= request.duration_s <= LONGEST_S:
-        raise UsageError(f"a run lasts from {SHORTEST_S:g} s to 24 h, not {request.duration_s:g} s")
+        raise UsageError(f"the duration of a run must be from {SHORTEST_S:g} s to 24 h, not {request.duration_s:g} s")
     total_ns = round(request.duration_s * 1e9)
     count = max(1, math.ceil(total_ns / longest_ns - 1e-9))
     return Blocks(count, total_ns // count, None, None)
@@ -242,26 +248,26 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
         length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
     if length_ns < SHORTEST_BLOCK_NS:
         raise UsageError(
-            f"a stall needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and these take "
-            f"{length_ns / 1e6:g} ms",
+            f"a stop needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this run "
+            f"take {length_ns / 1e6:g} ms",
             "measure for longer, or with a longer interval",
         )
 
 
 def _only_for_ring(request: MeasureRequest) -> None:
     if request.messages is not None:
-        raise UsageError(f"--messages is for the ring, not for {request.workload}", "say --duration")
+        raise UsageError(f"--messages is only for the ring, not for {request.workload}", "say --duration")
     if request.interval_ns is not None and request.workload == "spin":
-        raise UsageError("--interval-us is for the others, spin has no interval", "leave it out")
+        raise UsageError("--interval-us does not apply to spin, which has no interval", "leave it out")
     if request.pacing is not None:
-        raise UsageError(f"--pacing is for the ring, not for {request.workload}", "leave it out")
+        raise UsageError(f"--pacing is only for the ring, not for {request.workload}", "leave it out")
     if request.no_journaller:
-        raise UsageError(f"--no-journaller is for the ring, {request.workload} has none", "leave it out")
+        raise UsageError(f"--no-journaller is only for the ring; {request.workload} has none", "leave it out")
 
 
 def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
     if not limits[0] <= value <= limits[1]:
-        raise UsageError(f"{what} goes from {shown}")
+        raise UsageError(f"{what} must be {shown}")
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
@@ -270,7 +276,7 @@ def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval
     if not 1 <= request.messages <= most:
-        raise UsageError(f"a run sends from 1 to {most:,} messages at this interval (24 h), not {request.messages:,}")
+        raise UsageError(f"a run can send 1 to {most:,} messages at this interval (24 h), not {request.messages:,}")
     per_block = max(1, longest_ns // interval)
     count = math.ceil(request.messages / per_block)
     share = math.ceil(request.messages / count)

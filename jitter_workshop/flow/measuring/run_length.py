@@ -63,7 +63,7 @@ def sentence(found: Outlook) -> str:
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
-        said += f", ten distinct stalls to p{found.distinct} if it stalls as {found.like} did"
+        said += f", and to p{found.distinct} with ten distinct stalls if it stalls as {found.like} did"
     return f"{said}."
 
 
@@ -83,7 +83,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
         raise UsageError(
-            f"--for-percentile takes no {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}"
+            f"--for-percentile cannot be {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}"
         )
     if request.messages is not None or request.duration_s is not None:
         raise UsageError("--for-percentile sets the duration itself", "leave out --messages and --duration")
@@ -92,7 +92,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     what = KINDS[request.workload].makes
     if rate is None:
         raise UsageError(
-            f"how many {what} {request.workload} makes a second is not known before its first run",
+            f"the number of {what} that {request.workload} makes a second is known only after a first run",
             "measure once without --for-percentile",
         )
     need = _of(wanted, rate, before)
@@ -100,7 +100,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     why = f"ten stalls like those of {_name(before)}" if need.stalls_seen and before else "ten of them beyond it"
     said = f"p{wanted} needs {need.messages:,} {what} ({why}): {_takes(seconds)}"
     if seconds > LONGEST_S:
-        raise UsageError(f"{said}, and a run lasts a day at most", "choose a lower percentile or a shorter interval")
+        raise UsageError(f"{said}, but a run lasts at most a day", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
     return dataclasses.replace(request, duration_s=seconds, preset=preset), f"{said}."
 

@@ -74,7 +74,7 @@ class TraceWitness:
             return
         wanted = CLOCKS.get(clock.source)
         if wanted is None:
-            self.why_not = f"the kernel's trace has no clock that is the same as {clock.source}"
+            self.why_not = f"the kernel's trace has no clock that equals {clock.source}"
             return
         self._tids = dict(tids)
         with self._failing():
@@ -151,7 +151,7 @@ class TraceWitness:
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
             return {"evidence": f"no trace{kept}: {self.why_not}"}
         if self._left_out:
-            return {"evidence": f"no room for the trace of the last {self._left_out} of the run's blocks"}
+            return {"evidence": f"there was no room for the trace of the last {self._left_out} of the run's blocks"}
         return {}
 
 
@@ -212,14 +212,14 @@ class Counting:
         if before is None or after is None:
             return found
         if any(cpu not in look.schedstats.per_cpu for cpu in self._cpus for look in (before, after)):
-            reason = after.schedstats.reason or "/proc/schedstat: does not have this CPU"
+            reason = after.schedstats.reason or "/proc/schedstat does not have this CPU"
             found["counters.cpus.ran_ns"] = f"{reason} (CONFIG_SCHEDSTATS)"
             found["counters.cpus.waited_ns"] = found["counters.cpus.timeslices"] = "see counters.cpus.ran_ns"
         if any(steal_between(before.stat, after.stat, (cpu,)) is None for cpu in self._cpus):
             found["counters.cpus.steal_ns"] = after.stat.why_no_steal
         paranoid = self._root.reading(_PARANOID)
         if parse_integer(paranoid.text) is None:
-            reason = paranoid.reason or "does not hold a whole number"
+            reason = paranoid.reason or "the file does not hold a whole number"
             found["counters.perf_event_paranoid"] = f"{_PARANOID}: {reason}"
         return found
 
@@ -238,7 +238,7 @@ class Evidence:
         if wanted:
             try:
                 if tracer is None:
-                    raise HostError("there is no agent to ask the kernel for it")
+                    raise HostError("no agent can ask the kernel for the trace")
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
@@ -264,7 +264,7 @@ class Evidence:
         witness = self._witness
         if witness is None or witness.trace() is not None:
             return None
-        return witness.counting.counters(self._refusal or witness.why_not or "nothing was recorded")
+        return witness.counting.counters(self._refusal or witness.why_not or "the trace recorded nothing")
 
     def notes(self) -> dict[str, str]:
         witness = self._witness

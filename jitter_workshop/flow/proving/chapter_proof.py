@@ -16,15 +16,15 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
     if walk.host.rehearsed:
-        return "nothing is measured on a recording, so nothing can be proven"
+        return "nothing can be measured on a recording, so nothing can be proven"
     if chapter.changes == "nothing" or first is None or again is None:
-        return "this chapter changes nothing that a proof could make and give back"
+        return "this chapter changes nothing that a proof could apply and restore"
     if workshop.hunts.hiding:
-        return "a hidden noise runs, which would be on both sides: name it or give up first"
+        return "a hidden noise is running and would affect both sides: name it or give up first"
     if chapter.reboot:
-        return "boot parameters take effect with a boot, and a proof makes and gives back within seconds"
+        return "boot parameters take effect at a boot, but a proof applies and restores a change within seconds"
     if chapter.changes == "placement" and first.placement == again.placement:
-        return "both of its runs are placed alike: they differ in what was measured, not by a change"
+        return "both runs of this chapter have the same placement: they differ in the measurement, not by a change"
     return ""
 
 
@@ -68,8 +68,8 @@ def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:
         raise HostError(
-            "everything that this chapter sets is as it should be here already, so both sides would be the same",
-            "'jitter-workshop prove TUNABLE=VALUE' proves another value",
+            "all settings of this chapter already have their values, so both sides would be the same",
+            "prove another value: 'jitter-workshop prove TUNABLE=VALUE'",
         )
     return words
 

@@ -26,7 +26,7 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 SideName = Literal["without", "with"]
 
-SET_BY_OTHERS = "it was given back, and somebody else has set it since"
+SET_BY_OTHERS = "the setting was restored, and another program or user has changed it since"
 _AGAIN = "ask for the plan again"
 
 
@@ -108,14 +108,14 @@ class TunableSides(Sides):
         fresh = self.agent_session.plan(self.words, self.hot)
         other = _other_plan(self.changes, fresh.changes)
         if other:
-            raise HostError(f"the writes are not what was shown any more: {other}", _AGAIN)
+            raise HostError(f"the writes are no longer those that were shown: {other}", _AGAIN)
         # Make and give back the change once before the first run: an error shows before anything is measured, and the
         # agent and its heartbeat run on both sides of every round.
         self.apply()
         drifted = self.drifted()
         self._must_be_back(self.give_back())
         if drifted:
-            raise HostError(drifted, "something else sets it: there is nothing to prove while it does")
+            raise HostError(drifted, "another program sets this too: while it does, there is nothing to prove")
 
     def apply(self) -> None:
         self.standing = True
@@ -123,12 +123,12 @@ class TunableSides(Sides):
         if result.refused:
             first = result.refused[0]
             where = f" ({clean(first.path, 120)})" if first.path else ""
-            raise HostError(f"{first.tunable} was not applied whole: {clean(first.reason, 300)}{where}")
+            raise HostError(f"{first.tunable} was applied only in part: {clean(first.reason, 300)}{where}")
         made = {one.path for one in result.applied}
         missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, 120)
-            raise HostError(f"{where} was set to the value to prove by another program or user", _AGAIN)
+            raise HostError(f"another program or user set {where} to the value to prove", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
             # The rest would be written to tasks that began after the plan was shown: the user has not agreed to those.
@@ -142,7 +142,7 @@ class TunableSides(Sides):
                 continue
             found = kind.read(self.root, path).text
             if found is not None and not kind.same(found, said):
-                return f"{clean(path, 120)} did not stay as it was set: it says '{clean(found, 60)}'"
+                return f"{clean(path, 120)} did not keep its value: it says '{clean(found, 60)}'"
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
@@ -169,7 +169,9 @@ class TunableSides(Sides):
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):
-            self._notes["the two sides were not measured on the same CPUs: the CPUs are part of the difference"] = None
+            self._notes["the two sides were not measured on the same CPUs, so the CPUs are part of the difference"] = (
+                None
+            )
         return super().spoiled(without, with_it)
 
     def notes(self) -> tuple[str, ...]:
@@ -177,15 +179,15 @@ class TunableSides(Sides):
         if self._ended:
             tasks.append(f"in a round up to {fell_away(self._ended)[:-1]}")
         if self._left_out:
-            stayed = "stayed as it was" if self._left_out == 1 else "stayed as they were"
+            stayed = "stayed where it was" if self._left_out == 1 else "stayed where they were"
             tasks.append(f"up to {many(self._left_out, 'task')} that began after the plan was shown {stayed}")
         return (*self._notes, *tasks)
 
     def _must_be_back(self, left: Sequence[LeftAlone]) -> None:
         if left:
             raise HostError(
-                f"{left[0].tunable} cannot be given back: {clean(left[0].reason, 300)} ({clean(left[0].path, 120)})",
-                "'jitter-workshop restore --list' shows what stands",
+                f"{left[0].tunable} cannot be restored: {clean(left[0].reason, 300)} ({clean(left[0].path, 120)})",
+                "'jitter-workshop restore --list' shows the changes that are still in place",
             )
 
     def _remember(self, result: ApplyResult) -> None:
@@ -198,7 +200,7 @@ class TunableSides(Sides):
         last = {change.path: change.after for change in self.changes}
         odd = [path for path, (kind, said) in self._made.items() if not kind_of(kind).same(said, last[path])]
         if odd:
-            self._notes[f"the host says something else than was written: {clean(odd[0], 120)}"] = None
+            self._notes[f"the host has another value than was written: {clean(odd[0], 120)}"] = None
         self._ended = max(self._ended, result.ended)
 
     @staticmethod
@@ -221,9 +223,9 @@ def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
     stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
     if early:
-        return f"{', '.join(early)} stood during the run without it"
+        return f"{', '.join(early)} was applied during the run without it"
     if lacking:
-        return f"{', '.join(lacking)} did not stand during the run with it"
+        return f"{', '.join(lacking)} was not applied during the run with it"
     rest = {name: value for name, value in stood_with.items() if name not in ids}
     odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
-    return f"{', '.join(odd[:6])} was changed between its two runs" if odd else ""
+    return f"{', '.join(odd[:6])} changed between the two runs of a round" if odd else ""

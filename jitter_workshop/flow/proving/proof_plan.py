@@ -84,10 +84,10 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     Raises UsageError and HostError, each with what to do.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
-        raise UsageError(f"a proof has 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
+        raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
     words = tuple(word for word in request.words if word.strip() != PLACEMENT)
     if words and len(words) < len(request.words):
-        raise UsageError("placement and settings are proven one after the other", "leave one of them out")
+        raise UsageError("a proof takes either placement or settings, not both", "leave one of them out")
     asked = request.asked
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
@@ -162,8 +162,8 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     space = room(root, topology)
     if len(topology.allowed | space.isolated) < 2:
         raise HostError(
-            f"this process has one CPU ({topology.allowed}): placed or not, its threads run there",
-            "prove a setting instead: 'jitter-workshop status' says which could help",
+            f"this process may use only one CPU ({topology.allowed}), so its threads run there, placed or not",
+            "prove a setting instead: 'jitter-workshop status' shows which could help",
         )
     asked = request.asked
     if request.workload is None and asked in TWO_THREADS and space.cpus < 2:
@@ -186,7 +186,9 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
         how_many = f"{fewest} or {most} CPUs" if fewest < most else "one CPU" if most == 1 else f"{most} CPUs"
-        raise UsageError(f"{base.workload} is placed on {how_many}, not on {len(cpus)}", "say which with --cpus")
+        raise UsageError(
+            f"{base.workload} needs {how_many} for its threads, not {len(cpus)}", "choose them with --cpus"
+        )
     if most == 1:
         return base.on(Placement("chosen", sampler=cpus[0]))
     producer, accumulator, journaller = (*cpus, None)[:3]
@@ -219,11 +221,11 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
         plan = agent_session.plan(tuple(map(str, fresh)), hot)
         _must_change(plan)
         changes += plan.changes
-        notices += [f"Left as it is: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]
+        notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]
         notices += [agent_session.notice] if agent_session.notice else []
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
-        notices.append(f"The present setting of {names} is given back first, and does not stand at the end.")
+        notices.append(f"What is applied of {names} is restored first, and is not applied again at the end.")
     notices += [*warnings(summarise(root, topology)), *_beside(root, ids)]
     measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
@@ -237,8 +239,8 @@ def _must_be_quick(one: Wanted) -> None:
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
-            f"{one.id} takes effect with a boot, but a proof applies a change and gives it back within seconds",
-            "measure before and after the boot, and describe the two with 'jitter-workshop compare'",
+            f"{one.id} takes effect with a boot, but a proof applies and restores a change within seconds",
+            "measure before and after the boot, and compare the two runs with 'jitter-workshop compare'",
         )
     if not tunable.changes_host:
         raise HostError(
@@ -254,7 +256,7 @@ def _must_change(plan: Plan) -> None:
     first = left_out[0]
     good = first.reason.startswith("nothing to do")
     why = "both sides would be the same" if good else "it cannot be proven here"
-    advice = "'jitter-workshop status' says what can be changed"
+    advice = "'jitter-workshop status' shows what can be changed"
     if good and find(first.tunable).values:
         advice = f"prove another value: {first.tunable}=VALUE"
     raise HostError(
@@ -271,7 +273,7 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
     if strange:
         raise HostError(
             f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so both sides would have it",
-            f"give it back first: 'jitter-workshop restore {' '.join(strange)}'",
+            f"restore it first: 'jitter-workshop restore {' '.join(strange)}'",
         )
     return found
 
@@ -285,7 +287,9 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
         tunable = find(one.id)
         default = tunable.default if tunable.values else None
         if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
-            raise HostError(f"{one.id} stands as {clean(values.get(one.id, ''), 60)}", "give it back first (undo)")
+            raise HostError(
+                f"{one.id} has the value {clean(values.get(one.id, ''), 60)} already", "restore it first (undo)"
+            )
 
 
 def _change_of(entry: Entry) -> Change:
@@ -305,15 +309,15 @@ def _measured(
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
         if request.workload is not None:
             raise HostError(
-                f"{asked} needs two CPUs, and while CPU {hot} is isolated a run has one of them",
-                "say '--workload spin', or name more hot CPUs with --cpus",
+                f"{asked} needs two CPUs, but while CPU {hot} is isolated a run has only one",
+                "use '--workload spin', or choose more hot CPUs with --cpus",
             )
         if request.like is None or walled:
-            why = f"Only CPU {hot} is hot here and the {asked} needs two CPUs: the loop spin measures there instead."
+            why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop spin measures instead."
             asked = "spin"
     base = _base(request, asked)
     if base.placement == "none":
-        return base, "The scheduler is left free on both sides, as the chapter measures."
+        return base, "The scheduler may move the threads on both sides, as in the chapter."
     if any(cpu is not None for cpu in (base.cpu, base.producer_cpu, base.accumulator_cpu, base.journaller_cpu)):
         return base, why
     return _pinned(base, root, topology, hot), why
@@ -337,4 +341,4 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
     """Return a sentence on the other settings of this tool, which are in effect on both sides."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
-    return (f"Both sides keep what is applied already: {', '.join(others)}.",) if others else ()
+    return (f"On both sides these stay applied: {', '.join(others)}.",) if others else ()

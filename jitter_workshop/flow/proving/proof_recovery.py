@@ -17,8 +17,8 @@ from jitter_workshop.session import history
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
 
-GIVEN_BACK_LATER = "not all of it was given back at its end; by this host's journal nothing of it stands any more"
-_NOT_KNOWN = "whether all of it was given back is not known here: "
+GIVEN_BACK_LATER = "not everything was restored at its end; by this host's journal nothing of it is in place any more"
+_NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:

@@ -118,7 +118,7 @@ class Prover:
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
-            raise HostError("the plan that was shown is not this one", "ask for the plan again")
+            raise HostError("this plan is not the one that was shown", "ask for the plan again")
         try:
             in_class = need_turn(self._agent_session)
             own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, queued)
@@ -141,8 +141,8 @@ def _too_short(plan: ProofPlan) -> str:
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or plan.total_s <= left:
         return ""
-    takes = f"it takes about {minutes(plan.total_s)}, and your turn ends in {minutes(left)}"
-    return f"{takes}: the rounds that are finished by then are judged"
+    takes = f"the proof takes about {minutes(plan.total_s)}, but your turn ends in {minutes(left)}"
+    return f"{takes}: only the rounds that are finished by then are judged"
 
 
 class _Times:
@@ -224,7 +224,7 @@ class _Series:
         try:
             self._session.add_proof(proof)
         except SessionError as error:
-            self.not_kept = f"the proof is not kept: {error.sentence()}"
+            self.not_kept = f"the proof could not be saved: {error.sentence()}"
             proof = dataclasses.replace(proof, notes=(*proof.notes, self.not_kept))
         return proof
 
@@ -238,7 +238,8 @@ class _Series:
             except _Spoiled as spoiled:
                 if len(self._left_out) >= MOST_LEFT_OUT:
                     raise HostError(
-                        f"the host changes while it is measured: {spoiled}", "prove it while nothing else changes it"
+                        f"the host changes during the measurement: {spoiled}",
+                        "repeat the proof when nothing else changes the host",
                     ) from None
                 self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
         self._first = self._first or without
@@ -301,7 +302,7 @@ class _Series:
         self._left_alone = self._sides.give_back()
         if self._left_alone:
             left = self._left_alone[0]
-            raise HostError(f"{left.tunable} could not be given back: {clean(left.reason, 300)}")
+            raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
 
     def _give_back(self) -> None:
         """Give back at the end of the proof. Raises only the observer's errors, and only after all is given back."""
@@ -311,7 +312,7 @@ class _Series:
             try:
                 self._left_alone = (*self._left_alone, *self._sides.give_back())
             except WorkshopError as error:
-                self._trouble.append(f"the change was not given back: {error.sentence()}")
+                self._trouble.append(f"the change was not restored: {error.sentence()}")
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
@@ -349,13 +350,18 @@ class _Series:
         named = ", ".join(self._disturbed[:_NAMED])
         more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
         runs = many(len(self._disturbed), "run")
-        return (f"other tasks used the measured CPUs in {runs}, which count: round {named}{more}",)
+        return (f"other tasks used the measured CPUs in {runs}, which count all the same: round {named}{more}",)
 
     def _early(self) -> tuple[str, ...]:
         """Return a warning for a proof that was stopped when it could already have a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        return ("stopping as soon as a line claims something claims too often: decide how many rounds first",)
+        return (
+            (
+                "a proof that stops as soon as a line claims something claims too often: decide the number of rounds "
+                "first"
+            ),
+        )
 
 
 def _drifted_without(strange: Sequence[LeftAlone]) -> str:
@@ -363,7 +369,7 @@ def _drifted_without(strange: Sequence[LeftAlone]) -> str:
         return ""
     one = strange[0]
     says, before = clean(one.found, 60), clean(one.expected, 60)
-    return f"{clean(one.path, 120)} says '{says}' without the change, and '{before}' stood there before"
+    return f"{clean(one.path, 120)} says '{says}' without the change, but its value before was '{before}'"
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:

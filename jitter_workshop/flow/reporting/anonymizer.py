@@ -42,10 +42,10 @@ from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import sentences
 
 PRIVATE_NOTE = (
-    "names of hosts, users and tasks, labels, paths and all other names that people chose are replaced; the raw data, "
-    "which hold them, are left out"
+    "names of hosts, users and tasks, labels, paths and all other names that people chose are replaced; the "
+    "raw data are left out, because they hold such names"
 )
-LEFT_OUT = "(left out: it may name a task)"
+LEFT_OUT = "(left out, because it may name a task)"
 SESSION, PATH = "session", "PATH"
 LISTING = "user-tasks"
 """The check that lists processes."""

@@ -110,7 +110,7 @@ def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -
 class NothingToReport(SessionError):
     """Report that the session has no run."""
 
-    title = "Nothing to report yet"
+    title = "There is nothing to report yet"
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -122,7 +122,7 @@ class NothingToReport(SessionError):
 def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
     """Yield the first lines: proofs, runs, chapters and standing settings. They claim no more than the data."""
     if subject.recorded:
-        looked = "" if subject.runs else ": it was looked at, and nothing was measured on it"
+        looked = "" if subject.runs else ": this report shows its settings; nothing was measured on it"
         yield f"This is about a recorded host, {subject.recorded}{looked}."
     yield from _verdicts(subject)
     yield _measured(subject)
@@ -130,25 +130,25 @@ def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
     if subject.walks:
         begun = len(subject.walks)
         every = many(len(subject.course.chapters), "chapter")
-        yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} done."
+        yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} finished."
     near = [o.near for walk in subject.walks if (o := walk.outcome()) is not None and o.near is not None]
     if near:
         yield f"Of {many(len(near), 'prediction')} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
-        yield f"Still set on this host by this tool: {clean(stands, 300)}."
+        yield f"Still changed on this host by this tool: {clean(stands, 300)}."
     elif standing.stands is not None:
-        yield "Nothing that this tool has set stands on this host."
+        yield "No change of this tool is in place on this host."
 
 
 def _verdicts(subject: Subject) -> Iterator[str]:
     for proof in subject.proofs:
         verdict, _, text = headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
-        left = "" if proof.restored else " Not all of it was given back."
+        left = "" if proof.restored else " Not everything was restored."
         yield f"{verdict} of {clean(proof.subject, 60)}: {text}.{part}{left}"
     if not subject.proofs and not subject.chosen and len(subject.runs) > 1:
-        yield "Nothing is proven here: single runs are described, and only 'prove' compares rounds."
+        yield "This report has no proof: single runs are described, and only 'prove' compares rounds."
 
 
 def _measured(subject: Subject) -> str:
@@ -161,7 +161,7 @@ def _measured(subject: Subject) -> str:
     proving = sum(run.proof is not None for run in runs)
     told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for proofs" if proving else "")
     disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
-    said = [f"{disturbed} of them disturbed by others' tasks"] if disturbed else []
+    said = [f"{disturbed} of them disturbed by other tasks"] if disturbed else []
     said += [f"{stopped} stopped early"] if stopped else []
     return "; ".join([told, *said]) + "."
 
@@ -182,7 +182,7 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
     if not found and not subject.elsewhere:
         return (subject.context.host,)
     if not found:
-        subject.notes["hosts"] = "no run says what host it was made on"
+        subject.notes["hosts"] = "no run names the host that it was made on"
     return tuple(found.values())
 
 
@@ -231,7 +231,7 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
         value = prediction.value_ns
         return f"{nice_ns(value)} at p{prediction.percentile or task.percentile}" if value is not None else ""
     given = next((a.text for a in task.answers if a.id == prediction.choice), None)
-    return given if given is not None else "an answer that the lesson no longer has"
+    return given if given is not None else "an answer that is no longer in the lesson"
 
 
 def _of_other_courses(subject: Subject) -> str:
@@ -241,7 +241,7 @@ def _of_other_courses(subject: Subject) -> str:
     if subject.chosen or not strange:
         return ""
     names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
-    return f"of another course, so not shown here (name it with --course): {names}"
+    return f"of another course, so not shown here (name that course with --course): {names}"
 
 
 # -- causes ------------------------------------------------------------------------------------------------------------

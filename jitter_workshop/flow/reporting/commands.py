@@ -96,7 +96,7 @@ def _all(subject: Subject) -> Iterator[Command]:
     root = ["--root", str(subject.root.root)] if subject.root.recorded else []
     course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
     session = ["--session", subject.session.id]
-    yield Command(line("status", *root), "what this host's settings do to latency, and what to do about each")
+    yield Command(line("status", *root), "what this host's settings do to latency, and how to improve each")
     for walk in subject.walks:
         title = clean(walk.chapter.title, 60)
         yield Command(line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
@@ -124,16 +124,18 @@ def _runs(subject: Subject) -> Iterator[Command]:
     for stands in sorted(groups, key=bool):
         known = bool(stands) and all(_TUNABLE.fullmatch(word) for word in stands)
         if known:
-            yield Command(line("plan", *stands), "every write that stood during the next runs")
-            yield Command(line("apply", *stands), "make them; it shows each and asks")
+            yield Command(line("plan", *stands), "every write that was in place during the next runs")
+            yield Command(line("apply", *stands), "make these writes; the command shows each write and asks")
         for run in groups[stands]:
             traced = subject.context.traced(run)
             beside = ", which was made beside a hidden noise" if HUNTED in run.notes else ""
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
-                yield Command(line("explain", run.id, "--session", subject.session.id), "who took its stalls' time")
+                yield Command(
+                    line("explain", run.id, "--session", subject.session.id), "what took the time of its stalls"
+                )
         if known:
-            yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "give that back")
+            yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "restore that change")
 
 
 def proving(proof: Proof, first: Run | None) -> Command:

@@ -41,7 +41,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", "html"),
+        Format("html", ".html", "one page to hand on, with all raw data inside", "html"),
         Format("md", ".md", "text with charts beside it, for a wiki or a pull request", "markdown"),
         Format("json", ".json", "every figure, for scripts", "formats.json_document"),
         Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "formats.pyperf"),

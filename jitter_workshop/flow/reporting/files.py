@@ -30,7 +30,7 @@ _ADVICE = {
     errno.EACCES: "name a file in a folder of your own with -o",
     errno.EPERM: "name a file in a folder of your own with -o",
     errno.ENOENT: "make the folder first, or name a file in another one with -o",
-    errno.ENOTDIR: "a file is in the way: name one in another folder with -o",
+    errno.ENOTDIR: "a file has the name of a folder: name a file in another folder with -o",
     errno.ENAMETOOLONG: "choose a shorter name with -o",
     errno.EFBIG: "name a file in another folder with -o",
 }
@@ -103,7 +103,7 @@ def check(target: Path, force: bool) -> None:
     """Refuse a target that cannot be written, before anything is made: a report may take a while. Raises NotWritten."""
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
-        raise NotWritten(f"{shown or 'that'} is no name of a file", "name a file with -o")
+        raise NotWritten(f"{shown or 'that'} is not a file name", "name a file with -o")
     with _explained(target):
         try:
             there = target.lstat()
@@ -112,14 +112,14 @@ def check(target: Path, force: bool) -> None:
                 return
             raise
     if stat.S_ISLNK(there.st_mode):
-        told = f"{shown} is a link to {clean(_link(target), 200)} and is not followed"
+        told = f"{shown} is a link to {clean(_link(target), 200)}, and links are not followed"
         raise NotWritten(told, "name the file itself, or remove the link")
     if stat.S_ISDIR(there.st_mode):
         raise NotWritten(f"{shown} is a folder", "name a file in it with -o")
     if not stat.S_ISREG(there.st_mode):
-        raise NotWritten(f"{shown} is no regular file", "'-o -' writes to standard output")
+        raise NotWritten(f"{shown} is not a regular file", "'-o -' writes to standard output")
     if not force:
-        raise NotWritten(f"{shown} is there already", _THERE)
+        raise NotWritten(f"{shown} exists already", _THERE)
 
 
 def _fill(path: Path, content: bytes) -> None:
@@ -151,13 +151,13 @@ def _explained(target: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise NotWritten(f"{clean(target, 200)} is there already", _THERE) from error
+        raise NotWritten(f"{clean(target, 200)} exists already", _THERE) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         advice = _ADVICE.get(error.errno or 0, "name another file with -o")
         raise NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice) from error
     except ValueError as error:  # a NUL in the name
-        raise NotWritten(f"{clean(target, 200)} is no name of a file", "name another file with -o") from error
+        raise NotWritten(f"{clean(target, 200)} is not a file name", "name another file with -o") from error
 
 
 def _link(path: Path) -> str:

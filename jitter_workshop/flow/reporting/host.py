@@ -16,10 +16,10 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
-_ELSEWHERE = "not known: this report was not made on that host, or the host was rebooted since"
+_ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted since"
 _GONE = (
-    "by the host's journal it does not stand any more, though this session did not see it given back (another terminal "
-    "gave it back, or this program was killed)"
+    "by the host's journal it is no longer in place, but this session did not see its restore (another "
+    "terminal restored it, or this program was killed)"
 )
 
 
@@ -41,7 +41,7 @@ def look(subject: Subject) -> Standing:
     events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
     if folded:
-        told = f"{many(folded, 'write')} made and given back within proofs are not listed: each proof has its own"
+        told = f"{many(folded, 'write')} made and restored within proofs are not listed here: each proof lists its own"
         subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
     return Standing(events, changes, _after(subject), stands)
 
@@ -54,12 +54,14 @@ def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
     """Return the active entries of the host's journal, or None and the reason why they are not known."""
     if subject.recorded:
-        return None, "not known: this is about a recorded host"
+        return None, "unknown: this report is about a recorded host"
     if subject.elsewhere:
         return None, f"{_ELSEWHERE} ({subject.elsewhere})"
     damaged = [one.id for one in journal.read_journals(subject.root) if one.problems]
     if damaged:
-        subject.notes["changes"] = f"{many(len(damaged), 'journal')} of this host cannot be read whole: {damaged[0]}"
+        subject.notes["changes"] = (
+            f"{many(len(damaged), 'journal')} of this host cannot be read completely: {damaged[0]}"
+        )
     return journal.active(subject.root), ""
 
 
@@ -84,7 +86,7 @@ def _reconciled(
             fates[at] = ("kept" if event.kept else "standing", None, "")
         elif open_writes and event.did == "restored":
             first = open_writes.pop()
-            fates[first] = ("restored", event.at, f"given back: {clean(event.after or 'nothing', 120)}")
+            fates[first] = ("restored", event.at, f"restored: {clean(event.after or 'nothing', 120)}")
             if event.proof and event.proof == events[first].proof:
                 folded |= {first, at}
         elif open_writes and event.did == "left_alone":
@@ -112,9 +114,9 @@ def _change(
         if standing is None:
             fate, text = "unknown", unread
         elif (event.tunable, event.path) in standing:
-            text = "stands now, until 'jitter-workshop restore'" if fate == "kept" else "stands now"
+            text = "in place until 'jitter-workshop restore'" if fate == "kept" else "stands now"
         elif event.boot_id is not None and boot is not None and event.boot_id != boot:
-            fate, text = "rebooted", "gone with a reboot"
+            fate, text = "rebooted", "gone after a reboot"
         else:
             fate, text = "gone", _GONE
     return made_of(ReportedChange, event, fate=fate, fate_at=fate_at, text=text)
@@ -143,7 +145,7 @@ def _left_standing(standing: Standing) -> Iterator[OpenPoint]:
         text = (
             f"{clean(first.path, 120)} = {clean(first.after, 120)}{more}; 'jitter-workshop restore {ident}' undoes it"
         )
-        yield OpenPoint("standing", ident, f"{ident} is still set", text)
+        yield OpenPoint("standing", ident, f"{ident} is still changed", text)
 
 
 def _reboots(subject: Subject) -> Iterator[OpenPoint]:
@@ -152,7 +154,7 @@ def _reboots(subject: Subject) -> Iterator[OpenPoint]:
     for walk in subject.walks:
         if walk.awaits_reboot:
             yield OpenPoint(
-                "reboot", walk.chapter.id, walk.chapter.title, "its boot parameters take effect with the next boot"
+                "reboot", walk.chapter.id, walk.chapter.title, "its boot parameters take effect at the next boot"
             )
 
 

@@ -25,12 +25,12 @@ from jitter_workshop.stats.sample_size import standings
 MOST_HISTOGRAMS = 80
 """Most histograms that the charts of proofs add up, those of the newest proofs: a report takes seconds, not minutes."""
 _SUMS = (
-    "All messages of each side's runs in one curve. It shows what was measured, and not how sure it is: runs differ "
-    "among themselves, and the verdict is of the rounds."
+    "Each curve holds all messages of one side's runs. It shows what was measured, but not how certain that "
+    "is: runs differ, and the verdict compares rounds."
 )
 LATEST = 6
 """Number of runs in a chart where no chapter groups them; more cannot be told apart."""
-ONE_RUN = "One run: there is nothing to compare it with."
+ONE_RUN = "There is one run, and nothing to compare it with."
 LONGEST = 5
 """Number of a run's longest stalls in a report; the raw data have all that the run listed."""
 WORKLOADS = {
@@ -59,7 +59,7 @@ def roles(subject: Subject) -> dict[str, str]:
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
     """Return a run as a report has it, with its longest stalls and the notes that its reader must know. ``curve``: only
     for runs that a chart shows."""
-    made_for = role or ("made for a proof that does not count it" if run.proof else "")
+    made_for = role or ("made for a proof that does not count this run" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
     return made_of(
@@ -135,8 +135,8 @@ def _course(subject: Subject) -> Iterator[Overlay]:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
         curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, 60)) for n in shown)
         text = (
-            "Each curve is one run: the first of the course, then the second run of each chapter that compares with "
-            "it. Single runs are described, not judged."
+            "Each curve is one run: the first of the course, then each chapter's second run that can be "
+            "compared with it. Single runs are described, not judged."
         )
         yield Overlay("From first to last", text, curves)
 
@@ -145,7 +145,10 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
     for walk in subject.walks:
         curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
         if curves:
-            both = "The first run, and the one after its step. Two single runs are described, not judged."
+            both = (
+                "The first run of the course, and the run after the chapter's step. Two single runs are "
+                "described, not judged."
+            )
             yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves)
             continue
         recorded, source = (
@@ -167,7 +170,7 @@ def _others(subject: Subject) -> Iterator[Overlay]:
         shown = alike if subject.chosen else alike[-LATEST:]
         less = f" The newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
         title = WORKLOADS.get(workload, clean(workload, 40))
-        text = f"Single runs, described and not judged.{less}" if len(shown) > 1 else ONE_RUN
+        text = f"Single runs are described, not judged.{less}" if len(shown) > 1 else ONE_RUN
         yield Overlay(title, text, _curves(subject, shown))
 
 
@@ -178,10 +181,10 @@ def _published(subject: Subject) -> Iterator[Overlay]:
         return
     pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
     text = (
-        f"Transit times of a laptop, {ORIGIN}, beside the first and the newest run here: another machine, kernel and "
-        "year, for scale and no comparison."
+        f"Transit times of a laptop, {ORIGIN}, next to the first and the newest run here. Machine, kernel and "
+        "year differ: this gives a scale and is no comparison."
     )
-    yield Overlay("Beside a laptop of 2015", text, (*_curves(subject, pair), *theirs))
+    yield Overlay("Next to a laptop of 2015", text, (*_curves(subject, pair), *theirs))
 
 
 def _imports(subject: Subject) -> Iterator[Overlay]:
@@ -190,10 +193,10 @@ def _imports(subject: Subject) -> Iterator[Overlay]:
     theirs = tuple(one.curve for one in imported_curves(subject.imports[-LATEST:]))
     newest = {run.workload: run for run in subject.runs if run.proof is None}
     text = (
-        "Imported curves are marked with the tool that measured them. They are for looking at, and never part of a "
-        "comparison or a verdict."
+        "Imported curves are marked with the tool that measured them. You can look at them, but no comparison "
+        "or verdict uses them."
     )
-    yield Overlay("Beside other tools", text, (*_curves(subject, newest.values()), *theirs))
+    yield Overlay("Next to other tools", text, (*_curves(subject, newest.values()), *theirs))
 
 
 def _curves(subject: Subject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:

@@ -133,5 +133,5 @@ def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
     if root.recorded or session.recorded:
         there = clean(session.host, 40)
         same = root.recorded and (not there or there == here)
-        return "" if same else "the session is about a recorded host, which is not at hand"
+        return "" if same else "this report is about a recorded host, and its recording was not found"
     return host_mismatch(session, here, root, boots)

@@ -95,7 +95,7 @@ class TurnOver(MeasureError):
     def __init__(self, why: str, run: Run | None = None) -> None:
         kept = f"kept: {many(len(run.blocks), 'finished block')}; " if run is not None else ""
         trouble = read_turns().trouble
-        back = f"not given back as it was: {called(trouble, 200)}" if trouble else "the machine is given back as it was"
+        back = f"not restored completely: {called(trouble, 200)}" if trouble else "the machine is restored"
         super().__init__(why, kept + back)
         self.why = why
         self.run = run
@@ -121,7 +121,7 @@ def class_host(where: str = "") -> ClassHost | None:
         described = parse_class(data, where)
     except UsageError as error:
         if os.geteuid() != 0:
-            error.advice = "tell the instructor, who corrects it as root"
+            error.advice = "tell the instructor, who can correct the file as root"
         raise
     try:
         user = pwd.getpwuid(os.geteuid()).pw_name
@@ -176,13 +176,13 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
     if turn is None:
         return "No one has the turn"
     if turn.uid == uid and turn.returning:
-        return "Your turn is over, and the machine is being given back"
+        return "Your turn is over, and the machine is being restored"
     if turn.uid == uid:
         return f"You have the turn{f', {minutes(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
     who = called(" and ".join(turn.people), 60)
     doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
     left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
-    return f"{who} has the turn{doing}{', which is being given back' if turn.returning else left}"
+    return f"{who} has the turn{doing}{', which is being restored' if turn.returning else left}"
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:
@@ -208,9 +208,11 @@ def barrier_words(state: TurnState) -> list[str]:
     """Return the reasons why no turn can begin, in sentences."""
     said = []
     if state.trouble:
-        said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
+        said.append(
+            f"The machine was not restored completely: {called(state.trouble, 200)}. An instructor has to check it."
+        )
     if state.frozen_by:
-        said.append(f"{called(state.frozen_by, 40)} keeps new turns from beginning.")
+        said.append(f"{called(state.frozen_by, 40)} does not let new turns begin.")
     return said
 
 
@@ -221,7 +223,7 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
     if turn is None:
         notes = dict.fromkeys(("ends_at", "holder", "doing"), "no one has the turn")
     elif turn.ends_s is None:
-        notes["ends_at"] = "an instructor holds the machine until they give it back"
+        notes["ends_at"] = "an instructor keeps the machine until they end that"
     else:
         moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
         ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -254,7 +256,7 @@ def need_turn(agent_session: TurnHolder) -> bool:
     if why := agent_session.turn_lost():
         raise TurnOver(why)
     if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
-        raise HostError("you need this machine's turn", "'jitter-workshop class turn' says who has it")
+        raise HostError("you need this machine's turn", "'jitter-workshop class turn' shows who has it")
     return True
 
 
@@ -288,7 +290,7 @@ def only_one() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BusyError("another measurement of yours runs in this turn", "wait for its end") from None
+            raise BusyError("another measurement of yours is running in this turn", "wait until it ends") from None
         yield
     finally:
         os.close(lock)
@@ -384,5 +386,5 @@ def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
     """Return the error for a turn that did not come, with advice: in a frozen class, waiting alone does not help."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
-    first = "ask an instructor to let turns begin again" if barred else "see 'jitter-workshop class turn'"
+    first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"
     return BusyError(in_words(state, uid, now_s()).rstrip("."), f"{first}, or {wait}")
