@@ -257,7 +257,7 @@ def test_nothing_is_known_after_the_last_event_of_a_full_buffer() -> None:
     timeline = build(events, lost={1: 7})
     assert segments(timeline)[-1] == (320, 1_000, UNKNOWN, LOST)
     assert states(timeline) == [(0, 320, RUNS), (320, 1_000, UNSEEN)]
-    assert segments(build([], lost={1: 7})) == [(0, 1_000, UNKNOWN, LOST)]
+    assert segments(build([], lost={1: 1})) == [(0, 1_000, UNKNOWN, LOST)]
     assert build([], lost={1: 0}).cpus == {}
     # What another instance has room for says nothing about this one's buffer.
     later = [*events, event(700, "waking", cpu=1, a=MEASURED, b=1), event(800, "frequency", a=1, b=1)]
