@@ -7,6 +7,7 @@ host: both end with the process, so they are not journalled.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ that keep the machine running.
 MAX_THREADS = 1024
 
 
-class Held:
+class Held(contextlib.AbstractContextManager["Held"]):
     """Hold a process of the caller's own by its pidfd. Raises HostError if it is not theirs, or has ended."""
 
     def __init__(self, root: HostRoot, pid: int, uid: int) -> None:
@@ -42,9 +43,6 @@ class Held:
         except BaseException:
             os.close(self._file)
             raise
-
-    def __enter__(self) -> Held:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

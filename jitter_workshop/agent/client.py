@@ -7,6 +7,7 @@ question on the terminal.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -16,7 +17,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
@@ -79,7 +79,7 @@ def agent_command() -> tuple[str, ...]:
     return service_command(Path(__file__).resolve().with_name("__main__.py"))
 
 
-class AgentClient:
+class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
     """Hold one connection. ``notice``: a warning for the user about whose code runs as root, "" for none."""
 
     def __init__(
@@ -117,10 +117,7 @@ class AgentClient:
             self.close()
             raise
 
-    def __enter__(self) -> AgentClient:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from jitter_workshop import paths
@@ -48,17 +48,14 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
         raise HostError(f"the board's service cannot be started: {error.strerror}") from error
 
 
-class BoardClient:
+class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
     """Hold one connection. Requests raise HostError or UsageError, as the service says, and WaitStopped."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link
         self._stop = stop
 
-    def __enter__(self) -> BoardClient:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def post(self, posted: Posted) -> None:

@@ -61,7 +61,7 @@ create table if not exists banner (one integer primary key check (one = 1), bann
 """
 
 
-class BoardStore:
+class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
     """Hold the database open for one piece of work. Raises HostError if the database cannot be used."""
 
     def __init__(self, folder: Path) -> None:
@@ -70,9 +70,6 @@ class BoardStore:
             self._base = _opened(folder)
         except sqlite3.Error as error:
             raise HostError(f"the board cannot be opened: {clean(error, REASON)}", _advice(error)) from error
-
-    def __enter__(self) -> BoardStore:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._base.close()

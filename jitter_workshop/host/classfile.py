@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitter_workshop.errors import UsageError
@@ -11,7 +11,6 @@ from jitter_workshop.model.classfile import MAX_BYTES, MAX_NAMES, PRESETS, TURN_
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 
-_KEYS = ("name", "hot_cpus", "instructors", "chapters", "longest_turn_minutes", "preset", "may_apply")
 _ADVICE = "docs/teaching.md shows a whole one"
 
 
@@ -28,81 +27,77 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
         raise UsageError(f"{where} is not UTF-8 text", _ADVICE) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
-    read = _Reader(where, found)
-    # Check this first: a misspelt word would otherwise be reported as a missing one.
-    read.only(_KEYS)
-    low, high = TURN_LIMITS_S
-    minutes = read.number("longest_turn_minutes", 4.0)
-    if not low <= minutes * 60 <= high:
-        raise read.refuse(f"longest_turn_minutes is a number from {low / 60:g} to {high / 60:g}")
-    preset = read.text("preset", "quick", 20)
-    if preset not in PRESETS:
-        raise read.refuse(f"preset is one of {', '.join(PRESETS)}")
+    problem, advice = _problem(found)
+    if problem:
+        raise UsageError(f"{where}: {problem}", advice)
     return ClassFile(
-        name=read.text("name", None, 80),
-        hot_cpus=read.cpus("hot_cpus"),
-        instructors=read.names("instructors"),
-        chapters=read.names("chapters"),
-        longest_turn_s=minutes * 60,
-        preset=preset,
-        may_apply=read.permissions("may_apply"),
+        name=found["name"],
+        hot_cpus=_cpus(found["hot_cpus"]),
+        instructors=_once(found.get("instructors", ())),
+        chapters=_once(found.get("chapters", ())),
+        longest_turn_s=float(found.get("longest_turn_minutes", 4)) * 60,
+        preset=found.get("preset", "quick"),
+        may_apply={who: _once(ids) for who, ids in found.get("may_apply", {}).items()},
     )
 
 
-class _Reader:
-    """Take the keys of a table and check the type and range of each."""
+def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what is wrong with a table and what helps; "" for nothing."""
+    for key in sorted(found.keys() - _FORMS.keys()):
+        return f"there is no '{clean(key, 40)}'", f"one of {', '.join(_FORMS)}"
+    for key, value in found.items():
+        fits, form = _FORMS[key]
+        if not fits(value):
+            return f"{key} is {form}", _ADVICE
+    for key in _NEEDED:
+        if key not in found:
+            return f"{key} is missing", _ADVICE
+    for who, ids in found.get("may_apply", {}).items():
+        if not is_name(who):
+            return f"may_apply: '{clean(who, 40)}' is not a user name", _ADVICE
+        if not _are_names(ids):
+            return f"may_apply.{who} is {_NAMES}", _ADVICE
+    return "", ""
 
-    def __init__(self, where: str, table: Mapping[str, Any]) -> None:
-        self._where = where
-        self._left = dict(table)
 
-    def refuse(self, why: str, advice: str = _ADVICE) -> UsageError:
-        return UsageError(f"{self._where}: {why}", advice)
+def _is_title(value: object) -> bool:
+    return isinstance(value, str) and value != "" and clean(value, _TITLE) == value
 
-    def text(self, key: str, default: str | None, limit: int) -> str:
-        value = self._left.pop(key, default)
-        if value is None:
-            raise self.refuse(f"{key} is missing")
-        if not isinstance(value, str) or not clean(value, limit) or clean(value, limit) != value:
-            raise self.refuse(f"{key} is a text of 1 to {limit} visible characters")
-        return value
 
-    def number(self, key: str, default: float) -> float:
-        value = self._left.pop(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.refuse(f"{key} is a number")
-        return float(value)
+def _cpus(value: object) -> CpuSet:
+    try:
+        return CpuSet.parse_list(value) if isinstance(value, str) else CpuSet()
+    except ValueError:
+        return CpuSet()
 
-    def cpus(self, key: str) -> CpuSet:
-        value = self._left.pop(key, None)
-        if value is None:
-            raise self.refuse(f"{key} is missing")
-        try:
-            found = CpuSet.parse_list(value) if isinstance(value, str) else CpuSet()
-        except ValueError:
-            found = CpuSet()
-        if not found:
-            raise self.refuse(f'{key} is a list of CPUs, as "2-3"')
-        return found
 
-    def names(self, key: str) -> tuple[str, ...]:
-        return self._names(key, self._left.pop(key, []))
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_NAMES and all(is_name(one) for one in value)
 
-    def permissions(self, key: str) -> dict[str, tuple[str, ...]]:
-        table = self._left.pop(key, {})
-        if not isinstance(table, dict) or len(table) > MAX_NAMES:
-            raise self.refuse(f"{key} is a table: who = [ids]")
-        for who in table:
-            if not is_name(who):
-                raise self.refuse(f"{key}: '{clean(who, 40)}' is not a user name")
-        return {who: self._names(f"{key}.{who}", ids) for who, ids in table.items()}
 
-    def only(self, keys: Sequence[str]) -> None:
-        unknown = sorted(self._left.keys() - set(keys))
-        if unknown:
-            raise self.refuse(f"there is no '{clean(unknown[0], 40)}'", f"one of {', '.join(keys)}")
+def _is_turn(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and _LOW_S <= value * 60 <= _HIGH_S
 
-    def _names(self, key: str, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or len(value) > MAX_NAMES or not all(is_name(one) for one in value):
-            raise self.refuse(f"{key} is a list of at most {MAX_NAMES} names")
-        return tuple(dict.fromkeys(value))
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MAX_NAMES
+
+
+def _once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+_TITLE = 80
+_LOW_S, _HIGH_S = TURN_LIMITS_S
+_NAMES = f"a list of at most {MAX_NAMES} names"
+_NEEDED = ("name", "hot_cpus")
+_FORMS: dict[str, tuple[Callable[[object], object], str]] = {
+    "name": (_is_title, f"a text of 1 to {_TITLE} visible characters"),
+    "hot_cpus": (_cpus, 'a list of CPUs, as "2-3"'),
+    "instructors": (_are_names, _NAMES),
+    "chapters": (_are_names, _NAMES),
+    "longest_turn_minutes": (_is_turn, f"a number from {_LOW_S / 60:g} to {_HIGH_S / 60:g}"),
+    "preset": (PRESETS.__contains__, f"one of {', '.join(PRESETS)}"),
+    "may_apply": (_is_table, "a table: who = [ids]"),
+}
+"""The keys of a class file: a check that is true for what fits, and the form in words."""

@@ -15,16 +15,7 @@ _IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _NOT_ENDING = ("SIGXFSZ",)
 """Signals that Python itself ignores: a failed write raises an error instead."""
 _NONE = resource.RLIM_INFINITY
-_LIMITS = {
-    "CPU": _NONE,
-    "FSIZE": _NONE,
-    "DATA": _NONE,
-    "STACK": _NONE,
-    "AS": _NONE,
-    "NPROC": _NONE,
-    "NOFILE": 4096,
-    "CORE": 0,
-}
+_LIMITS = dict.fromkeys(("CPU", "FSIZE", "DATA", "STACK", "AS", "NPROC"), _NONE) | {"NOFILE": 4096, "CORE": 0}
 _WORDS_S = 5
 
 

@@ -225,13 +225,3 @@ class WorkqueueMask(CpuMask):
     def read(self, root: HostRoot, path: str) -> TextReading:
         wish = root.reading(f"{path}_requested")
         return wish if wish.text is not None else root.reading(path)
-
-
-KINDS: tuple[Kind, ...] = (
-    CgroupFolder(),
-    GroupCpus(),
-    CpusetFolder(),
-    Controllers(),
-    Partition(),
-    WorkqueueMask(),
-)

@@ -245,14 +245,3 @@ def effective_limit(path: str) -> int | None:
         os.close(file)
     limit = int.from_bytes(data, sys.byteorder, signed=True) if len(data) == 4 else -1
     return limit if limit >= 0 else None
-
-
-KINDS: tuple[Kind, ...] = (
-    CpuCycle(),
-    IdleDisable(),
-    FrequencyLimit(),
-    IrqAcross(),
-    MaskAcross(),
-    GovernorThread(),
-    Held(),
-)

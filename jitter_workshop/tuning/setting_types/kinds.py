@@ -17,6 +17,11 @@ from jitter_workshop.tuning.writer import HostWriter
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
 
+_known: dict[str, Kind] = {}
+"""The kinds by their names. Each subclass with a name of its own adds itself."""
+_FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
+"""Modules with further kinds; loaded when a kind is requested that is not known yet."""
+
 
 class Kind:
     """Handle a plain value in a file; the base of the other kinds.
@@ -38,6 +43,10 @@ class Kind:
     survives_boot = False
     effect_after_boot = False
     never_gone = False
+
+    def __init_subclass__(cls) -> None:
+        if "name" in vars(cls):
+            _known[cls.name] = cls()
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         """Return the current value, in the form of ``before`` and ``after``; None with a reason if it cannot be
@@ -94,6 +103,9 @@ class Kind:
     def exists(self, root: HostRoot, path: str) -> bool:
         """Return True if the path's object still exists: a task that ended, or a device that left, needs no undoing."""
         return self.never_gone or root.reading(path).reason != "no such file"
+
+
+_known[Kind.name] = Kind()
 
 
 class Number(Kind):
@@ -185,21 +197,13 @@ def _lists(texts: Collection[str]) -> set[CpuSet]:
     return found
 
 
-_PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())
-_FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
-"""Modules whose ``KINDS`` are added; loaded when a kind is requested that is not a plain one."""
-
-_known: dict[str, Kind] = {kind.name: kind for kind in _PLAIN}
-
-
 def kind_of(name: str) -> Kind:
     """Return the kind of this name. Raise ValueError for an unknown name (a damaged or newer journal)."""
     if name not in _known:
         from importlib import import_module
 
         for module in _FURTHER:
-            for kind in import_module(f"jitter_workshop.tuning.setting_types.{module}").KINDS:
-                _known[kind.name] = kind
+            import_module(f"jitter_workshop.tuning.setting_types.{module}")
     try:
         return _known[name]
     except KeyError:

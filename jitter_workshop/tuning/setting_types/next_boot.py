@@ -11,7 +11,6 @@ import errno
 from jitter_workshop.host.boot.grub import NotUnderstood, torn_by_a_cut, variables, with_variable
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
-from jitter_workshop.tuning.setting_types.kinds import Kind
 from jitter_workshop.tuning.setting_types.system import NextBoot, checked_parameters, of_names
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -160,6 +159,3 @@ def _own_or_refuse(writer: HostWriter, path: str) -> OwnEntry | None:
         return own_entry(writer.reader, _folder(path))
     except NotUnderstood as foreign:
         raise OSError(errno.EEXIST, str(foreign)) from foreign
-
-
-KINDS: tuple[Kind, ...] = (GrubEntry(), GrubOnce(), GrubNext())

@@ -277,14 +277,3 @@ def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None
 
 def _bytes_of(path: str) -> str:
     return path.removesuffix("_ratio") + "_bytes"
-
-
-KINDS: tuple[Kind, ...] = (
-    Preempt(),
-    WatchdogSwitches(),
-    DirtyLimit(),
-    Unit(),
-    Folder(),
-    GrubDropIn(),
-    Grubby(),
-)

@@ -241,6 +241,3 @@ class TaskCgroup(_OfTask):
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         """Return True for a task in one of our own sets: it was put there with this tool, or for it."""
         return found.startswith("/jitter-workshop")
-
-
-KINDS: tuple[Kind, ...] = (Affinity(), AffinityAcross(), IrqThread(), TaskCgroup())
