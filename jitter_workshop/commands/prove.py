@@ -39,7 +39,7 @@ from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.verdict import Drift, Round
+from jitter_workshop.model.verdict import Round
 from jitter_workshop.presenter.progress import Line
 from jitter_workshop.stats.scale import nice_duration
 
@@ -262,7 +262,9 @@ def as_json(proof: Proof) -> dict[str, Any]:
     said = proof.judgement
     notes: dict[str, str] = {}
     if said is not None:
-        notes |= _drift_notes(said.drift)
+        words = f"too few rounds, or some rounds have no value: {said.drift.words}"
+        ratios = ("later_ratio", "second_ratio")
+        notes |= {f"drift.{name}": words for name in ratios if getattr(said.drift, name) is None}
     else:
         notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
     rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
@@ -297,14 +299,6 @@ def as_json(proof: Proof) -> dict[str, Any]:
         | ({} if proof.duration_s is not None else {"duration_s": "the length is the preset's, if known"})
         | ({} if proof.ended_at else {"ended_at": "it is still running"}),
     }
-
-
-def _drift_notes(drift: Drift) -> dict[str, str]:
-    """Return why a ratio of the drift is null."""
-    missing = [name for name in ("later_ratio", "second_ratio") if getattr(drift, name) is None]
-    return dict.fromkeys(
-        (f"drift.{name}" for name in missing), f"too few rounds, or some rounds have no value: {drift.words}"
-    )
 
 
 _KEYS = {"with_it": "with"}

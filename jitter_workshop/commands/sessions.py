@@ -100,6 +100,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
             }
         )
         return 0
+    from jitter_workshop.report.proof_words import headline
     from jitter_workshop.stats.comparison import import_line
 
     lines = [
@@ -112,7 +113,8 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     ]
     # Runs of proofs are shown as proofs: in this list they would hide the others.
     lines += ["", *_run_lines(apart_from_proofs(runs))]
-    lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):", *map(_proof_line, proofs)] if proofs else []
+    lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
+    lines += [f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}" for proof in proofs]
     lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -247,12 +249,6 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
         "headline": to_plain(proof.judgement.headline) if proof.judgement is not None else None,
         "restored": proof.restored,
     }
-
-
-def _proof_line(proof: Proof) -> str:
-    from jitter_workshop.report.proof_words import headline
-
-    return f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}"
 
 
 def _import_json(run: ImportedRun) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import dataclasses
 import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,10 @@ def explained(
         if isinstance(found, CounterReport):
             return found
         report = found
-        _keep(session, path, report)
+        if not session.read_only:
+            # Where it cannot be kept, it is computed again the next time.
+            with suppress(SessionError):
+                files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))
     return dataclasses.replace(report, worst=report.worst[:top])
 
 
@@ -101,15 +104,6 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
     except (OSError, ValueError):
         return None
     return report if report.run == run_id else None
-
-
-def _keep(session: OpenSession, path: Path, report: EvidenceReport) -> None:
-    if session.read_only:
-        return
-    try:
-        files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))
-    except SessionError:
-        return  # it is computed again the next time
 
 
 def explain(

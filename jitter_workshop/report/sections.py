@@ -550,7 +550,13 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     if before is None or after is None:
         only = before or after
         if only is not None:
-            yield from _one_status(only, "after" if before is None else "before")
+            head = _moment("after" if before is None else "before", only)
+            better = [one for one in only.checks if one.state == "improve"]
+            others = [one for one in only.checks if one.state != "improve"]
+            if better:
+                yield _checks("Checks that could be better", head, better)
+            if others:
+                yield _checks(many(len(others), "other check"), head, others, most=0)
         return
     if before.boot_id != after.boot_id:
         yield Paragraph("The host was booted between the two.", "dim")
@@ -569,17 +575,6 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     if same:
         caption = f"{many(len(same), 'check')} the same before and after"
         yield _checks(caption, _moment("status", after), [one for one in same if one is not None], most=0)
-
-
-def _one_status(snapshot: Snapshot, when: str) -> Iterator[Block]:
-    """Yield the only status that is known: the checks that could be better, then the others."""
-    better = [one for one in snapshot.checks if one.state == "improve"]
-    others = [one for one in snapshot.checks if one.state != "improve"]
-    head = _moment(when, snapshot)
-    if better:
-        yield _checks("Checks that could be better", head, better)
-    if others:
-        yield _checks(many(len(others), "other check"), head, others, most=0)
 
 
 def _checks(caption: str, head: Column, checks: Iterable[CheckState], most: int | None = None) -> Table:

@@ -191,8 +191,11 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
 
 def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     """Return the chapters that were begun, in the order of the course. ``notes`` names those of another course."""
-    if strangers := _of_other_courses(subject):
-        subject.notes["chapters"] = strangers
+    known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
+    strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
+    if strange and not subject.chosen:
+        names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
+        subject.notes["chapters"] = f"of another course, so not shown here (name that course with --course): {names}"
     return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 
@@ -234,16 +237,6 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
     return given if given is not None else "an answer that is no longer in the lesson"
 
 
-def _of_other_courses(subject: Subject) -> str:
-    """Return a sentence with the chapters that this course does not have; "" for none."""
-    known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
-    strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
-    if subject.chosen or not strange:
-        return ""
-    names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
-    return f"of another course, so not shown here (name that course with --course): {names}"
-
-
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
@@ -269,7 +262,7 @@ def _explainable(subject: Subject) -> list[Run]:
 def _culprits_of(subject: Subject, run: Run, number: int, total: int) -> Culprits:
     what = "explaining" if total == 1 else f"explaining run {number} of {total}"
     try:
-        report = explained(subject.handle, run, TOP_STALLS, partial(subject.progress, what))
+        report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what))
     except SessionError as error:
         return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
     if isinstance(report, CounterReport):

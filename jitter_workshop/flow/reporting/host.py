@@ -132,7 +132,7 @@ def _after(subject: Subject) -> Snapshot | None:
             return snapshot(subject.root)
         except WorkshopError as error:
             why = f"the host could not be read: {error.sentence()}"
-    last, none = history.last(subject.handle.folder)
+    last, none = history.last(subject.context.handle.folder)
     subject.notes["after"] = f"{why}; {none}" if last is None else f"the last status that was kept, of {last.at}: {why}"
     return last
 

@@ -121,7 +121,7 @@ def _runs_of(subject: Subject, proof: Proof, side: Literal["without", "with_it"]
 def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
     whole = new_histogram()
     for run in runs:
-        add(whole, subject.handle.histogram(run.id, run.main_histogram))
+        add(whole, subject.context.handle.histogram(run.id, run.main_histogram))
     maxima = [h.max for run in runs if (h := run.histograms.get(run.main_histogram)) is not None and h.max is not None]
     return percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
 

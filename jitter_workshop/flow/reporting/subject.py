@@ -59,10 +59,6 @@ class Subject:
         return self.context.session
 
     @property
-    def handle(self) -> OpenSession:
-        return self.context.handle
-
-    @property
     def root(self) -> HostRoot:
         return self.context.root
 

@@ -219,21 +219,16 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
     found: list[Shape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
-        words = _below(plot.x(tick.position), y, tick.label)
-        long = sum(map(_em, words.text)) * TEXT_PX
+        x, long = plot.x(tick.position), sum(map(_em, tick.label)) * TEXT_PX
+        words = Words(x, y, tick.label, "dim", "middle")
+        if x + long / 2 > WIDTH - 4:
+            # At the right edge a label ends at the edge.
+            words = Words(WIDTH - 4, y, tick.label, "dim", "end")
         right = words.x if words.anchor == "end" else words.x + long / 2
         if right <= free_to:
             found.append(words)
             free_to = right - long - _BETWEEN_PX
     return found[::-1]
-
-
-def _below(x: float, y: float, label: str) -> Words:
-    """Return a tick's label under its line; at the right edge the label ends at the edge."""
-    edge = WIDTH - 4
-    if x + sum(map(_em, label)) * TEXT_PX / 2 > edge:
-        return Words(edge, y, label, "dim", "end")
-    return Words(x, y, label, "dim", "middle")
 
 
 def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
