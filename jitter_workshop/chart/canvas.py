@@ -24,6 +24,7 @@ from rich.text import Text
 
 from jitter_workshop.chart.style import MARK_GLYPH, Mark, legend, looks, plain_style, theme_named
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.curve import value_at
@@ -102,9 +103,7 @@ def render(
     lines. ``view``: what to show of the curves, with one path per curve (without marks, which are percentiles); None =
     value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their own.
     """
-    style = theme_named(theme)
-    drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks), view, crowd)
-    return drawn.copy()
+    return _render(tuple(curves), width, height, theme_named(theme), highlight, tuple(marks), view, crowd).copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -112,14 +111,12 @@ def _render(
     curves: tuple[PercentileCurve, ...],
     width: int,
     height: int,
-    theme: str,
-    coloured: bool,
+    theme: Palette,
     highlight: int | None,
     marks: tuple[Mark, ...],
     view: View | None,
     crowd: int,
 ) -> Text:
-    # ``coloured`` is only a part of the cache key: NO_COLOR may change between two calls.
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
     rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
@@ -129,7 +126,7 @@ def _render(
     labels = _y_ticks(frame)
 
     cells = _grid(frame, labels, theme)
-    every = looks(curves, theme_named(theme), highlight, crowd)
+    every = looks(curves, theme, highlight, crowd)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
     paths = view.paths
     order = [i for i in order if 0 <= i < len(curves) and paths[i]]
@@ -187,16 +184,15 @@ def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
     return distinct[0] if distinct else ()
 
 
-def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[Cell]]:
+def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
     """Draw faint lines at the ticks. Draw only dots at the crossings where lines would be too many, or where the theme
     has no faint colour."""
-    style = theme_named(theme)
-    faint = plain_style(style.grid, dim=True)
+    faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
     columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
     rows = {frame.row(t.position) for t in labels}
-    lines = bool(style.grid) and 2 * len(rows) <= frame.rows + 1
+    lines = bool(theme.grid) and 2 * len(rows) <= frame.rows + 1
     for row in range(frame.rows):
         for column in range(frame.columns):
             if row in rows and column in columns:
@@ -315,9 +311,8 @@ def _height(path: Sequence[Point], x: float) -> float:
     return path[-1][1]
 
 
-def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: str) -> None:
+def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: Palette) -> None:
     """Draw predictions, each with a thin line down to its percentile."""
-    style = theme_named(theme)
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
         row = frame.row(scale.y_of_ns(value_ns))
@@ -325,8 +320,8 @@ def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], th
             continue
         for below in range(row + 1, frame.rows):
             if not "\u2800" <= cells[below][column][0] <= "\u28ff":
-                cells[below][column] = ("╎", plain_style(style.mark, dim=True))
-        cells[row][column] = (MARK_GLYPH, plain_style(style.mark, bold=True))
+                cells[below][column] = ("╎", plain_style(theme.mark, dim=True))
+        cells[row][column] = (MARK_GLYPH, plain_style(theme.mark, bold=True))
 
 
 def _framed(
@@ -334,12 +329,11 @@ def _framed(
     cells: list[list[Cell]],
     labels: Sequence[scale.Tick],
     asked: Sequence[float],
-    theme: str,
+    theme: Palette,
     rows_below: int,
 ) -> Text:
     """Return the plot with its axes. The labels of x are below the axis, or on it where there are too few rows."""
-    style = theme_named(theme)
-    dim, line = plain_style(style.dim), plain_style(style.grid, dim=True)
+    dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < frame.gutter}
     text = Text(no_wrap=True, end="")
     for row, content in enumerate(cells):

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output == "":
         raise UsageError("-o names no file", "give one, or '-' for standard output")
     chosen = FORMATS[args.format or _format_of(args.output)]
-    late = _Progress()
+    late = LateLine()
     with _session(args) as session:
         if args.output != "-" and not args.private:
             # Check the file's name first: explaining the traces takes long.
@@ -86,17 +86,6 @@ def run(args: argparse.Namespace) -> int:
         more = f" and {len(beside) - SHOWN} more" if len(beside) > SHOWN else ""
         say(f"beside it: {', '.join(path.name for path in beside[:SHOWN])}{more}")
     return 0
-
-
-class _Progress(LateLine):
-    """Write one line on stderr for steps that take longer than a second."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-
-    def told(self, what: str, done: int, total: int) -> None:
-        self._what = what
-        self(done, total)
 
 
 def _format_of(output: str | None) -> str:

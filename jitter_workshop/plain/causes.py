@@ -6,9 +6,10 @@ import dataclasses
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
-from jitter_workshop.flow.attribution import Progress, Stopped
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.evidence import EvidenceReport
@@ -45,8 +46,8 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
         talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
         return
     try:
-        with _explaining() as progress:
-            report = workshop.causes(run, progress)
+        with stopped_by_ctrl_c() as progress:
+            report = workshop.causes(run, partial(progress, "explaining"))
     except Stopped:
         talk.tell("Stopped: v begins anew.")
         return
@@ -58,36 +59,23 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 
 @contextmanager
-def _explaining() -> Iterator[Progress]:
-    """While this is open, let Ctrl-C end the explaining at the next block, and not the workshop."""
-    late = LateLine("explaining (Ctrl-C stops it)")
-    with stopped_by_ctrl_c() as look:
-
-        def progress(done: int, total: int) -> None:
-            look()
-            late(done, total)
-
-        try:
-            yield progress
-        finally:
-            late.close()
-
-
-@contextmanager
-def stopped_by_ctrl_c() -> Iterator[Callable[[], None]]:
-    """While this is open, keep Ctrl-C from ending the workshop. Yield a function that raises Stopped after Ctrl-C was
-    pressed."""
+def stopped_by_ctrl_c() -> Iterator[Callable[[str, int, int], None]]:
+    """While this is open, let Ctrl-C end the work, and not the workshop. Yield a function that shows the work's
+    progress (what, done, total), and raises Stopped after Ctrl-C was pressed."""
     pressed: list[int] = []
+    late = LateLine()
 
     def press(signum: int, _: FrameType | None) -> None:
         pressed.append(signum)
 
-    def look() -> None:
+    def progress(what: str, done: int, total: int) -> None:
         if pressed:
             raise Stopped("it was stopped")
+        late.told(f"{what} (Ctrl-C stops it)", done, total)
 
     before = signal.signal(signal.SIGINT, press)
     try:
-        yield look
+        yield progress
     finally:
         signal.signal(signal.SIGINT, before)
+        late.close()

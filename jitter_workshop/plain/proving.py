@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import partial
 
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof as chapter
@@ -58,11 +57,12 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     for ``q``."""
     before = chapter.newest(workshop, walk)
     if before is not None:
-        _tell(before, talk)
+        talk.say("", *words.verdict(before, talk.width), "")
         if why_not(workshop, walk) or talk.ask("again = prove it once more · Enter goes back") != "again":
             return
     rounds = words.asked_for(before) or words.choices(before)[0]
-    prover, plan = _drawn(workshop, walk, rounds)
+    prover = chapter.prover(workshop, walk, rounds)
+    plan = prover.plan()
     talk.say("", *words.cost(plan, talk.width), "")
     while (answer := talk.ask(_question(plan, before))) != "":
         if answer.lower() in ("no", "n"):
@@ -74,21 +74,14 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
             talk.tell(f"'{clean(answer, 20)}' is no number of rounds from 1 to {MOST_ROUNDS:,}.")
             continue
         shown = plan.changes
-        prover, plan = _drawn(workshop, walk, int(answer))
+        prover = chapter.prover(workshop, walk, int(answer))
+        plan = prover.plan()
         if plan.changes != shown:
             talk.tell("The plan has changed:")
             talk.say("", *words.cost(plan, talk.width), "")
         else:
             talk.tell(words.work(plan, plan.rounds))
     _make(workshop, walk, talk, prover, plan)
-
-
-def _drawn(workshop: Workshop, walk: ChapterSession, rounds: int) -> tuple[Prover, ProofPlan]:
-    reason = why_not(workshop, walk)
-    if reason:
-        raise UsageError(reason)
-    prover = chapter.prover(workshop, walk, rounds)
-    return prover, prover.plan()
 
 
 def _question(plan: ProofPlan, before: Proof | None) -> str:
@@ -110,10 +103,6 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
             return
         finally:
             chapter.over(workshop, walk)
-    _tell(proof, talk)
-
-
-def _tell(proof: Proof, talk: Talk) -> None:
     talk.say("", *words.verdict(proof, talk.width), "")
 
 

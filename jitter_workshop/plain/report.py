@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain.causes import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import report_preview as preview
-from jitter_workshop.presenter.progress import LateLine
-from jitter_workshop.report.formats.common import Files
-
-_MOST_CURVES = 6
 
 
 def tell_report(workshop: Workshop, talk: Talk) -> None:
     """Show the report, and write it if the learner agrees. Raises WorkshopError where there is nothing to report."""
     try:
-        draft = _built(workshop)
+        with stopped_by_ctrl_c() as progress:
+            draft = Draft.of(workshop, progress)
     except Stopped:
         talk.tell("Stopped: r begins anew.")
         return
@@ -46,32 +40,13 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
             talk.tell(f"Unknown command '{clean(answer, 20)}'.")
 
 
-def _built(workshop: Workshop) -> Draft:
-    late: list[LateLine] = []
-    said: list[str] = []
-    with stopped_by_ctrl_c() as look:
-
-        def progress(what: str, done: int, total: int) -> None:
-            look()
-            if said[-1:] != [what]:
-                said.append(what)
-                late.append(LateLine(f"{what} (Ctrl-C stops it)"))
-            late[-1](done, total)
-
-        try:
-            return Draft.of(workshop, progress)
-        finally:
-            for line in late:
-                line.close()
-
-
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
     """Print a preview in the report's order. Its last section says what others will see in the report."""
     document = draft.shown(private)
     talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
     for overlay in document.overlays[:1]:
         talk.say(*preview.chart_title(document.overlays, 0, talk.width))
-        talk.chart([RunCurve(str(n), c.label, c, None) for n, c in enumerate(overlay.curves[:_MOST_CURVES])])
+        talk.chart(preview.drawn(overlay))
         talk.say("")
     talk.say(*preview.rest(document, talk.width))
     talk.say(*preview.for_others(document, chosen.name == RAW, talk.width))
@@ -90,14 +65,10 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
             if not following or talk.ask(f"Enter tries {clean(following[0], 200)} · anything else does not"):
                 return False
         else:
-            _written(draft, made[0], files, talk)
+            talk.say("", f"Written: {clean(made[0], 400)}")
+            talk.tell(f"({preview.size(files)})")
+            # Each command stands on its own line and is not wrapped, so that it can be copied.
+            here, there = opened_with(made[0], draft.host)
+            talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")
             return True
     return False
-
-
-def _written(draft: Draft, path: Path, files: Files, talk: Talk) -> None:
-    talk.say("", f"Written: {clean(path, 400)}")
-    talk.tell(f"({preview.size(files)})")
-    # Each command stands on its own line and is not wrapped, so that it can be copied.
-    here, there = opened_with(path, draft.host)
-    talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")

@@ -24,7 +24,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
-from jitter_workshop.presenter.lines import Lines, bar, figure, heading, items, labelled, sentence, table, wrap
+from jitter_workshop.presenter.lines import Lines, figure, filled, heading, items, labelled, sentence, table, wrap
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import trace_lines
 from jitter_workshop.stats.comparison import amount, measure_name
@@ -70,16 +70,12 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
     """Return the question and its answers, one under the cursor. ``locked``: why it cannot be answered again, or ""."""
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
     for number, answer in enumerate(task.answers):
-        lines += _answer(answer, number, number == chosen, width)
+        under = number == chosen
+        said = styled(answer.text, "bold accent" if under else "text")
+        lines += wrap(said, width, f"{'▸' if under else ' '} {number + 1}  ")
     if locked:
         lines += [Text(), *wrap(Text(locked, "dim"), width)]
     return lines
-
-
-def _answer(answer: Answer, number: int, under: bool, width: int) -> Lines:
-    style = "bold accent" if under else "text"
-    first = f"{'▸' if under else ' '} {number + 1}  "
-    return wrap(styled(answer.text, style), width, first)
 
 
 def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int) -> Lines:
@@ -210,9 +206,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     for number, (cpu, messages, share) in enumerate(most):
         line = Text(f"{'' if number else name:<12} ", "cool")
         line.append(f"CPU {cpu:<4}", "text")
-        drawn = bar(share, 1.0, room)
-        line.append(drawn, "accent")
-        line.append("·" * (room - len(drawn)), "faint")
+        line.append_text(filled(share, 1.0, room, "·"))
         line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
         lines.append(line)
     if len(thread.residence) > len(most):

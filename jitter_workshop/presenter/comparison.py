@@ -26,32 +26,8 @@ def compared(
     """Return one comparison, or several as one table: a column per run, or a line per run where the columns would not
     fit. ``wanted``: a measure that must be in that table."""
     width = min(width, WIDEST)
-    return (
-        _one(found[0], baseline, others[0], metric, width)
-        if len(found) == 1
-        else _several(found, baseline, others, metric, width, wanted)
-    )
-
-
-def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) -> Lines:
-    """Return the two runs, the rows, and the comparison's text."""
-    lines: Lines = []
-    if baseline.label or other.label:
-        lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
-    lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
-    if found.rows:
-        marks = [_marks(one, metric) for one in (baseline, other)]
-        rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]
-        for row in found.rows:
-            values = [amount(row.measure, value) for value in (row.a, row.b)]
-            rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), times(row.ratio)])
-        lines += [*table(rows, width, right=(1, 2, 3)), *_legend(marks, {row.measure for row in found.rows}), Text()]
-    return lines + wrap(clean(found.text, 2_000), width)
-
-
-def _several(
-    found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
-) -> Lines:
+    if len(found) == 1:
+        return _one(found[0], baseline, others[0], metric, width)
     names = ["A", *(f"B{n}" for n in range(1, len(found) + 1))]
     lines = [Text(f"{len(found)} runs against A · {clean(metric, 30)}"), Text(), *_who("A", baseline, (), width)]
     for name, other, one in zip(names[1:], others, found, strict=True):
@@ -71,6 +47,22 @@ def _several(
         if len(alike) > _MOST_COLUMNS:
             lines += [Text(), *wrap("Every row of each: --json, or fewer runs at a time.", width)]
     return [*lines, Text(), *wrap(_WITHOUT_PROOF, width)]
+
+
+def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) -> Lines:
+    """Return the two runs, the rows, and the comparison's text."""
+    lines: Lines = []
+    if baseline.label or other.label:
+        lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
+    lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
+    if found.rows:
+        marks = [_marks(one, metric) for one in (baseline, other)]
+        rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]
+        for row in found.rows:
+            values = [amount(row.measure, value) for value in (row.a, row.b)]
+            rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), times(row.ratio)])
+        lines += [*table(rows, width, right=(1, 2, 3)), *_legend(marks, {row.measure for row in found.rows}), Text()]
+    return lines + wrap(clean(found.text, 2_000), width)
 
 
 def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:

@@ -207,18 +207,17 @@ def by_others(words: Sequence[str], width: int) -> Lines:
     tunables.
     """
     lines = wrap("A user with root's rights can do it for you:", width)
-    commands = (
+    commands = [
         (script_command(words), "writes the plan down as a script; look at it"),
         ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
         ("sudo sh plan.sh undo", "gives them back"),
-    )
+    ]
     if for_one_boot(words):
-        commands = (
+        commands = [
             (apply_command(words), "shows the plan, asks, and makes the changes"),
             ("sudo jitter-workshop restore", "gives them back"),
-            ("", ""),
-        )
-    for command, why in filter(all, commands):
+        ]
+    for command, why in commands:
         lines += [*wrap(command, width, "  $ ", style="code"), *wrap(why, width, "    ", style="dim")]
     return lines
 

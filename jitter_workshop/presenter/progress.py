@@ -42,7 +42,7 @@ class Line:
 class LateLine(Line):
     """Show ``what`` and its progress from PATIENCE_S on. It is called with done and total."""
 
-    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._what = what
         self._clock = clock
@@ -51,3 +51,8 @@ class LateLine(Line):
     def __call__(self, done: int, total: int) -> None:
         if self._clock() >= self._due:
             self.write(f"  {self._what}: block {done} of {total} is done")
+
+    def told(self, what: str, done: int, total: int) -> None:
+        """Show another piece of work."""
+        self._what = what
+        self(done, total)

@@ -12,6 +12,7 @@ from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.lines import table, wrap
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
@@ -21,6 +22,7 @@ from jitter_workshop.stats import interval_plot
 MOST = 12
 """Rows of a table, items of a list and lines of shell that are shown; the file has all."""
 MOST_NAMES = 6
+_MOST_DRAWN = 6
 STRIP = 25
 """Cells of a verdict's picture."""
 _WIDEST = 100
@@ -67,6 +69,13 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
     title = Text(clean(overlays[at].title, 80), "bold text")
     yield from wrap(title.append(count, "not bold dim"), width)
     yield from wrap(Text(clean(overlays[at].text, 300), "dim"), min(width, _WIDEST))
+
+
+def drawn(overlay: Overlay) -> list[RunCurve]:
+    """Return the curves of a chart that are shown; more than six cannot be told apart."""
+    return [
+        RunCurve(str(number), curve.label, curve, None) for number, curve in enumerate(overlay.curves[:_MOST_DRAWN])
+    ]
 
 
 def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:

@@ -234,7 +234,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         assert workshop.hunts.hiding
         await press(pilot, "enter")
         assert isinstance(app.screen, ChapterScreen)
-        evidence = "\n".join(line.plain for line in app.screen.figures(76))
+        evidence = "\n".join(line.plain for line in app.screen.now.figures(76))
         for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
             assert told in evidence
         assert "newest run (third: with the cure)" in evidence

@@ -91,8 +91,8 @@ def _sides(left: str, right: str, label: str = "curve") -> tuple[Action, Action]
 
 
 _PAGES = (
-    Action("page_up", "pageup", "page up", "Scroll a page up", palette=False),
-    Action("page_down", "pagedown,space", "page down", "Scroll a page down", palette=False),
+    Action("page_up", "pageup", "page up", "Scroll a page up", method="page(-1)", palette=False),
+    Action("page_down", "pagedown,space", "page down", "Scroll a page down", method="page(1)", palette=False),
 )
 _BACK = Action("close", "escape,q", "back", "Back to where you were", palette=False)
 

@@ -93,13 +93,11 @@ class QuietDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Write, unless the terminal is gone: a full queue without a reader would block the app for ever."""
-        writer = self._writer_thread
-        if writer is not None and writer.is_alive():
+        if self._is_on:
             super().write(data)
 
     def close(self) -> None:
-        writer = self._writer_thread
-        if writer is not None and writer.is_alive():
+        if self._is_on:
             super().close()
 
     # -- stopping and going on -------------------------------------------------------------------------------------

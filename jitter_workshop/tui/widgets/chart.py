@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
@@ -65,8 +66,9 @@ class ChartView(Widget):
 
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
+        render = partial(canvas.render, drawn, theme=theme, highlight=self.highlight, marks=self.marks)
         if not self._with_legend:
-            return canvas.render(drawn, width, height, theme, self.highlight, self.marks)
+            return render(width, height)
         beside = width >= _LEGEND_BESIDE_FROM
         legend_width = _LEGEND_WIDTH if beside else width
         legend = list(canvas.legend(drawn, theme=theme, highlight=self.highlight, marks=self.marks, width=legend_width))
@@ -76,12 +78,10 @@ class ChartView(Widget):
         # A narrow legend cuts off the origin of a curve, but the origin must be visible.
         note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
         if beside:
-            chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self.highlight, self.marks)
-            return _side_by_side(chart, [*legend, *note], width - _LEGEND_WIDTH)
+            return _side_by_side(render(width - _LEGEND_WIDTH - 2, height), [*legend, *note], width - _LEGEND_WIDTH)
         most = min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
-        chart = canvas.render(drawn, width, height - len(legend), theme, self.highlight, self.marks)
-        return Text("\n", no_wrap=True, end="").join([chart, *legend])
+        return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
 
 
 def _side_by_side(chart: Text, legend: Sequence[Text], width: int) -> Text:

@@ -177,10 +177,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return ()
         return progress(running.progress, running.waiting, running.stopping, width)
 
-    def figures(self, width: int) -> list[Text]:
-        """Return the figures of the step on the screen."""
-        return self.now.figures(width)
-
     def _data(self, width: int) -> Iterable[Text]:
         """Return the step's figures; on a narrow screen below its page."""
         step = self.now

@@ -69,7 +69,7 @@ class Step:
     @property
     def reading_first(self) -> bool:
         """Return True if a narrow screen shows the page, and Enter switches to the step's figures."""
-        return False
+        return self.alone and not self.screen.wide and self.page.view == "lesson"
 
     @property
     def with_chart(self) -> bool:
@@ -183,10 +183,6 @@ class Predict(Step):
     @property
     def alone(self) -> bool:
         return self.walk.chapter.prediction is not None
-
-    @property
-    def reading_first(self) -> bool:
-        return not self.screen.wide and self.page.view == "lesson"
 
     @property
     def with_chart(self) -> bool:
@@ -319,10 +315,6 @@ class Plan(Step):
     @property
     def opens_with_page(self) -> bool:
         return self.alone and not self.screen.wide
-
-    @property
-    def reading_first(self) -> bool:
-        return self.alone and not self.screen.wide and self.page.view == "lesson"
 
     @property
     def other_boots(self) -> bool:

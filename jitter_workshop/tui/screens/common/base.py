@@ -33,7 +33,7 @@ WIDE, HUGE, TALL = 100, 140, 36
 
 IN_CLIPBOARD = "in the clipboard, where this terminal allows it"
 
-_WHILE_HOST_CHANGES = frozenset({"vertical", "page_up", "page_down"})
+_WHILE_HOST_CHANGES = frozenset({"vertical", "page"})
 """The actions that still work while the host is being changed: scrolling."""
 
 
@@ -93,11 +93,10 @@ class KeyedScreen(Screen[None]):
         """Take an arrow up (-1) or down (+1)."""
         self.pane().scroll_relative(y=by * self.STEP, animate=False)
 
-    def action_page_up(self) -> None:
-        self.pane().scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.pane().scroll_page_down(animate=False)
+    def action_page(self, by: int) -> None:
+        """Take PgUp (-1) or PgDn (+1)."""
+        scroll = self.pane().scroll_page_up if by < 0 else self.pane().scroll_page_down
+        scroll(animate=False)
 
     def digit(self, index: int) -> None:
         """Take a key 1 to 9, as an index from 0. The index may be of a line that does not exist."""

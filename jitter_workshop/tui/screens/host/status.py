@@ -161,17 +161,11 @@ class StatusScreen(WorkshopScreen, scope="status"):
         else:
             self._move(by)
 
-    def action_page_up(self) -> None:
+    def action_page(self, by: int) -> None:
         if self.wide or self._reading:
-            super().action_page_up()
+            super().action_page(by)
         else:
-            self._move(-_PAGE_OF_ROWS)
-
-    def action_page_down(self) -> None:
-        if self.wide or self._reading:
-            super().action_page_down()
-        else:
-            self._move(+_PAGE_OF_ROWS)
+            self._move(by * _PAGE_OF_ROWS)
 
     def action_go(self) -> None:
         if not self.wide and not self._reading and self.finding is not None:

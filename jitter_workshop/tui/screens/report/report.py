@@ -17,7 +17,6 @@ from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, op
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import waiting, wrap
 from jitter_workshop.report.formats.common import Files
@@ -26,9 +25,6 @@ from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-MOST_DRAWN = 6
-"""More than six curves cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +172,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         chart = self.query_one("#report-chart", ChartView)
         chart.display = bool(overlays)
         if overlays:
-            drawn = overlays[self._overlay].curves[:MOST_DRAWN]
-            chart.show_curves([RunCurve(str(n), c.label, c, None) for n, c in enumerate(drawn)])
+            chart.show_curves(preview.drawn(overlays[self._overlay]))
         self.sheet("#report-say").set_class(not self.said and self._written is None, "-empty")
         super().redraw()
 
