@@ -63,7 +63,6 @@ class _Frame:
 
     columns: int
     rows: int
-    gutter: int
     ranges: scale.Ranges
     units: tuple[str, str]
 
@@ -122,7 +121,7 @@ def _render(
     rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
     columns, rows = width - _GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    frame = _Frame(columns, rows, _GUTTER, _snapped(view.ranges, columns, rows), (view.x, view.y))
+    frame = _Frame(columns, rows, _snapped(view.ranges, columns, rows), (view.x, view.y))
     labels = _y_ticks(frame)
 
     cells = _grid(frame, labels, theme)
@@ -334,10 +333,10 @@ def _framed(
 ) -> Text:
     """Return the plot with its axes. The labels of x are below the axis, or on it where there are too few rows."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
-    by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < frame.gutter}
+    by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < _GUTTER}
     text = Text(no_wrap=True, end="")
     for row, content in enumerate(cells):
-        text.append(f"{by_row.get(row, ''):>{frame.gutter - 1}} ", dim)
+        text.append(f"{by_row.get(row, ''):>{_GUTTER - 1}} ", dim)
         text.append("┤" if row in by_row else "│", line)
         _append_cells(text, content)
         text.append("\n")
@@ -346,10 +345,10 @@ def _framed(
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
     names = _x_labels(frame, ticks, asked)
     if rows_below == 2:
-        text.append(" " * frame.gutter + "└" + "─" + axis + "\n", line)
+        text.append(" " * _GUTTER + "└" + "─" + axis + "\n", line)
         text.append(names.rstrip(), dim)
     else:
-        base = " " * frame.gutter + "└" + "─" * frame.columns
+        base = " " * _GUTTER + "└" + "─" * frame.columns
         for a, b in zip(base, names, strict=True):
             text.append(b if b != " " else a, dim if b != " " else line)
     return text
@@ -367,13 +366,13 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
 def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
     """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
     The percentiles of the marks, ``asked``, are placed first."""
-    width = frame.gutter + 1 + frame.columns
+    width = _GUTTER + 1 + frame.columns
     line = [" "] * width
     wanted = [scale.x_of_percentile(percentile) for percentile in asked]
     for tick in sorted(ticks, key=lambda t: not any(abs(t.position - x) < _AT_A_TICK for x in wanted)):
-        middle = frame.gutter + 1 + frame.column(tick.position)
+        middle = _GUTTER + 1 + frame.column(tick.position)
         label = tick.label.replace(" ", "")
-        start = max(frame.gutter, min(middle - len(label) // 2, width - len(label)))
+        start = max(_GUTTER, min(middle - len(label) // 2, width - len(label)))
         end = start + len(label)
         if all(character == " " for character in line[max(start - 1, 0) : end + 1]):
             line[start:end] = label

@@ -13,9 +13,6 @@ from jitter_workshop.model.run import Run
 StepState = Literal["done", "seen", "now", "open", "left_out"]
 """The states of a step. ``seen``: it was gone through on a recording, where nothing is measured or written."""
 
-STEP_SIGNS: dict[StepState, str] = {"done": "✓", "seen": "◌"}
-"""The sign behind a step's name, on the screen and line by line."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -33,6 +30,14 @@ class StepView:
 
     name: StepName
     state: StepState
+
+    @property
+    def shown(self) -> str:
+        """Return the name with its sign: ▸ and capitals for the present step, ✓ for a done one, ◌ for one that was only
+        seen on a recording."""
+        if self.state == "now":
+            return f"▸{self.name.upper()}"
+        return self.name + {"done": "✓", "seen": "◌"}.get(self.state, "")
 
 
 @dataclass(frozen=True, slots=True)

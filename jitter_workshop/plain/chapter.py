@@ -6,7 +6,7 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.course import SLOTS, TREATED, PredictionTask, StepName
+from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
@@ -298,7 +298,7 @@ class PlainChapter:
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
-            talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+            talk.tell(f"{chapter_view.mark(outcome.near)} {outcome.text}", "", "  ")
             talk.say("")
 
     def _tell_where(self) -> None:
@@ -337,13 +337,9 @@ class PlainChapter:
 
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk
-        explanation = walk.explain()
-        if explanation is None:
-            talk.say(*chapter_view.closing(walk.by_hand(), (), talk.width), "")
-            return
-        runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
-        talk.say(*chapter_view.explanation(explanation, runs, (), talk.width), "")
-        talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
+        talk.say(*chapter_view.explained(walk, (), talk.width), "")
+        if walk.explain() is not None:
+            talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 
     def _predict(self, task: PredictionTask, answer: str) -> None:
         walk = self._walk
@@ -361,7 +357,7 @@ class PlainChapter:
         if outcome is None:
             return
         self._talk.say("")
-        self._talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+        self._talk.tell(f"{chapter_view.mark(outcome.near)} {outcome.text}", "", "  ")
         for paragraph in outcome.explanation.split("\n\n"):
             self._talk.tell(paragraph, "  ")
 

@@ -83,7 +83,12 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         workshop.agent_session.give_turn()
         talk.tell("The turn is given back.")
     else:
-        _go(workshop)
+        said = view.banner
+        if said is None or not said.chapter:
+            raise UsageError("the instructor is in no chapter now")
+        if workshop.course.chapter(said.chapter) is None:
+            raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
+        raise Jump(said.chapter, said.step)
     return True
 
 
@@ -100,12 +105,3 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
             talk.tell("Stopped waiting. Nothing was done.")
             return False
     return True
-
-
-def _go(workshop: Workshop) -> None:
-    said = workshop.class_view.banner if workshop.class_view is not None else None
-    if said is None or not said.chapter:
-        raise UsageError("the instructor is in no chapter now")
-    if workshop.course.chapter(said.chapter) is None:
-        raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course does not have")
-    raise Jump(said.chapter, said.step)

@@ -176,17 +176,16 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 # -- on leaving -------------------------------------------------------------------------------------------------------
 
 
-def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
-    """Give back the held changes, or keep them if the learner chooses so. Return True if anything was held. Without
-    ``ask``, and at the end of the input, it is given back.
-    """
+def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
+    """Give back the held changes, or keep them if the learner chooses so. Without ``ask``, and at the end of the input,
+    they are given back."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
         # The agent gives a lease back by itself if this process stood still for too long.
         agent_session.close()
         talk.tell(GONE_ALREADY)
-        return held
+        return
     if held and ask and _kept(talk):
         try:
             agent_session.keep()
@@ -195,7 +194,6 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
     talk.say(*_after(agent_session.close(), agent_session.trouble, talk.width))
     if standing := workshop.standing():
         talk.tell(f"Still applied: {tally(workshop.written())} ({with_values(standing)}). {_RESTORE}.", "", "  ")
-    return held
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:

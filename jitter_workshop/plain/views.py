@@ -13,7 +13,8 @@ from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import STEP_SIGNS, PathEntry, StepView
+from jitter_workshop.model.walk import PathEntry, StepView
+from jitter_workshop.presenter.chapter import marks
 from jitter_workshop.presenter.lines import Lines, wrap
 
 MAX_LINES = 120
@@ -30,11 +31,6 @@ _COMMANDS = (
     "  jitter-workshop chart             their curves (-o curves.svg for a picture)",
     "  jitter-workshop --help            everything else",
 )
-
-
-def mark(value: bool | None) -> str:
-    """Return ✓ for True, ✗ for False and · for None, which is still open."""
-    return {True: "✓", False: "✗", None: "·"}[value]
 
 
 _HEADINGS = {
@@ -59,9 +55,8 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
             if here:
-                setting = "–" if e.setting is None else "✓" if e.setting else "·"
-                curve = "✓" if e.curve else "·"
-                state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
+                setting, curve, guess = marks(e)
+                state = f"  {setting:^7}  {curve:^5}  {guess:^5}"
             else:
                 state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
             lines.append(_cut(f"{e.number:>2} {sign} {title:<{wide + 1}}{state}", width))
@@ -73,14 +68,8 @@ def _cut(line: str, width: int) -> Text:
 
 
 def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
-    """Return ``Pinning  look✓ predict✓ ▸MEASURE plan …``. ◌ replaces ✓ for a step that was only seen on a recording.
-    Steps that the chapter leaves out are not listed."""
-    parts = []
-    for step in steps:
-        if step.state == "now":
-            parts.append(f"▸{step.name.upper()}")
-        elif step.state != "left_out":
-            parts.append(f"{step.name}{STEP_SIGNS.get(step.state, '')}")
+    """Return ``Pinning  look✓ predict✓ ▸MEASURE plan …``, without the steps that the chapter leaves out."""
+    parts = [step.shown for step in steps if step.state != "left_out"]
     return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
 
 

@@ -108,15 +108,10 @@ class PlainWalk:
                     self._sum_up()
                 done = all(entry.done for entry in path)
                 talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
-            menu = (
-                "Enter go on" if following else "Enter leave",
-                f"1-{len(path)} chapter",
-                "c chart of all runs",
-                "r report",
-            )
             of_class.tell(workshop, talk)
-            offered = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
-            answer = talk.ask(" · ".join((*offered, "? help", "q quit")))
+            enter = "Enter go on" if following else "Enter leave"
+            menu = (enter, f"1-{len(path)} chapter", "c chart of all runs", "r report", "status", "summary")
+            answer = talk.ask(" · ".join((*menu, *commands, *of_class.menu(workshop), "? help", "q quit")))
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:

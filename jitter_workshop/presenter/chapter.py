@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.host.summary import steal_words
-from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.course import SLOTS, TREATED, Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Prediction
@@ -19,6 +20,7 @@ from jitter_workshop.model.walk import (
     CureView,
     Explanation,
     Fact,
+    PathEntry,
     PredictionOutcome,
     RunCurve,
     SettingChange,
@@ -29,6 +31,9 @@ from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import trace_lines
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
@@ -45,6 +50,16 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lin
         if fact.source and width >= 70:
             lines.append(Text(" " * column + clean(fact.source, 100), "faint"))
     return lines
+
+
+def mark(value: bool | None) -> str:
+    """Return ✓ for True, ✗ for False and · for None, which is still open."""
+    return {True: "✓", False: "✗", None: "·"}[value]
+
+
+def marks(entry: PathEntry) -> tuple[str, str, str]:
+    """Return the signs of a chapter's setting (– if it has none), curve and guess."""
+    return "–" if entry.setting is None else mark(entry.setting or None), mark(entry.curve or None), mark(entry.guess)
 
 
 def host_column(host: HostSummary, width: int) -> Lines:
@@ -156,6 +171,15 @@ def explanation(
         lines += [Text(), heading("OTHERS ON THESE CPUs")]
         lines += items(view.foreign, width)
     return [*lines, *closing(view.by_hand, learnt, width, copied)]
+
+
+def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: str = "") -> Lines:
+    """Return the explain step's page: the evidence of its runs, where it has some, and the end of the chapter."""
+    view = walk.explain()
+    if view is None:
+        return closing(walk.by_hand(), learnt, width, copied)
+    runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
+    return explanation(view, runs, learnt, width, copied)
 
 
 def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:

@@ -25,9 +25,9 @@ def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
     """Yield why the learner's turn is over, if that is new, then the turn, then the instructor's place."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
-    yield _cut(turn_line(view), width)
+    yield turn_line(view)
     if where := view.banner_words(title_of(view, course)):
-        yield _cut(Text.assemble(("◆ ", "accent"), (where, "text")), width)
+        yield Text.assemble(("◆ ", "accent"), (where, "text"))
 
 
 def turn_line(view: ClassView) -> Text:
@@ -78,8 +78,3 @@ def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
     yield Text()
     limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
     yield from wrap(Text(f"{limit}It begins by itself, also while you read and predict.", "dim"), width)
-
-
-def _cut(line: Text, width: int) -> Text:
-    line.truncate(max(width, 1), overflow="ellipsis")
-    return line

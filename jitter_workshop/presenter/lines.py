@@ -7,6 +7,7 @@ the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own c
 
 from __future__ import annotations
 
+import datetime
 import functools
 import itertools
 import math
@@ -232,6 +233,14 @@ def in_cells(text: str, width: int, right: bool = False) -> str:
         text = set_cell_size(text, max(width - 1, 0)).rstrip() + "…" * (width > 0)
     blanks = " " * (width - cell_len(text))
     return blanks + text if right else text + blanks
+
+
+def local_time(moment: str) -> datetime.datetime | None:
+    """Return a moment in local time; None if it cannot be read."""
+    try:
+        return datetime.datetime.fromisoformat(moment).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def figure(number: int | None) -> str:

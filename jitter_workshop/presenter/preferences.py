@@ -71,16 +71,10 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
         return Settings(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         return Settings(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
-    good: dict[str, Any] = {}
-    bad: list[str] = []
-    for key, choices in CHOICES.items():
-        if key not in values:
-            continue
-        fits = any(type(values[key]) is type(choice) and values[key] == choice for choice in choices)
-        if fits:
-            good[key] = values[key]
-        else:
-            bad.append(key)
+    given = {key: values[key] for key in CHOICES if key in values}
+    # The type counts: to Python 1 is True.
+    good = {key: value for key, value in given.items() if (type(value), value) in [(type(c), c) for c in CHOICES[key]]}
+    bad = [key for key in given if key not in good]
     notice = f"Settings: {', '.join(bad)} in {file.name} makes no sense; the default is used." if bad else ""
     return Settings(**good), notice
 

@@ -14,22 +14,17 @@ class Line:
     """Write a line on stderr again and again in place; write nothing if stderr is no terminal."""
 
     def __init__(self) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
         self._length = 0
 
-    @property
-    def shown(self) -> bool:
-        """Return True if standard error is a terminal."""
-        return self._shown
-
     def write(self, text: str) -> None:
-        if self._shown:
+        if self.shown:
             # Blanks clear the line without an escape, which works on every terminal.
             try:
                 sys.stderr.write("\r" + text[:79].ljust(self._length))
                 sys.stderr.flush()
             except OSError:
-                self._shown = False  # the terminal is gone; the work goes on, or ends in its own way
+                self.shown = False  # the terminal is gone; the work goes on, or ends in its own way
             self._length = len(text[:79])
 
     def close(self) -> None:

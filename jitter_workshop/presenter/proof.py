@@ -15,7 +15,7 @@ from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S
 from jitter_workshop.model.text import clean, many, minute, tally
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.lines import Lines, filled, heading, items, labelled, sentence, table, wrap
+from jitter_workshop.presenter.lines import Lines, filled, heading, items, labelled, local_time, sentence, table, wrap
 from jitter_workshop.presenter.prose import styled
 from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
 from jitter_workshop.stats.comparison import amount, measure_name
@@ -407,9 +407,8 @@ def remembered(proof: Proof) -> str:
 
 def when(proof: Proof) -> str:
     """Return the day and minute when the proof ended, in local time. Return when it began if it has no end."""
-    try:
-        moment = datetime.datetime.fromisoformat(proof.ended_at or proof.started_at).astimezone()
-    except (ValueError, OverflowError, OSError):
+    moment = local_time(proof.ended_at or proof.started_at)
+    if moment is None:
         return "at an unknown time"
     today = moment.date() == datetime.date.today()
     return f"{moment:%H:%M}" if today else f"{moment:%Y-%m-%d %H:%M}"

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual.app import SystemCommand
+from textual.driver import Driver
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.presenter.changes import farewell
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
@@ -24,11 +26,6 @@ from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, LeaveQuestio
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.terminal.driver import QuietDriver
 from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal, served
-
-if TYPE_CHECKING:
-    from textual.driver import Driver
-
-    from jitter_workshop.flow.chapters.workshop import Workshop
 
 T = TypeVar("T")
 
@@ -57,7 +54,12 @@ class WorkshopApp(Frame):
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
-        super().__init__(workshop, _page_driver() if served() else QuietDriver)
+        driver: type[Driver] = QuietDriver
+        if served():
+            from jitter_workshop.tui.terminal.webdriver import PageDriver
+
+            driver = PageDriver
+        super().__init__(workshop, driver)
         self.class_turn: TurnController = TurnController(self)
         self._question: LeaveQuestion | None = None
         self._first_chapter = chapter
@@ -243,12 +245,6 @@ class WorkshopApp(Frame):
                     namespace = self if action.scope == "app" else screen
                     run_it = partial(self.run_action, action.run, default_namespace=namespace)
                     yield SystemCommand(title, action.tooltip, run_it)
-
-
-def _page_driver() -> type[Driver]:
-    from jitter_workshop.tui.terminal.webdriver import PageDriver
-
-    return PageDriver
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:

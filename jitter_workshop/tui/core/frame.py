@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.presenter import preferences
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.terminal.driver import QuietDriver
-
-if TYPE_CHECKING:
-    from textual.driver import Driver
-
-    from jitter_workshop.flow.chapters.workshop import Workshop
 
 
 class ClassTurn(Protocol):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.app import App
+from textual.driver import Driver
 from textual.theme import Theme
 
 from jitter_workshop.model.palette import PALETTES, THEMES, Palette
-
-if TYPE_CHECKING:
-    from textual.driver import Driver
 
 _PREFIX = "workshop-"
 """It begins the names of our themes, so that they hide none of Textual's."""

@@ -20,15 +20,13 @@ import weakref
 from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from textual import constants
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
-
-if TYPE_CHECKING:
-    from textual.app import App
 
 _ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
 """Seconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""

@@ -13,15 +13,12 @@ import select
 import threading
 from codecs import getincrementaldecoder
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import constants
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
-
-if TYPE_CHECKING:
-    from textual.app import App
 
 _ESCAPE_TIMEOUT_MS = 1000 * constants.ESCAPE_DELAY + 10
 """Milliseconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""

@@ -11,10 +11,10 @@ from textual.widget import Widget
 
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.tui.core.theme import PaintedApp
 
 if TYPE_CHECKING:
     from jitter_workshop.chart.style import Mark
-    from jitter_workshop.tui.core.frame import Frame
 
 _LEGEND_BESIDE_FROM = 104
 _LEGEND_WIDTH = 36
@@ -55,7 +55,7 @@ class ChartView(Widget):
 
     def render(self) -> Text:
         width, height = self.content_size
-        app = cast("Frame", self.app)
+        app = cast(PaintedApp, self.app)
         if not self.curves and not self.marks:
             return Text(self._empty, style=app.palette.dim)
         if width < 20 or height < 3:

@@ -66,23 +66,19 @@ class KeyBar(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self._offered: tuple[Shown, ...] = ()
-        self._shown: tuple[Shown, ...] = ()
+        self.shown: tuple[Shown, ...] = ()
+        """The keys that are shown now."""
 
     async def show(self, keys: Sequence[Shown]) -> None:
         """Show other keys; do nothing if they are the same."""
         self._offered = tuple(keys)
         # The bar is as wide as the terminal; before its first layout it has no width of its own.
         wanted = fitting(self._offered, self.app.size.width)
-        if wanted == self._shown:
+        if wanted == self.shown:
             return
-        self._shown = wanted
+        self.shown = wanted
         await self.remove_children()
         await self.mount_all([KeyHint(ident, label) for ident, label in wanted])
 
     def on_resize(self) -> None:
         self.call_next(self.show, self._offered)
-
-    @property
-    def shown(self) -> tuple[Shown, ...]:
-        """Return the keys that are shown now."""
-        return self._shown

@@ -10,7 +10,7 @@ from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.walk import STEP_SIGNS, StepView
+from jitter_workshop.model.walk import StepView
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 
@@ -42,11 +42,9 @@ class LoopLine(Sheet):
                 continue
             if self._spans:
                 line.append("  ")
-            name = f"▸{step.name.upper()}" if step.state == "now" else step.name
-            name += STEP_SIGNS.get(step.state, "")
             style = {"now": "bold accent", "done": "good", "seen": "text"}.get(step.state, "dim")
-            self._spans.append((line.cell_len, line.cell_len + len(name), step.name))
-            line.append(name, style)
+            self._spans.append((line.cell_len, line.cell_len + len(step.shown), step.name))
+            line.append(step.shown, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]
         note = f"   without {', '.join(left_out)}"
         if left_out and line.cell_len + len(note) <= width:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rich.text import Text
 from textual import events
@@ -14,9 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.presenter.lines import in_colours
-
-if TYPE_CHECKING:
-    from jitter_workshop.tui.core.frame import Frame
+from jitter_workshop.tui.core.theme import PaintedApp
 
 Build = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
@@ -42,7 +40,7 @@ class Sheet(Widget):
 
     def lines(self, width: int) -> list[Text]:
         """Return the lines for a width, made once."""
-        palette = cast("Frame", self.app).palette
+        palette = cast(PaintedApp, self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
             for line in self._lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rich.text import Text
 from textual import on
@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean, tally
@@ -32,10 +33,6 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
-
 
 _CHANGES_OR_RUNS = {"again", "noise", "causes", "boots", "undo", "cpus", "prove", "hunt", "name", "cure"}
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
@@ -346,15 +343,15 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         def apply_and_look() -> Tried:
             view = self.walk.apply(shown)
             # What a chapter looks at ends with its tunables' own assessments.
-            return Tried(view, self.walk.host.look()[-len(self.walk.chapter.tunables) :])
+            return view, self.walk.host.look()[-len(self.walk.chapter.tunables) :]
 
         changes = shown.changes
         self.tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
-        self.on_thread(apply_and_look, self._applied, lambda error: self._applied(Tried(error=error)))
+        self.on_thread(apply_and_look, self._applied, self._applied)
 
     def _applied(self, tried: Tried) -> None:
         self._page.tried = tried
-        notice = self.workshop.agent_session.notice if tried.error is None else ""
+        notice = "" if isinstance(tried, WorkshopError) else self.workshop.agent_session.notice
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
@@ -451,10 +448,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page = self._page
         if self.step != "compare":
             return
-        known = tuple(page.imported())
-        page.with_imports = bool(known) and not page.with_imports
+        page.with_imports = bool(page.imported) and not page.with_imports
         page.highlight = None
-        self.tell(curves.imported_said(known, page.with_imports))
+        self.tell(curves.imported_said(page.imported, page.with_imports))
 
     def action_hint(self) -> None:
         hint = self.walk.hint()

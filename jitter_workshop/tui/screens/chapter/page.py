@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
+from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
-    from jitter_workshop.flow.measuring.request import MeasureRequest
-    from jitter_workshop.tui.background import Measuring
 
 AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
 """The steps behind a change."""
@@ -26,13 +24,8 @@ View = Literal["lesson", "work"]
 """The views of a narrow screen: the chapter's text, or the step's figures."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tried:
-    """Hold the outcome of an apply at this visit of its step: the result and the checks after it, or the error."""
-
-    view: ApplyView | None = None
-    checks: tuple[Fact, ...] = ()
-    error: WorkshopError | None = None
+Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
+"""The outcome of an apply at this visit of its step: the result and the checks after it, or the error."""
 
 
 class ChapterPage:
@@ -54,7 +47,6 @@ class ChapterPage:
         self.planned: PlanView | None = None
         """The plan on the screen. It is read once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
-        self._imports: tuple[RunCurve, ...] | None = None
 
     @property
     def step(self) -> StepName:
@@ -83,7 +75,7 @@ class ChapterPage:
 
     @property
     def lock_reason(self) -> str:
-        """Say why the guess can no longer be changed; "" while it can."""
+        """Say why the guess is locked and can no longer be changed; "" while it can."""
         task = self.walk.chapter.prediction
         if task is None:
             return ""
@@ -91,15 +83,6 @@ class ChapterPage:
             return "Measured already: the guess stays as it was."
         # A guess counts only before the answer is known.
         return "Answered: what is right stands below." if self.walk.outcome() is not None else ""
-
-    @property
-    def locked(self) -> bool:
-        return bool(self.lock_reason)
-
-    @property
-    def awaits_reboot(self) -> bool:
-        """Tell whether everything after the apply step waits for a reboot."""
-        return self.walk.sets and self.walk.awaits_reboot
 
     def to_hide(self, step: StepName) -> bool:
         """Tell whether a noise has to be hidden before this step is measured."""
@@ -118,7 +101,7 @@ class ChapterPage:
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         of_transit = all(m.workload == "ring" for m in self.walk.chapter.measurements)
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
-        imported = newest_imported(self.imported()) if self.with_imports and self.step == "compare" else ()
+        imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
         curves = [*published, *imported, *self.walk.curves()]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"
@@ -126,11 +109,10 @@ class ChapterPage:
             curves.append(RunCurve("live", label, curve, None))
         return curves
 
-    def imported(self) -> Sequence[RunCurve]:
+    @cached_property
+    def imported(self) -> tuple[RunCurve, ...]:
         """Return the curves that were imported into this session; read once, because a fine histogram takes a while."""
-        if self._imports is None:
-            self._imports = self.workshop.imported()
-        return self._imports
+        return self.workshop.imported()
 
     # -- requests --------------------------------------------------------------------------------------------------
 

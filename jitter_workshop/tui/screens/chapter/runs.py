@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import WaitStopped, WorkshopError
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
@@ -16,9 +16,6 @@ from jitter_workshop.presenter.run import remark
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
 class ChapterRuns:

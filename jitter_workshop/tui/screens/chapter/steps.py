@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.text import Text
 
+from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
-from jitter_workshop.model.course import SLOTS, TREATED, StepName
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
@@ -26,11 +28,6 @@ from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
 
-if TYPE_CHECKING:
-    from jitter_workshop.chart.style import Mark
-    from jitter_workshop.model.proof import Proof
-
-COPIES = "(y copies)"
 FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
@@ -178,7 +175,7 @@ class Predict(Step):
 
     @property
     def opens_with_page(self) -> bool:
-        return not self.page.locked and (self.page.marking or not self.screen.wide)
+        return not self.page.lock_reason and (self.page.marking or not self.screen.wide)
 
     @property
     def alone(self) -> bool:
@@ -190,7 +187,7 @@ class Predict(Step):
 
     @property
     def _open(self) -> bool:
-        return self.walk.chapter.prediction is not None and not self.page.locked and not self.reading_first
+        return self.walk.chapter.prediction is not None and not self.page.lock_reason and not self.reading_first
 
     def marks(self) -> list[Mark]:
         task = self.walk.chapter.prediction
@@ -201,7 +198,7 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         if task is None:
             return []
-        return chapter_view.mark_question(task, self.mark_ns, self.page.locked, width)
+        return chapter_view.mark_question(task, self.mark_ns, bool(self.page.lock_reason), width)
 
     def _lines(self, width: int) -> Lines:
         task = self.walk.chapter.prediction
@@ -215,27 +212,22 @@ class Predict(Step):
     def enter_label(self) -> str:
         if self.reading_first:
             return "to the chart" if self.page.marking else "to the question"
-        return super().enter_label if self.page.locked else "keep guess"
+        return super().enter_label if self.page.lock_reason else "keep guess"
 
     def pressed_enter(self) -> Enter:
-        if self.page.locked:
-            return "go on"
-        self._keep()
-        if self.page.locked:
-            # No run decides it: say whether it was right, and why, before going on.
-            self.screen.redraw()
-            self.screen.query_one("#data", Pane).scroll_end(animate=False)
-            return "stay"
-        return "go on"
-
-    def _keep(self) -> None:
         task = self.walk.chapter.prediction
-        if task is None:
-            return
+        if task is None or self.page.lock_reason:
+            return "go on"
         if task.kind == "mark":
             self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
         else:
             self.walk.predict(Prediction(choice=task.answers[self.choice].id))
+        if not self.page.lock_reason:
+            return "go on"
+        # No run decides it: say whether it was right, and why, before going on.
+        self.screen.redraw()
+        self.screen.query_one("#data", Pane).scroll_end(animate=False)
+        return "stay"
 
     def vertical(self, direction: int) -> bool:
         if not self._open:
@@ -265,7 +257,7 @@ class Predict(Step):
 
     def _choose(self, index: int) -> None:
         task = self.walk.chapter.prediction
-        if task is not None and not self.page.locked and 0 <= index < len(task.answers):
+        if task is not None and not self.page.lock_reason and 0 <= index < len(task.answers):
             self.choice = index
             self.screen.redraw()
 
@@ -326,11 +318,11 @@ class Plan(Step):
 
     def _lines(self, width: int) -> Lines:
         page, walk, tried = self.page, self.walk, self.page.tried
-        if tried is not None and tried.view is not None:
-            return changes.of_step(tried.view, tried.checks, width)
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
-        if tried is not None and tried.error is not None:
-            return changes.not_applied(tried.error, words, width)
+        if isinstance(tried, WorkshopError):
+            return changes.not_applied(tried, words, width)
+        if tried is not None:
+            return changes.of_step(*tried, width)
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
         return plan_view.of_step(planned, words, walk.host.rehearsed, width)
@@ -386,13 +378,13 @@ class Apply(Plan):
     @property
     def enter_label(self) -> str:
         if self.walk.sets:
-            if self.page.awaits_reboot or self.page.tried is not None:
-                return "home" if self.page.awaits_reboot else "go on"
+            if self.walk.awaits_reboot or self.page.tried is not None:
+                return "home" if self.walk.awaits_reboot else "go on"
             return "who can" if self._no_rights else "apply"
         return "agree" if not self.walk.host.rehearsed else super().enter_label
 
     def pressed_enter(self) -> Enter:
-        if self.page.awaits_reboot:
+        if self.walk.sets and self.walk.awaits_reboot:
             return "leave"
         if self.walk.sets and self.page.tried is None:
             return "apply"
@@ -487,7 +479,7 @@ class Compare(Step):
         keys: list[Shown] = []
         if self.proof is not None or self.offers_proof:
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
-        if not self.walk.hunts and self.page.imported():
+        if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
         return keys
 
@@ -496,12 +488,7 @@ class Explain(Step):
     """Show the causes of the lost time, and the lesson's conclusions."""
 
     def _lines(self, width: int) -> Lines:
-        walk = self.walk
-        explained = walk.explain()
-        if explained is None:
-            return chapter_view.closing(walk.by_hand(), walk.chapter.learnt, width, COPIES)
-        runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
-        return chapter_view.explanation(explained, runs, walk.chapter.learnt, width, COPIES)
+        return chapter_view.explained(self.walk, self.walk.chapter.learnt, width, "(y copies)")
 
     def said(self) -> list[str]:
         told = self._outcome()

@@ -66,10 +66,8 @@ class TurnController:
 
     def pause(self, paused: bool) -> None:
         """Stop looking at the class while a block is measured: no timer of ours wakes then."""
-        if self._timer is not None and paused:
-            self._timer.pause()
-        elif self._timer is not None:
-            self._timer.resume()
+        if self._timer is not None:
+            (self._timer.pause if paused else self._timer.resume)()
 
     # -- looking -----------------------------------------------------------------------------------------------------
 

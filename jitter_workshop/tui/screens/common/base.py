@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual import events
@@ -14,17 +14,15 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_host
 from jitter_workshop.presenter.lines import two_ends, wrap
 from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.core.actions import bindings
+from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.tui.core.frame import Frame
 
 T = TypeVar("T")
 
@@ -53,7 +51,7 @@ class KeyedScreen(Screen[None]):
 
     @property
     def frame(self) -> Frame:
-        return cast("Frame", self.app)
+        return cast(Frame, self.app)
 
     @property
     def workshop(self) -> Workshop:

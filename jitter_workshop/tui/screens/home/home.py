@@ -66,7 +66,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         with Horizontal(id="home-main"):
             with Vertical(id="home-left"):
                 with Pane(id="path-pane"):
-                    yield PathList(self.workshop.path(), id="path")
+                    yield PathList(id="path")
                 yield Sheet(self._about, id="about")
                 with Pane(id="home-host"):
                     yield Sheet(self._host, id="home-host-sheet")
@@ -91,15 +91,14 @@ class HomeScreen(HostChangeScreen, scope="home"):
         )
 
     def on_mount(self) -> None:
-        self._put_cursor()
+        self._show_path()
 
     def redraw(self) -> None:
         if not self.is_mounted:
             return
         # The chart's library takes a tenth of a second to import, so it is drawn after the first frame.
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
-        self.query_one(PathList).show_entries(self.workshop.path())
-        self._put_cursor()
+        self._show_path()
         self.show_title()
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
         self.sheet("#notices").set_class(not self.frame.notices, "-empty")
@@ -110,10 +109,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         shown = published_curves()[:1] if self.shows_published else ()
         self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
 
-    def _put_cursor(self) -> None:
-        following = self.workshop.next_chapter()
-        if following is not None:
-            self.query_one(PathList).put_cursor(following.chapter_id)
+    def _show_path(self) -> None:
+        self.query_one(PathList).show_entries(self.workshop.path(), self.workshop.next_chapter())
 
     # -- layout ----------------------------------------------------------------------------------------------------
 

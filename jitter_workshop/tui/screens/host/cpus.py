@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import on
@@ -12,6 +11,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import wrap
@@ -19,9 +19,6 @@ from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
 class CpuPicker(Page, scope="cpus"):

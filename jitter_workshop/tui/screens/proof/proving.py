@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -14,12 +14,12 @@ from textual.containers import Vertical
 
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.flow.proving.proof_run import Prover
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import proof as views
 from jitter_workshop.presenter import proof as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import styled
@@ -27,9 +27,6 @@ from jitter_workshop.tui.background import Proving
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 _FRAME = 13
 """Lines of the running page besides the picture of its rounds."""
@@ -46,8 +43,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         """The newest proof of this chapter."""
         self._page: Literal["cost", "rounds", "verdict"] = "cost" if proof is None else "verdict"
         self.under_way: Proving | None = None
-        self._prover: Prover | None = None
-        self._plan: ProofPlan | None = None
+        self._planned: tuple[Prover, ProofPlan] | None = None
         self._why_no_plan = ""
         self._chosen = 0
         self._asking: Literal["", "due", "shown"] = ""
@@ -74,15 +70,15 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     def _lines(self, width: int) -> Iterable[Text]:
         if self._page == "verdict" and self.proof is not None:
-            return views.verdict(self.proof, width)
+            return words.verdict(self.proof, width)
         running = self.under_way
         if self._page == "rounds" and running is not None:
             rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
-            return views.rounds_so_far(running.seen, running.orders, running.step, self._rounds, rows, width)
-        if self._plan is None:
+            return words.rounds_so_far(running.seen, running.orders, running.step, self._rounds, rows, width)
+        if self._planned is None:
             told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading the plan…"
             return wrap(Text(told, "text"), width)
-        return views.cost(self._plan, width, self._choices, self._chosen, self.proof)
+        return words.cost(self._planned[1], width, self._choices, self._chosen, self.proof)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self.under_way
@@ -93,7 +89,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             return [Text(what, "accent")]
         if running.waiting:
             return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", "text"), width)
-        return views.progress(running.step, running.progress, self._rounds, running.left_s, width)
+        return words.progress(running.step, running.progress, self._rounds, running.left_s, width)
 
     def say_lines(self, width: int) -> Iterable[Text]:
         running = self.under_way
@@ -117,7 +113,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
     def _read_plan_now(self) -> None:
         """Draw the plan on a thread: settings are read by root, and sudo may have to ask for a password."""
         self._page = "cost"
-        self._plan = self._prover = None
+        self._planned = None
         self._why_no_plan = ""
         asked = words.asked_for(self.proof)
         self._chosen = self._choices.index(asked) if asked is not None else 0
@@ -129,7 +125,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         return prover, prover.plan()
 
     def _drawn(self, made: tuple[Prover, ProofPlan]) -> None:
-        self._prover, self._plan = made
+        self._planned = made
         self.redraw()
         self.query_one(Pane).scroll_home(animate=False)
 
@@ -138,16 +134,16 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self.redraw()
 
     def _choose(self, index: int) -> None:
-        if self._page == "cost" and self._plan is not None and 0 <= index < len(self._choices):
+        if self._page == "cost" and self._planned is not None and 0 <= index < len(self._choices):
             self._chosen = index
             self.redraw()
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        prover, shown = self._prover, self._plan
-        if prover is None or shown is None:
+        if self._planned is None:
             return
+        prover, shown = self._planned
         self.said = self._asking = ""
         self._page = "rounds"
         running = self.under_way = Proving(
@@ -233,7 +229,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if isinstance(error, TurnOver):
             # The end of a turn is no error of the learner's: tell it, and make no plan without a turn.
             self._page = "cost"
-            self._plan = self._prover = None
+            self._planned = None
             self._not_drawn(error)
             app.run_over()
             app.class_turn.look()
@@ -246,7 +242,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     def _plan_changed(self, prover: Prover, plan: ProofPlan) -> None:
         self._over()
-        self._prover, self._plan = prover, plan
+        self._planned = prover, plan
         self._page = "cost"
         self.tell("The plan has changed: look at it again. Enter begins.")
         self.frame.run_over()
@@ -265,7 +261,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if self._page == "verdict":
             more = "more rounds" if words.asked_for(self.proof) else "prove again"
             return (("proving.again", more), ("proving.copy", ""), ("app.help", ""), ("proving.close", ""))
-        if self._plan is None:
+        if self._planned is None:
             return (("app.help", ""), ("proving.close", ""))
         return (("proving.enter", ""), ("proving.number", ""), ("app.help", ""), ("proving.close", ""))
 
@@ -290,7 +286,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
                 self._stop()
                 self._asking = ""
                 self.redraw()
-        elif self._page == "cost" and self._plan is not None:
+        elif self._page == "cost":
             self._begin()
 
     def action_close(self) -> None:

@@ -19,8 +19,6 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import causes as views
 from jitter_workshop.presenter import counters
-from jitter_workshop.presenter.causes import by_hand, focused
-from jitter_workshop.presenter.causes import ran_there as others
 from jitter_workshop.presenter.lines import waiting
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -44,7 +42,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         self.shown_run = run
         self._focus = focus
         self._report: EvidenceReport | CounterReport | None = None
-        self._page: Page = "others" if focused(focus) else "causes"
+        self._page: Page = "others" if views.focused(focus) else "causes"
         self._cursor = 0
         self._went = (0, 0)
         self._stopped = False
@@ -137,7 +135,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
     def _others(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
             return counters.by_hand_lines(self._report, width)
-        return others(self._report, self._focus, width) if self._report is not None else ()
+        return views.ran_there(self._report, self._focus, width) if self._report is not None else ()
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -167,4 +165,4 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         if isinstance(self._report, CounterReport):
             return tuple(command for command, _ in counters.by_hand(self._report))
         present = self._report.residence if self._report is not None else None
-        return by_hand(present.proof.cpus) if present is not None else ()
+        return views.by_hand(present.proof.cpus) if present is not None else ()

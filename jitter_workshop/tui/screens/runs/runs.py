@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Sequence
 
 from rich.text import Text
@@ -18,7 +17,7 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import heading, labelled, wrap
+from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
@@ -123,7 +122,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append(f" {clean(label, name_width):<{name_width}}", "bold text" if under else "text")
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", "text")
-            line.append(f"  {_clock_time(run.started_at)}", "dim")
+            at = local_time(run.started_at)
+            line.append(f"  {at:%H:%M}" if at is not None else "  –", "dim")
             if under:
                 line.stylize("under")
             yield line
@@ -214,11 +214,3 @@ def _how(run: Run) -> str:
         return name if run.duty == 100 else f"{name}, busy {run.duty} %"
     paced = f", pacing {clean(run.pacing, 20)}" if run.workload == "ring" else ""
     return f"{name}{paced}, every {nice_ns(run.interval_ns)}"
-
-
-def _clock_time(started_at: str) -> str:
-    """Return hours and minutes in local time for a run's UTC time; – if it cannot be read."""
-    try:
-        return f"{datetime.datetime.fromisoformat(started_at).astimezone():%H:%M}"
-    except (ValueError, OverflowError, OSError):
-        return "–"
