@@ -48,15 +48,13 @@ def prose(source: str, width: int) -> list[Text]:
     paragraph: list[str] = []
     prefix = ("", "")
 
-    def flush() -> None:
+    def flush(gap: bool = False) -> None:
         nonlocal prefix
         if paragraph:
             lines.extend(wrap(styled(" ".join(paragraph)), width, *prefix))
             paragraph.clear()
         prefix = ("", "")
-
-    def gap() -> None:
-        if lines and lines[-1].plain:
+        if gap and lines and lines[-1].plain:
             lines.append(Text())
 
     for raw, kind in split_code(source.splitlines()):
@@ -69,13 +67,10 @@ def prose(source: str, width: int) -> list[Text]:
             continue
         bullet = _BULLET.match(raw)
         if not raw.strip():
-            flush()
-            gap()
+            flush(gap=True)
         elif raw.startswith("#"):
-            flush()
-            gap()
-            title = styled(raw.lstrip("#").strip(), "bold accent")
-            lines.extend(wrap(title, width))
+            flush(gap=True)
+            lines.extend(wrap(styled(raw.lstrip("#").strip(), "bold accent"), width))
         elif bullet:
             flush()
             mark = "•" if bullet["mark"] in "-*+" else bullet["mark"]

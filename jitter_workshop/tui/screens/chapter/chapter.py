@@ -228,18 +228,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that turn between page, chart and table."""
-        page, shown = self._page, list[Shown]()
+        page, reads = self._page, self._page.view == "lesson"
+        if step.reading_first:
+            return []
         if step.with_chart or page.table:
-            if not self.wide and not step.reading_first:
-                shown.append(("chapter.lesson", "chart" if page.view == "lesson" else "lesson"))
-            if not step.reading_first:
-                shown.append(("chapter.table", "chart" if page.table else "table"))
-        elif step.alone and not self.wide and not step.reading_first:
-            work = "question" if self.step == "predict" else "plan"
-            shown.append(("chapter.lesson", work if page.view == "lesson" else "lesson"))
-        elif self.wide:
-            shown.append(("chapter.lesson", "scroll figures" if page.view == "lesson" else "scroll lesson"))
-        return shown
+            lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
+            return [*lesson, ("chapter.table", "chart" if page.table else "table")]
+        if self.wide:
+            return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
+        work = "question" if self.step == "predict" else "plan"
+        return [("chapter.lesson", work if reads else "lesson")] if step.alone else []
 
     # -- the way through the loop ----------------------------------------------------------------------------------
 

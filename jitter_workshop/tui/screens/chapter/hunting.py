@@ -128,17 +128,13 @@ class ChapterHunt:
     def _hide(self) -> None:
         self._screen.tell("Hiding a noise…")
         hunts, walk = self._page.workshop.hunts, self._page.walk
-        self._screen.on_thread(partial(hunts.begin, walk), self._hidden, self._not_hidden)
+        self._screen.on_thread(partial(hunts.begin, walk), self._hidden)
 
     def _hidden(self, hunt: Hunt) -> None:
         self._seen = hunt.state
         self._page.walk.go("again")
         self._enter_step()
         self._screen.tell(f"{words.begun(hunt)} Enter measures beside it.")
-
-    def _not_hidden(self, error: WorkshopError) -> None:
-        self._screen.tell("")
-        self._page.frame.show_error(error)
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 

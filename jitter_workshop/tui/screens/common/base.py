@@ -234,9 +234,11 @@ class HostChangeScreen(WorkshopScreen):
     """Show a screen that can change the host: on a thread, one change at a time, without other work meanwhile."""
 
     def on_thread(
-        self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]
+        self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
     ) -> None:
-        """Do ``work`` on a thread. Then call ``then`` or ``failed`` on the screen's own thread."""
+        """Do ``work`` on a thread. Then call ``then`` or ``failed`` on the screen's own thread. ``failed`` None: show
+        the error in a dialog."""
+        failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:
             failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
             return
@@ -251,6 +253,10 @@ class HostChangeScreen(WorkshopScreen):
         self.frame.begin_work()
         self.refresh_keys()
         self.run_worker(run, thread=True, group="change")
+
+    def _failed_to_change(self, error: WorkshopError) -> None:
+        self.tell("")
+        self.frame.show_error(error)
 
     def _changed(self, tell: Callable[[], None]) -> None:
         # The work is ended before its result is told, so that the screen is read again with all its keys.

@@ -54,10 +54,8 @@ class NextCard(Sheet):
 class HomeScreen(HostChangeScreen, scope="home"):
     """Show the first screen."""
 
-    _told = ""
-    """The result of the last change that was asked for here."""
     _stood: tuple[dict[str, str], ...] = ()
-    """The tunables that were applied when that result was shown."""
+    """The tunables that were applied when the result of the last change, ``said``, was shown."""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._host_line, id="host-line")
@@ -208,12 +206,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def changes_said(self) -> list[str]:
         """Return the result of the last key, the changes applied on this host, and those that could be applied
         again."""
-        said = [self._told] if self._told else []
+        said = [self.said] if self.said else []
         if self.frame.at_work:
             return said
         # The message of a key holds only until the host changes again: a lease may run out, a chapter may apply.
         if self.workshop.standing() != self._stood:
-            self._told, said = "", []
+            self.said, said = "", []
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
@@ -227,19 +225,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
         """Change the host on a thread. ``result``: what to say of it."""
-
-        def failed(error: WorkshopError) -> None:
-            self._told = ""
-            self.frame.show_error(error)
-
-        self._told = said
-        self.on_thread(work, lambda done: self._tell_change(result(done)), failed)
+        self.said = said
+        self.on_thread(work, lambda done: self._tell_change(result(done)))
         self.redraw()
 
     def _tell_change(self, message: str) -> None:
-        self._told = message
         self._stood = self.workshop.standing()
-        self.redraw()
+        self.tell(message)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

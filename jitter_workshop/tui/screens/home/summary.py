@@ -30,7 +30,6 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
     def __init__(self) -> None:
         super().__init__()
         self._summary: CourseSummary | None = None
-        self._error = ""
         self._under = 0
         self._numbers = False
 
@@ -70,7 +69,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         try:
             self._summary = await aside(lambda: sum_up(self.workshop))
         except WorkshopError as error:
-            self._error = error.sentence()
+            self.said = error.sentence()
         self.redraw()
 
     # -- layout ----------------------------------------------------------------------------------------------------
@@ -80,7 +79,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         steps = self._bought
         shown = words.drawn(steps, self._under)
         chart = self.query_one("#summary-chart", ChartView)
-        empty = words.NO_STEPS if self._summary is not None else "" if self._error else "Adding up…"
+        empty = words.NO_STEPS if self._summary is not None else "" if self.said else "Adding up…"
         highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
         chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
         self.sheet("#summary-about").set_class(not steps, "-empty")
@@ -121,8 +120,8 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         """Yield all else; on a narrower screen it follows the steps."""
         summary = self._summary
         if summary is None:
-            if self._error:
-                yield from wrap(Text(clean(self._error, 400), "text"), width, "! ")
+            if self.said:
+                yield from wrap(Text(clean(self.said, 400), "text"), width, "! ")
             return
         if not self.huge:
             yield from self._steps(width)
