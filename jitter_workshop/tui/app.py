@@ -50,8 +50,6 @@ class WorkshopApp(Frame):
 
     CSS_PATH = "workshop.tcss"
     TITLE = "Jitter Workshop"
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
         driver: type[Driver] = QuietDriver

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
@@ -32,11 +31,8 @@ class PathList(Sheet):
     """Show the chapters to do here, those that can only be seen on a recording, and the rest, each group below its
     heading."""
 
-    @dataclass
     class Chosen(Message):
-        """Report that a chapter was clicked twice, or clicked while under the cursor."""
-
-        entry: PathEntry
+        """Report that the chapter under the cursor was clicked twice, or clicked while it was there."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._path, id=id)
@@ -120,4 +116,4 @@ class PathList(Sheet):
             self._cursor = row
             self.renew()
             if again or event.chain > 1:
-                self.post_message(self.Chosen(self._entries[row]))
+                self.post_message(self.Chosen())

@@ -240,6 +240,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.sheet("#about").renew()
         self.refresh_keys()
 
+    @on(PathList.Chosen)
     def action_go(self) -> None:
         entry = self.query_one(PathList).entry
         if entry is not None:
@@ -256,10 +257,6 @@ class HomeScreen(HostChangeScreen, scope="home"):
         entry = self.query_one(PathList).entry
         if entry is not None:
             self.frame.open_chapter(entry.chapter_id, measure=True)
-
-    @on(PathList.Chosen)
-    def _chosen(self, message: PathList.Chosen) -> None:
-        self.frame.open_chapter(message.entry.chapter_id)
 
     # -- giving all back -------------------------------------------------------------------------------------------
 

@@ -157,12 +157,10 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def action_copy(self) -> None:
-        commands = self._commands()
+        commands: Iterable[str] = ()
+        if isinstance(self._report, CounterReport):
+            commands = [command for command, _ in counters.by_hand(self._report)]
+        elif self._report is not None and self._report.residence is not None:
+            commands = views.by_hand(self._report.residence.proof.cpus)
         if commands:
             self.copy(commands, "The commands that show it by hand are")
-
-    def _commands(self) -> tuple[str, ...]:
-        if isinstance(self._report, CounterReport):
-            return tuple(command for command, _ in counters.by_hand(self._report))
-        present = self._report.residence if self._report is not None else None
-        return views.by_hand(present.proof.cpus) if present is not None else ()
