@@ -96,10 +96,9 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
 def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int) -> Lines:
     """Return the question, and the present value of the mark."""
     lines = wrap(styled(task.question, "bold text"), width)
-    line = Text("× your mark: ", "dim")
-    line.append(f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}", "bold accent")
-    line.append("   measured already" if locked else "   ↑ ↓ move, ← → tenfold", "dim")
-    return [*lines, line]
+    value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
+    keys = "   measured already" if locked else "   ↑ ↓ move, ← → tenfold"
+    return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), keys, style="dim")]
 
 
 def comparison(view: CompareView, width: int) -> Lines:
@@ -253,10 +252,8 @@ def _share(share: float) -> str:
 
 def recording_lines(reason: str, recording: str, width: int) -> Lines:
     """Return the banner of a chapter that is taught on a recording, at most two lines."""
-    line = Text(style="text")
-    line.append("ON A RECORDING", "bold accent")
-    line.append(f" {clean(recording, 30)}:" if recording else ":", "dim")
-    line.append(f" {sentence(reason)}")
+    name = f" {clean(recording, 30)}:" if recording else ":"
+    line = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), f" {sentence(reason)}", style="text")
     return wrap(line, width, "", "  ")[:2]
 
 

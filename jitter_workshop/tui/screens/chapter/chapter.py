@@ -162,8 +162,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return chapter_view.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
-        page = self.walk.page(self.step) or "This step has no page of its own."
-        yield from prose(page, width)
+        return prose(self.walk.page(self.step) or "This step has no page of its own.", width)
 
     def _host(self, width: int) -> Iterable[Text]:
         return chapter_view.host_column(self.workshop.host, width)

@@ -77,9 +77,7 @@ class HelpPage(Page, scope="dialog"):
         yield Text()
         yield Text("WORDS", "bold dim")
         for word, meaning in WORDS:
-            line = Text(style="text")
-            line.append(f"{word}: ", "bold cool")
-            line.append(meaning)
+            line = Text.assemble((f"{word}: ", "bold cool"), meaning, style="text")
             yield from wrap(line, width, "  ", "    ")
 
     def action_copy(self) -> None:

@@ -14,6 +14,7 @@ from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.preferences import CHOICES, TITLES
 from jitter_workshop.tui.screens.common.base import Page
 
+_YES_NO = {True: "yes", False: "no"}
 _NAME = 18
 """The width of the column of the preferences' names."""
 
@@ -43,7 +44,7 @@ class SettingsPage(Page, scope="settings"):
             made = [line]
             for choice in choices:
                 chosen = choice == getattr(settings, key)
-                shown = f"{'●' if chosen else '○'} {_word(choice)}  "
+                shown = f"{'●' if chosen else '○'} {_YES_NO.get(choice, choice)}  "
                 if line.cell_len + len(shown.rstrip()) > width:
                     line = Text(" " * _NAME)
                     made.append(line)
@@ -74,7 +75,3 @@ class SettingsPage(Page, scope="settings"):
         if row is not None:
             self._cursor = row
             self.action_change(+1)
-
-
-def _word(choice: object) -> str:
-    return {True: "yes", False: "no"}.get(choice, str(choice)) if isinstance(choice, bool) else str(choice)

@@ -133,11 +133,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return host_column(self.workshop.host, width)
 
     def _newest(self) -> RunCurve | None:
-        runs = apart_from_proofs(self.workshop.runs())
-        newest = next((r for r in reversed(runs) if r.workload == "ring"), None)
-        if newest is None:
-            return None
-        return next(iter(self.workshop.curves((newest,))), None)
+        rings = [run for run in apart_from_proofs(self.workshop.runs()) if run.workload == "ring"]
+        return next(iter(self.workshop.curves(rings[-1:])), None)
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()

@@ -59,13 +59,8 @@ class CpuPicker(Page, scope="cpus"):
 
     def _head(self, width: int) -> Iterable[Text]:
         yield Text("CHOOSE CPUs", "bold text")
-        yield from wrap(
-            Text(
-                "p a j put a thread on the CPU under the cursor · / type · x automatic · Enter accept",
-                style="dim",
-            ),
-            width,
-        )
+        keys = "p a j put a thread on the CPU under the cursor · / type · x automatic · Enter accept"
+        yield from wrap(Text(keys, "dim"), width)
         yield Text()
 
     def _foot(self, width: int) -> Iterable[Text]:
