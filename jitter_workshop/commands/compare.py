@@ -62,12 +62,21 @@ def run(args: argparse.Namespace) -> int:
     verdicts = [] if gate is None else _verdicts(gate, found, others)
     say_notices(notices)
     if args.json:
+        judged: dict[str, Any] | None = None
+        if gate is not None:
+            higher = [picked(v, "run", "label", "a", "b", "ratio", "stalls_beyond") for v in verdicts if v.higher]
+            judged = {
+                "measure": gate.measure,
+                "tolerance_percent": round(gate.tolerance * 100, 9),
+                "passed": not higher,
+                "higher": higher,
+            }
         print_json(
             {
                 "metric": metric,
                 "baseline": a.id,
                 "comparisons": [picked(c, "run", "label", "comparable", "differences", "rows", "text") for c in found],
-                "gate": None if gate is None else _gate_json(gate, verdicts),
+                "gate": judged,
                 "notes": _notes(found, gate, verdicts),
             }
         )
@@ -134,17 +143,6 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
             raise SessionError(f"{name} of run {comparison.run} cannot be compared ({why})", advice)
         verdicts.append(one)
     return verdicts
-
-
-def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-
-    higher = [v for v in verdicts if v.higher]
-    return {
-        "measure": gate.measure,
-        "tolerance_percent": round(gate.tolerance * 100, 9),
-        "passed": not higher,
-        "higher": [picked(v, "run", "label", "a", "b", "ratio", "stalls_beyond") for v in higher],
-    }
 
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -20,8 +20,8 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
-from jitter_workshop.commands.common.shared import number, say_if_any, session_for_runs
-from jitter_workshop.errors import BusyError
+from jitter_workshop.commands.common.shared import number, say_if_any, session_to_keep_in
+from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.observe import Progress, RunStarted
@@ -107,7 +107,14 @@ def run(args: argparse.Namespace) -> int:
     host = summarise(HostRoot())
     for warning in flow.warnings(host):
         say(warning)
-    session, not_kept = session_for_runs(args.session, host.name)
+    session: OpenSession | None = None
+    not_kept = ""
+    try:
+        session = session_to_keep_in(args.session, host.name)
+    except SessionError as error:
+        if args.session is not None:
+            raise
+        not_kept = f"the run was measured but not kept: {error.sentence()}"
     request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
     token = CancelToken()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from jitter_workshop.model.assessment import Assessment, State
@@ -60,7 +61,10 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     if tunable.culprits:
         facts.append(("rewritten by", ", ".join(tunable.culprits)))
     facts.append(("document", tunable.document))
-    settings = _settings(tunable, host)
+    settings: Sequence[Setting] = ()
+    if isinstance(tunable, Settings):
+        with contextlib.suppress(Unavailable):
+            settings = tunable.settings(host, None)
     is_dir = host.root.is_dir
     # The files of a boot loader that this host does not have are left out.
     owns = [one for one in tunable.owns if not one.startswith("/boot/") or is_dir(one.rpartition("/")[0])]
@@ -83,15 +87,6 @@ def _undo(tunable: Tunable) -> str:
 def _says(setting: Setting) -> str:
     """Return a file's value now, or why it is not known."""
     return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
-
-
-def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:
-    if not isinstance(tunable, Settings):
-        return ()
-    try:
-        return tunable.settings(host, None)
-    except Unavailable:
-        return ()
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:

@@ -272,17 +272,12 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 
 
 def _index(manifest: bytes, most: int) -> Index:
-    """Return the index in a manifest. Raise ValueError, or SessionError for one of a newer version."""
+    """Return the index in a manifest. Raise ValueError for wrong sizes and for paths that no session has, SessionError
+    for an index of a newer version."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("a newer version of the workshop wrote the session in it", "update jitter-workshop")
     index = from_plain(Index, value)
-    _check(index, most)
-    return index
-
-
-def _check(index: Index, most: int) -> None:
-    """Raise ValueError for an index with wrong sizes, or with paths that no session has."""
     if not ids.is_id(index.session):
         raise ValueError("its name is not that of a session")
     if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
@@ -297,6 +292,7 @@ def _check(index: Index, most: int) -> None:
         raise ValueError("it names a file twice")
     if SESSION_FILE not in {one.path for one in index.files}:
         raise ValueError(f"{SESSION_FILE} is missing")
+    return index
 
 
 @contextlib.contextmanager

@@ -34,14 +34,6 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
     return tuple(sorted((r for _, r in found), key=lambda r: (r.imported_at, r.id))), tuple(notices)
 
 
-def remove(session: Path, run: ImportedRun) -> None:
-    """Remove a curve from a session's folder. Raise SessionError."""
-    path = session / FOLDER / f"{run.id}.json"
-    with files.explained("remove", path):
-        path.unlink(missing_ok=True)
-        files.sync_folder(path.parent)
-
-
 def _check(run: ImportedRun, ident: str) -> None:
     """Check what curves and charts rely on; the file is the user's own, and may have been edited. Raise ValueError."""
     if run.id != ident or not run.origin:

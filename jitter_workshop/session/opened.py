@@ -156,7 +156,10 @@ class OpenSession:
     def remove_import(self, run: ImportedRun) -> None:
         """Remove a curve of another tool from the session. Raise SessionError."""
         self._writable()
-        imports.remove(self.folder, run)
+        path = self.folder / imports.FOLDER / f"{run.id}.json"
+        with files.explained("remove", path):
+            path.unlink(missing_ok=True)
+            files.sync_folder(path.parent)
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
 
     def find_import(self, wanted: str) -> ImportedRun:

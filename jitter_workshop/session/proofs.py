@@ -134,12 +134,8 @@ def _check(proof: Proof, ident: str) -> None:
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
         if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
             raise ValueError("a figure of its verdict is no number")
-    if said is not None:
-        _check_claims(said)
-
-
-def _check_claims(said: Judgement) -> None:
-    """Raise ValueError where a judgement claims a change from too few rounds, or its headline is none of its rows."""
+    if said is None:
+        return
     claims = (*(row.verdict for row in said.rows), said.headline.verdict)
     if said.rounds < ENOUGH_ROUNDS and any(word != "cannot_tell" for word in claims):
         raise ValueError(f"it claims something, and a verdict needs {ENOUGH_ROUNDS} rounds")

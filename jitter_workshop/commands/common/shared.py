@@ -71,16 +71,6 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
     return session
 
 
-def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, str]:
-    """Return the session to keep the run in, or None and why there is none. A named session must open."""
-    try:
-        return session_to_keep_in(name, host), ""
-    except SessionError as error:
-        if name is not None:
-            raise
-        return None, f"the run was measured but not kept: {error.sentence()}"
-
-
 def number(text: str) -> float:
     """Return a finite number from the command line, for argparse."""
     try:

@@ -33,14 +33,6 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
 
-def anew(progress: ChapterProgress) -> ChapterProgress:
-    """Return the progress for a new hunt: runs beside the earlier noise are removed from their slots (they stay in the
-    session).
-    """
-    runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
-    return dataclasses.replace(progress, runs=runs, weighed={})
-
-
 def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
     """Return True if any of them was named; None where none ended."""
     return any(outcome.named for outcome in hunts) if hunts else None
@@ -100,7 +92,10 @@ class Hunts:
         self.end()
         placement, allowed = self._ground(walk)
         self._hiding = Hiding(lambda: self.hide(placement, allowed), walk.chapter.id)
-        self._context.save_progress(walk.chapter.id, anew(walk.progress))
+        # Runs beside an earlier noise leave their slots; they stay in the session.
+        runs = {slot: run for slot, run in walk.progress.runs.items() if slot not in ("again", TREATED)}
+        progress = dataclasses.replace(walk.progress, runs=runs, weighed={})
+        self._context.save_progress(walk.chapter.id, progress)
         return self._hiding.hunt
 
     def answer(self, kind: str) -> Finding:

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Picture, Rule, Shape, Stroke, Theme, Words, colour_of
+from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Rule, Shape, Stroke, Theme, Words, colour_of
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
@@ -51,10 +51,6 @@ def render_png(
     for shape in drawn.shapes:
         if isinstance(shape, Words):
             _write(sheet, shape, palette)
-    return _encoded(sheet, drawn)
-
-
-def _encoded(sheet: Image.Image, drawn: Picture) -> bytes:
     about = PngImagePlugin.PngInfo()
     about.add_itxt("Title", drawn.title)
     about.add_itxt("Description", drawn.description)
