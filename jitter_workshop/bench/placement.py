@@ -44,6 +44,10 @@ class Wish:
     cpu: int | None = None
     within: CpuSet | None = None
 
+    @property
+    def given(self) -> CpuSet:
+        return CpuSet.of(c for c in (self.producer, self.accumulator, self.journaller, self.cpu) if c is not None)
+
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placement:
     """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
@@ -118,11 +122,10 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 def _check_within(wish: Wish, within: CpuSet) -> None:
     """Refuse requests that a process in an isolated set cannot meet. Raise HostError."""
-    given = CpuSet.of(c for c in (wish.producer, wish.accumulator, wish.journaller, wish.cpu) if c is not None)
-    if wish.mode == "none" and not given:
+    if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
-    if given - within:
-        raise HostError(f"CPU {given - within} was asked for, but the isolated CPUs are {within}")
+    if wish.given - within:
+        raise HostError(f"CPU {wish.given - within} was asked for, but the isolated CPUs are {within}")
     if wish.workload in TWO_THREADS and len(within) < 2:
         raise HostError(f"{_named(wish.workload)} needs two CPUs, but only CPU {within} is isolated")
 
@@ -146,20 +149,19 @@ def _named(workload: str) -> str:
 
 
 def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    explicit = any(c is not None for c in (wish.producer, wish.accumulator, wish.journaller))
     producer, accumulator = _pair(topology, wish, isolated)
     journaller = _third(topology, wish, isolated, producer, accumulator)
-    if wish.mode == "none" and not explicit:
-        on = journaller is not None
+    on = journaller is not None
+    if wish.mode == "none" and not wish.given:
         return Placement(mode="none", journaller_on=on, why=_why_none(topology, wish, on))
     used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
     left, housekeeping = _left(topology, used)
     return Placement(
-        mode="chosen" if explicit else "auto",
+        mode="chosen" if wish.given else "auto",
         producer=producer,
         accumulator=accumulator,
         journaller=journaller,
-        journaller_on=journaller is not None,
+        journaller_on=on,
         hot=used.cpus if left else (accumulator,),
         housekeeping=housekeeping.cpus,
         why=_why_ring(topology, wish, isolated, producer, accumulator, journaller),
@@ -175,10 +177,9 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
     """Return producer and accumulator: the best-ranked pair that agrees with the given CPUs. Raise HostError if none is
     left."""
-    taken = {wish.journaller}
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator
-    pool = [c for c in _candidates(topology, isolated, wish) if c.id not in taken]
+    pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
     firsts = pool if wish.producer is None else [_cpu(topology, wish.producer)]
     seconds = pool if wish.accumulator is None else [_cpu(topology, wish.accumulator)]
     given = wish.producer is not None or wish.accumulator is not None
@@ -256,18 +257,15 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         return (c.id not in isolated, c.id == 0, 0 in c.smt_siblings, c.core_type == "efficiency", c.id)
 
     who = next(iter(KINDS[wish.workload].threads))
-    allowed = topology.allowed
     if wish.cpu is None and wish.mode == "none":
-        return Placement(mode="none", why=f"The scheduler may move the {who} between CPUs {allowed}.")
-    number = wish.cpu
-    if number is None:
-        number = min(_candidates(topology, isolated, wish), key=rank).id
+        return Placement(mode="none", why=f"The scheduler may move the {who} between CPUs {topology.allowed}.")
+    number = wish.cpu if wish.cpu is not None else min(_candidates(topology, isolated, wish), key=rank).id
     left, housekeeping = _left(topology, CpuSet.of([number]))
     if wish.cpu is not None:
         why = f"The {who} runs on CPU {number}, as asked."
     elif number in isolated:
         why = f"The {who} runs on CPU {number}, which is isolated from the scheduler."
-    elif number != 0 and len(allowed) > 1:
+    elif number != 0 and len(topology.allowed) > 1:
         why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
@@ -343,11 +341,10 @@ def _why_ring(
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
-    asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
     first, second, *_ = KINDS[wish.workload].threads
     text = f"{first.capitalize()} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
-    text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
+    text += (", as asked: " if wish.given else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if not left:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.assessment import Assessment, Drift
+from jitter_workshop.model.assessment import Assessment, Drift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
@@ -108,7 +110,5 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
 
 def summary(assessments: Iterable[Assessment]) -> dict[str, int]:
     """Return how many are ok, improve, unavailable and info (DESIGN §9)."""
-    counts = dict.fromkeys(("ok", "improve", "unavailable", "info"), 0)
-    for assessment in assessments:
-        counts[assessment.state] += 1
-    return counts
+    counts = Counter(assessment.state for assessment in assessments)
+    return {state: counts[state] for state in get_args(State)}
