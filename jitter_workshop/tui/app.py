@@ -67,7 +67,8 @@ class WorkshopApp(Frame):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
-        self.workshop.agent_session.ask = self._ask_below
+        # Whoever changes the host on a thread has sudo ask for the password below the screen.
+        self.workshop.agent_session.ask = partial(self.call_from_thread, self._in_plain_terminal)
         self.workshop.agent_session.class_only = served()
         self.class_turn.begin()
         self.push_screen(HomeScreen())
@@ -105,15 +106,9 @@ class WorkshopApp(Frame):
 
     # -- the password ----------------------------------------------------------------------------------------------
 
-    def _ask_below(self, start: Callable[[], T]) -> T:
-        """Let sudo ask in the plain terminal, with the screen suspended. Call it on the thread that changes the
-        host.
-        """
-        agent: T = self.call_from_thread(self._in_plain_terminal, start)
-        return agent
-
     def _in_plain_terminal(self, start: Callable[[], T]) -> T:
-        """Run a function in the plain terminal. Ctrl-C there refuses the password; it does not leave the workshop."""
+        """Run a function in the plain terminal, with the screen suspended: sudo may ask there. Ctrl-C then refuses the
+        password; it does not leave the workshop."""
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
         error: WorkshopError = HostError("the password was not given", "Enter asks for it again")
@@ -213,12 +208,6 @@ class WorkshopApp(Frame):
 
     def action_leave(self) -> None:
         self._leave_asking(self.leave)
-
-    def action_pause(self) -> None:
-        """Handle Ctrl-Z: give the terminal to the shell. A run is suspended too; later it measures the interrupted
-        block again.
-        """
-        self.action_suspend_process()
 
     def going_on(self) -> None:
         if self.run_goes_on is not None:

@@ -114,7 +114,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("turn", "T", "turn", "Take the turn of this machine, see the queue, or give it back", of_class=True),
         Action("jump", "G", "instructor", "Go to the chapter and step where the instructor is", of_class=True),
         Action("quit", "ctrl+q", "quit", "Leave; what was measured is kept", method="leave"),
-        Action("pause", "ctrl+z", "to the shell", "Leave the workshop asleep; fg comes back", method="pause"),
+        Action("pause", "ctrl+z", "to the shell", "Leave the workshop asleep; fg comes back", method="suspend_process"),
         Action("interrupt", "ctrl+c", "stop", "Copy what is selected; else stop a run; else leave", palette=False),
     ),
     "home": (
