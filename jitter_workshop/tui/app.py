@@ -34,7 +34,7 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _SCREENS = {
     "curves": "runs.runs.RunsScreen",
     "help": "common.help.HelpPage",
-    "report": "report.report.ReportScreen",
+    "report": "report.ReportScreen",
     "settings": "common.preferences.SettingsPage",
     "status": "host.status.StatusScreen",
     "summary": "home.summary.SummaryScreen",

@@ -260,8 +260,8 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.hunting import CuresPage, SuspectsPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
-    from jitter_workshop.tui.screens.proof.proving import ProvingScreen
-    from jitter_workshop.tui.screens.report.report import ReportScreen
+    from jitter_workshop.tui.screens.proving import ProvingScreen
+    from jitter_workshop.tui.screens.report import ReportScreen
 
     screens = {
         "app": WorkshopApp,

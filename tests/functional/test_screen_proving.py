@@ -19,7 +19,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.common.help import HelpPage
-from jitter_workshop.tui.screens.proof.proving import ProvingScreen
+from jitter_workshop.tui.screens.proving import ProvingScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests import fakeprover
 from tests.fakeprover import FakeProver

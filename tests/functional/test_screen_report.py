@@ -23,7 +23,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
-from jitter_workshop.tui.screens.report.report import ReportScreen
+from jitter_workshop.tui.screens.report import ReportScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madereports

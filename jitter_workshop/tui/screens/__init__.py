@@ -1,1 +1,1 @@
-"""Hold the full screens, one package a subject."""
+"""Hold the full screens: a module each, or a package for a subject of several."""

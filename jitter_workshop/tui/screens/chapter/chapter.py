@@ -402,7 +402,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.step != "compare":
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
-        from jitter_workshop.tui.screens.proof.proving import ProvingScreen
+        from jitter_workshop.tui.screens.proving import ProvingScreen
 
         reason = why_not(self.workshop, self.walk)
         if reason and self.compare.proof is None:

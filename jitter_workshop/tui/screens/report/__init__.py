@@ -1,1 +1,0 @@
-"""Preview a report before it is written."""
