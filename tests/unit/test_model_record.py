@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.record import dataclass, field, made_of, picked
 
 
 def _body(decorate: Callable[[type], type], make: Callable[..., Any]) -> Any:
@@ -183,3 +183,13 @@ def test_making_the_class_compiles_nothing() -> None:
     assert made.__init__.__name__ == "_first_init"
     made(1)
     assert made.__init__.__name__ == "__init__"
+
+
+def test_a_record_takes_the_fields_that_another_object_has() -> None:
+    kind = _record()
+    source = kind(x=1, tags=("a",), notes={"kept": "as it is"})
+    assert made_of(kind, source, y=3.0) == kind(1, 3.0, ("a",), {"kept": "as it is"})
+    assert made_of(kind, object(), x=7) == kind(7), "what neither has is the record's default"
+    with pytest.raises(TypeError):
+        made_of(kind, object())
+    assert picked(source, "x", "double") == {"x": 1, "double": 2}
