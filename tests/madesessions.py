@@ -171,7 +171,7 @@ def real_shaped(
         host=to_plain(HOST),
         applied=({"id": "timer-migration", "value": "0"},) if number % 4 == 3 else (),
         notes={
-            "noise": "none was asked for",
+            "noise": "no noise was asked for",
             "placement.sampler": "the workload ring has no sampler",
             "buckets": "only the workload spin sorts its gaps by length",
             "blocks.temperature_celsius": "this host shows no temperature",

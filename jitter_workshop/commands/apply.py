@@ -58,9 +58,11 @@ def run(args: argparse.Namespace) -> int:
     words = [*(apply.read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
     if not words:
-        raise UsageError("no tunable is named", "'jitter-workshop status' shows which would help here")
+        raise UsageError("no tunable was given", "'jitter-workshop status' shows which would help here")
     if command and args.hold:
-        raise UsageError("--hold and a command both say how long", "leave one of them out")
+        raise UsageError(
+            "--hold and a command contradict each other: each says how long the changes last", "leave one of them out"
+        )
     lease = args.hold or bool(command)
     wanted = parse_wanted(words)
     drawn = draw_up(HERE, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
@@ -95,7 +97,7 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
     if drawn.plan.changes:
         asks = not args.yes
         if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError("no terminal to ask for confirmation", "use --yes; 'plan' shows what it would do")
+            raise UsageError("there is no terminal to ask for confirmation", "use --yes; 'plan' shows the changes")
         if asks or not args.json:
             output = Output(sys.stderr if args.json or lease else sys.stdout)
             output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why))
@@ -108,7 +110,7 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
         return apply(agent_session, drawn, lease, args.wait, say_if_any)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
-            say("stopped; 'jitter-workshop restore' undoes what was written before that")
+            say("stopped; 'jitter-workshop restore' undoes the changes made so far")
         raise
 
 
@@ -130,14 +132,14 @@ def _held(
             told["command_exit"] = ended
         else:
             _tell(args, drawn, result)
-            say("Held until Ctrl-C.")
+            say("The changes stay until Ctrl-C.")
             agent_session.wait()
     finally:
         back = agent_session.give_back()
         for left in back.left_alone:
             say(f"left alone: {left.tunable} {left.path}: {left.reason}")
         if back.restored:
-            say(f"given back: {tally(one.tunable for one in back.restored)}")
+            say(f"restored: {tally(one.tunable for one in back.restored)}")
     if command:
         if ended:
             say(f"the command ended with exit code {ended}")
@@ -180,7 +182,7 @@ def _tell(
 
     stream = sys.stderr if to_stderr else sys.stdout
     output = Output(stream)
-    lines = wrap("Nothing to do: it is already so.", output.width)
+    lines = wrap("Nothing to do: the settings have these values already.", output.width)
     if result.applied or result.refused:
         held = args.hold or bool(args.command)
         lines = changes.applied(result, differently(drawn.plan, result.applied), output.width, held)

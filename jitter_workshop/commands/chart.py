@@ -39,7 +39,7 @@ KINDS = ("percentiles", "ccdf", "histogram", "rates")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="the runs to draw (default: the latest six)")
     parser.add_argument(
-        "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture instead (-: stdout)"
+        "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture to FILE instead (-: stdout)"
     )
     parser.add_argument("--format", choices=FORMATS, help="picture format (default: by FILE's ending, svg on stdout)")
     parser.add_argument("--theme", choices=("light", "dark"), help="the picture's theme")
@@ -77,7 +77,9 @@ def _format(args: argparse.Namespace) -> str | None:
     path: Path | None = args.output
     if path is None:
         if args.format or args.theme:
-            raise UsageError("--format and --theme are for a picture", "name its file: -o FILE.svg or -o FILE.png")
+            raise UsageError(
+                "--format and --theme are only for a picture", "name the picture's file: -o FILE.svg or -o FILE.png"
+            )
         return None
     if path == STDOUT:
         return args.format or FORMATS[0]
@@ -101,7 +103,8 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
     except (ImportError, OSError) as error:
         # Pillow is missing, or has no FreeType, or the font is missing.
         raise UsageError(
-            f"PNG cannot be drawn here: {clean(error, 120)}", "install jitter-workshop anew, or use -o FILE.svg"
+            f"this installation cannot draw PNG: {clean(error, 120)}",
+            "install jitter-workshop again, or use -o FILE.svg",
         ) from error
 
 
@@ -160,7 +163,7 @@ def _bins(session: OpenSession, one: Run | ImportedRun, metric: str | None) -> l
     if not isinstance(one, ImportedRun):
         return non_zero(session.histogram(one.id, metric or one.main_histogram))
     if not one.bins:
-        raise SessionError(f"{clean(one.label, 60)} has percentiles only", "leave out --kind histogram")
+        raise SessionError(f"{clean(one.label, 60)} has only percentiles", "leave out --kind histogram")
     return [Bin(*found) for found in one.bins]
 
 

@@ -38,7 +38,11 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("-o --output", ("bundle",), {"type": Path, "metavar": "FILE", "help": "bundle: the archive to write"}),
     ("--yes", ("init", "remove", "results"), {"help": "init, remove, --forget-all: do not ask"}),
     ("--show", ("init", "remove"), {"help": "init, remove: only show what would be done"}),
-    ("--wait", _TAKE, {"type": number, "metavar": "S", "help": "turn take: wait at most so long (default: no limit)"}),
+    (
+        "--wait",
+        _TAKE,
+        {"type": number, "metavar": "S", "help": "turn take: the longest time to wait (default: no limit)"},
+    ),
     (
         "--with",
         _TAKE,
@@ -48,9 +52,9 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--csv", ("board", "results", "collect"), {"help": "board, results, collect: as a table"}),
     ("--forget", ("results",), {"metavar": "USER", "help": "results: forget a member"}),
     ("--forget-all", ("results",), {"help": "results: forget all members"}),
-    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: where you are; board, collect: the curves there"}),
+    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: the chapter shown; board, collect: the curves of it"}),
     ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
-    ("--clear", ("present",), {"help": "present: remove what is shown"}),
+    ("--clear", ("present",), {"help": "present: remove the text and the chapter that are shown"}),
 )
 """Each option with the actions that accept it and the arguments for argparse. An option without effect is refused."""
 _OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
@@ -90,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"
         raise UsageError(words, f"one of {', '.join(_MODULES)}")
     if args.session is not None:
-        raise UsageError("'class' takes no --session", "a class is for the whole machine")
+        raise UsageError("'class' takes no --session", "a class is for the whole machine, not for a session")
     if args.words and args.do not in ("turn", "present", "collect"):
         raise UsageError(f"'class {args.do}' takes no words", "see 'jitter-workshop class --help'")
     asked = " ".join(["turn", *args.words[:1]]) if args.do == "turn" else args.do

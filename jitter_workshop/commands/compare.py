@@ -108,7 +108,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 
     if wanted is None:
         if tolerance is not None:
-            raise UsageError("--tolerance needs a gate", "add one, such as --gate 99.9")
+            raise UsageError("--tolerance needs a gate", "add a gate, such as --gate 99.9")
         return None
     allowed = (tolerance or 0.0) / 100
     if stalls := _STALLS.fullmatch(wanted):
@@ -137,9 +137,12 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
             if not comparison.comparable:
                 why, advice = "; ".join(comparison.differences), "compare runs that were measured in the same way"
             elif gate.measure.startswith("p"):
-                why, advice = "too few samples there", "measure longer, or choose a lower percentile"
+                why, advice = "too few samples for this percentile", "measure longer, or choose a lower percentile"
             else:
-                why, advice = "only one of the runs has it", "choose one of the rows of this comparison without --gate"
+                why, advice = (
+                    "only one of the runs has this measure",
+                    "choose one of the rows of this comparison without --gate",
+                )
             raise SessionError(f"{name} of run {comparison.run} cannot be compared ({why})", advice)
         verdicts.append(one)
     return verdicts
@@ -147,13 +150,13 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Return why a field is null."""
-    notes = {"gate": "none was asked for"} if gate is None else {}
+    notes = {"gate": "no gate was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):
-        notes["comparisons.rows.ratio"] = "null: it is zero in the baseline, so there is no ratio"
+        notes["comparisons.rows.ratio"] = "null: the baseline is zero, so there is no ratio"
     if any(v.higher and v.ratio is None for v in verdicts):
-        notes["gate.higher.ratio"] = "null: it is zero in the baseline, so there is no ratio"
+        notes["gate.higher.ratio"] = "null: the baseline is zero, so there is no ratio"
     if any(v.higher and v.stalls_beyond is None for v in verdicts):
-        notes["gate.higher.stalls_beyond"] = "null: enough stalls support it, or it needs none"
+        notes["gate.higher.stalls_beyond"] = "null: the row is based on enough stalls, or needs none"
     return notes
 
 

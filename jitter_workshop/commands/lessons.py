@@ -61,7 +61,7 @@ def _as_json(entry: PathEntry) -> dict[str, object]:
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
         **picked(entry, "setting", "curve", "summary", "reason", "done"),
-        "notes": {"setting": "this chapter sets nothing"} if entry.setting is None else {},
+        "notes": {"setting": "this chapter changes nothing"} if entry.setting is None else {},
     }
 
 
@@ -85,17 +85,19 @@ def _new(args: argparse.Namespace) -> int:
     from jitter_workshop.course.newlesson import new_lesson
 
     if args.id is None:
-        raise UsageError("no chapter is named", f"use '{PROGRAM} lessons new ID --course DIR'")
+        raise UsageError("the new chapter needs an id", f"use '{PROGRAM} lessons new ID --course DIR'")
     if args.course is None:
-        raise UsageError("no course is named", "--course DIR names its folder, which is made if missing")
+        raise UsageError(
+            "the new chapter needs a course", "name its folder with --course DIR; a missing folder is made"
+        )
     made = new_lesson(args.id, args.course)
     if args.json:
         print_json(made)
         return 0
     place = clean(args.course / made.folder, 400)
-    sys.stdout.write(f"{place} is made, with {' and '.join(made.files)}\n")
+    sys.stdout.write(f"made {place}, with {' and '.join(made.files)}\n")
     if made.new_course:
-        sys.stdout.write(f"{clean(args.course / 'course.toml', 400)} is new and lists the chapter\n")
+        sys.stdout.write(f"made {clean(args.course / 'course.toml', 400)}, which lists the chapter\n")
     elif made.listed:
         sys.stdout.write("course.toml lists the chapter as its last one\n")
     else:

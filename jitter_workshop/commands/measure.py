@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duty", type=int, choices=(100, 50, 10), default=100, help="spin samples this share of the time (100)"
     )
     what.add_argument(
-        "--pause", choices=("sleep", "busy"), default="sleep", help="what spin does the rest of the time (sleep)"
+        "--pause", choices=("sleep", "busy"), default="sleep", help="what spin does in the rest of the time (sleep)"
     )
     what.add_argument(
         "--threshold-us",
@@ -81,12 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="other|fifo:N",
         help="scheduling class (other)",
     )
-    how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
+    how.add_argument("--evidence", action="store_true", help="trace the kernel during the run")
     how.add_argument(
-        "--noise", action=_Once, metavar="KIND", help=f"noise made beside the run: {', '.join(NOISE_KINDS)}"
+        "--noise", action=_Once, metavar="KIND", help=f"noise to make during the run: {', '.join(NOISE_KINDS)}"
     )
     how.add_argument(
-        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="queue while another run goes on"
+        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
     )
     add_json(parser)
 
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     except SessionError as error:
         if args.session is not None:
             raise
-        not_kept = f"the run was measured but not kept: {error.sentence()}"
+        not_kept = f"the run was measured but could not be saved: {error.sentence()}"
     request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
     token = CancelToken()
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(error, BusyError) and "--wait" not in error.advice:
                 error.advice += ", or queue with '--wait SECONDS'"
             raise
-        say("stopped before the first block was done; nothing was kept")
+        say("stopped before the first block was finished; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
         agent_session.close()
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
         if poster is not None:
             poster.wanted()
             if why := poster.close():
-                say(f"the board does not show this yet: {why}; your next step sends it")
+                say(f"the board does not show this run yet: {why}; your next step sends it")
         if session is not None:
             session.close()
     kept = session is not None and not not_kept

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
     parser.add_argument(
-        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="queue while another run goes on"
+        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         return _old(args)
     require_live_host(args)
     if not args.words:
-        raise UsageError("no change is named", "name placement, or a tunable from 'jitter-workshop status'")
+        raise UsageError("no change was given", "give 'placement', or a tunable from 'jitter-workshop status'")
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     request = made_of(ProveRequest, args, words=tuple(args.words))
     parse_wanted([word for word in args.words if word != "placement"])
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("no terminal to ask for confirmation", "use --yes; the cost is printed then, too")
+        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)
     agent_session = AgentSession(change_log=ChangeLog(session))
     token = CancelToken()
@@ -169,7 +169,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         if not received:
             raise
         progress.close()
-        say("stopped before the first round was done: nothing is proven, and every change is restored")
+        say("stopped before the first round was finished: nothing is proven, and every change is restored")
         raise Interrupted(received[0]) from None
     except BusyError as error:
         error.advice += ", or queue with '--wait SECONDS'"
@@ -269,12 +269,12 @@ def as_json(proof: Proof) -> dict[str, Any]:
         notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
     rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
     if any(row["high"] is None for row in rows):
-        notes["rows.high"] = "null: without bound"
+        notes["rows.high"] = "null: this side of the interval has no bound"
     if any(row["ratio"] is None for row in rows):
-        notes["rows.ratio"] = "null: none was seen without the change, or there is nothing to compare"
+        notes["rows.ratio"] = "null: nothing was seen without the change, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
         notes["rows.rounds_needed"] = (
-            "null: the row is already decided, or no sensible number of rounds would decide it; its words say which"
+            "null: the row is decided already, or no reasonable number of rounds would decide it; its words say which"
         )
     plain = to_plain(proof)
     return {
@@ -297,7 +297,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "notes": notes
         | ({} if proof.preset else {"preset": "each run lasted for the duration that was asked for"})
         | ({} if proof.duration_s is not None else {"duration_s": "the length is the preset's, if known"})
-        | ({} if proof.ended_at else {"ended_at": "it is still running"}),
+        | ({} if proof.ended_at else {"ended_at": "this proof is still running"}),
     }
 
 

@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == "-":
-        raise UsageError("--force is for files", "leave it out: standard output is not replaced")
+        raise UsageError("--force is only for files", "leave it out: standard output replaces no file")
     if args.output == "":
-        raise UsageError("-o names no file", "give one, or '-' for standard output")
+        raise UsageError("-o names no file", "give a file name, or '-' for standard output")
     chosen = FORMATS[args.format or _format_of(args.output)]
     late = LateLine()
     with _session(args) as session:
@@ -113,5 +113,5 @@ def _session(args: argparse.Namespace) -> OpenSession:
     try:
         return SessionStore().open(name)
     except SessionError as error:
-        advice = "walk a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
+        advice = "go through a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
         raise SessionError("there is no session of this recorded host yet", advice) from error

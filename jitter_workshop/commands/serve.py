@@ -56,13 +56,16 @@ def run(args: argparse.Namespace) -> int:
         listening = listen(args.port)
     except OSError as error:
         why = f"port {args.port} cannot be used: {os.strerror(error.errno or 0)}"
-        raise HostError(why, "--port N names another, --port 0 takes any free port") from error
+        raise HostError(why, "--port N chooses another port, --port 0 any free one") from error
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     words = [f"--session={args.session}"] if args.session is not None else []
     if os.geteuid() == 0:
-        say("Serving as root: anyone with the address acts as root. Better serve as a normal user.")
+        say("The server runs as root: anyone with the address acts as root. It is safer to run it as a normal user.")
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
     here = clean(socket.gethostname(), 60)
-    say(f"From another machine: ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C ends it.")
+    say(
+        f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C "
+        "ends it."
+    )
     raise Interrupted(asyncio.run(WebServer(words, token, args.sessions, say).serve(listening)))

@@ -49,11 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return 0; 1 if a file was damaged."""
     if args.imported is not None and args.action != "remove":
-        raise UsageError(f"'sessions {args.action}' takes no --import", "it is for 'sessions remove'")
+        raise UsageError(f"'sessions {args.action}' takes no --import", "--import is only for 'sessions remove'")
     if args.action == "import":
         return _import(args)
     if args.unit or args.label:
-        raise UsageError(f"'sessions {args.action}' takes no --unit and no --label", "they are for 'sessions import'")
+        raise UsageError(
+            f"'sessions {args.action}' takes no --unit and no --label", "they are only for 'sessions import'"
+        )
     if args.action == "list":
         if args.id:
             raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], 40)}'")
@@ -71,7 +73,11 @@ def _list(args: argparse.Namespace) -> int:
     current = store.current_id()
     text = _table(sessions, current) if sessions else "No sessions yet. Start one: jitter-workshop\n"
     for problem in damaged:
-        where = f"set aside as {clean(problem.set_aside_as, 300)}" if problem.set_aside_as else "left where it is"
+        where = (
+            f"set aside as {clean(problem.set_aside_as, 300)}"
+            if problem.set_aside_as
+            else "the file was left where it is"
+        )
         text += f"damaged: {clean(problem.file, 300)} ({problem.reason}); {where}\n"
     show(args, _as_json(sessions, damaged, current), text)
     return 1 if damaged else 0
@@ -136,7 +142,7 @@ def _import(args: argparse.Namespace) -> int:
     if not args.id:
         raise UsageError("'sessions import' takes files", "see 'jitter-workshop sessions --help'")
     if args.root != Path("/"):
-        raise UsageError("'sessions import' reads no recorded host", "leave out --root")
+        raise UsageError("'sessions import' cannot read a recorded host", "leave out --root")
     read = [(Path(file), foreign.content(Path(file))) for file in args.id]
     pages = [import_report.read(path, data) for path, data in read if reportfile.is_page(data)]
     if pages and (args.unit or args.label or args.session):
@@ -165,7 +171,7 @@ def _import(args: argparse.Namespace) -> int:
     for run in kept:
         sys.stdout.write(f"{import_line(run)}\n")
         sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
-    sys.stdout.write(f"Kept in {clean(session.name)}. See them beside your own: jitter-workshop chart --imported\n")
+    sys.stdout.write(f"Kept in {clean(session.name)}. To see them next to your own: jitter-workshop chart --imported\n")
     return 0
 
 
@@ -182,7 +188,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     session = store.find(wanted)
     what = f"{clean(session.name)} with {len(session.runs)} runs"
-    _ask(args, f"no terminal to ask before session {session.id} is removed", what)
+    _ask(args, f"there is no terminal to ask before session {session.id} is removed", what)
     removed = store.remove(session.id)
     text = f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n"
     show(args, _as_json(*store.list(), store.current_id()), text)
@@ -192,11 +198,13 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 def _remove_import(args: argparse.Namespace) -> int:
     """Remove one imported curve; if several have that label, the newest."""
     if args.id:
-        raise UsageError("--import removes a curve, not a session", "leave out the ID; name the session with --session")
+        raise UsageError(
+            "--import removes a curve, and an ID removes a session", "leave out the ID; name the session with --session"
+        )
     with open_session(args) as opened:
         run = opened.find_import(args.imported)
         what = f"{clean(run.label, 60)} ({clean(run.origin, 40)}) from {clean(opened.session.name)}"
-        _ask(args, f"no terminal to ask before import {run.id} is removed", what)
+        _ask(args, f"there is no terminal to ask before import {run.id} is removed", what)
         opened.remove_import(run)
         left, session = opened.imports(), opened.session
     payload = _as_json((session,), (), SessionStore().current_id())

@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return 0 if all that applies is good, 1 if something can be improved."""
     if args.prometheus and (args.json or args.explain):
-        raise UsageError("--prometheus has a format of its own", "leave out --json and --explain")
+        raise UsageError("--prometheus is a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
-        raise UsageError("--explain is about one check", "leave out the other names")
+        raise UsageError("--explain takes only one check", "leave out the other names")
     from jitter_workshop.flow.host_ops.host_status import look
 
     # The checks make many small objects, few of them in cycles: garbage collection would take a tenth of the time.

@@ -86,7 +86,7 @@ def _no_screen() -> str:
 
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would see nothing.
-        return "Standard error is not the terminal, so here is the workshop line by line.\n"
+        return "Standard error is not the terminal, so the workshop runs line by line.\n"
     try:
         size = os.get_terminal_size(sys.stdout.fileno())
     except OSError:
@@ -97,6 +97,6 @@ def _no_screen() -> str:
     if size.columns >= LEAST_WIDTH and size.lines >= LEAST_HEIGHT:
         return ""
     return (
-        f"This terminal has {size.columns}×{size.lines}; the screen needs {LEAST_WIDTH}×{LEAST_HEIGHT}, "
-        "so here is the workshop line by line.\n"
+        f"This terminal has {size.columns}×{size.lines}, and the screen needs {LEAST_WIDTH}×{LEAST_HEIGHT}, so "
+        "the workshop runs line by line.\n"
     )

@@ -34,8 +34,10 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         if further is None:
             talk.tell("Measure first: without a run there is nothing to explain.")
             return
-        talk.tell("No run of this chapter has a trace: its own runs are measured without one, so that all are alike.")
-        if talk.ask("Enter measures once more, with a trace · anything else does not"):
+        talk.tell(
+            "No run of this chapter has a trace: its own runs are measured without one, so that they can be compared."
+        )
+        if talk.ask("Enter measures once more, with a trace · any other key does not"):
             return
         run = run_plainly(workshop, further, talk)
     _tell(workshop, run, talk)
@@ -49,7 +51,7 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
         with stopped_by_ctrl_c() as progress:
             report = workshop.causes(run, partial(progress, "explaining"))
     except Stopped:
-        talk.tell("Stopped: v begins anew.")
+        talk.tell("Stopped: v begins again.")
         return
     if isinstance(report, EvidenceReport):
         report = dataclasses.replace(report, worst=report.worst[:_WORST])

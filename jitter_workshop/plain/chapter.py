@@ -102,7 +102,7 @@ class PlainChapter:
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
             return f"{enter} · {self._boots()}{'undo · ' if walk.host.applied else ''}{rest}"
         if step == "apply" and walk.places:
-            return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
+            return f"Enter agree · cpus 2,4 = choose your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
         position = following.index(step)
         if position + 1 == len(following):
@@ -130,7 +130,7 @@ class PlainChapter:
         if walk.next() is not None:
             return True
         talk.say("")
-        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you take along:")
+        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you have learnt:")
         for sentence in walk.chapter.learnt:
             talk.tell(sentence, "  - ", "    ")
         return False
@@ -202,7 +202,7 @@ class PlainChapter:
         walk = self._walk
         waking = walk.progress.noise is None
         if waking and not walk.offer_noise():
-            self._talk.tell("A noise is offered where the first run is quiet; this one is not.")
+            self._talk.tell("A noise is offered if the first run is quiet; this one is not.")
             return False
         walk.accept_noise(waking)
         return True
@@ -265,9 +265,9 @@ class PlainChapter:
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
             talk.tell(f"Your guess so far: {said}.")
         if walk.run_in(task.slot) is not None:
-            talk.tell("It is measured already, so that a guess no longer counts.")
+            talk.tell("This is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
-            talk.tell("On a recording no run decides this; what each answer stands for comes with the comparison.")
+            talk.tell("On a recording no run can decide this; the comparison shows what each answer means.")
 
     def _show_slot(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
@@ -282,7 +282,7 @@ class PlainChapter:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
             kept = bool(walk.recorded_curves(step)[0])
             known = "" if kept or not walk.host.rehearsed else " No run of it on another machine comes with the course."
-            talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.{known}")
+            talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
             talk.say("")
 
     def _show_comparison(self) -> None:
@@ -364,17 +364,17 @@ class PlainChapter:
     def _measure(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
         if walk.host.rehearsed:
-            talk.tell(f"Nothing is measured in this chapter: {clean(walk.host.reason, 300)}.")
+            talk.tell(f"Nothing can be measured in this chapter: {clean(walk.host.reason, 300)}.")
             return
         if not walk.measures(step):
-            talk.tell("There is something to measure in the steps 'measure' and 'again'.")
+            talk.tell("You can measure in the steps 'measure' and 'again'.")
             return
         if not of_class.have_turn(self._workshop, talk):
             return
         if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
             return
         if self._workshop.host.on_battery:
-            talk.tell("On battery: these curves will differ from those on mains.")
+            talk.tell("On battery: these curves will differ from those on mains power.")
         try:
             run = run_plainly(self._workshop, walk.request(step), talk)
         except WaitStopped:

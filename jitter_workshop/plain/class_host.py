@@ -13,9 +13,9 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.class_host import title_of
 
 HELP = (
-    ("turn", "whose turn it is, and who waits"),
+    ("turn", "who has the turn, and who waits"),
     ("take", "take the turn of this machine, or wait for it"),
-    ("give", "give the turn back, and restore what was applied in it"),
+    ("give", "give the turn back, and restore your changes in it"),
     ("go", "to the chapter and step where the instructor is"),
 )
 
@@ -76,7 +76,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
             talk.tell(more, "     ")
     elif answer == "take":
         if view.has_turn:
-            talk.tell("You have it already.")
+            talk.tell("You have the turn already.")
         elif have_turn(workshop, talk):
             view.look()
     elif answer == "give":

@@ -26,7 +26,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield "r", "the report of this session, as a file"
     yield "status", "this host's checks, and what can be better"
     yield "summary", "the course from first to last"
-    yield "undo", "give back what is applied"
+    yield "undo", "restore the old values"
     yield "again", "apply again what was applied before, as one plan"
     yield _LEAVES
 
@@ -48,7 +48,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "w", "let a noise run beside the measurement, or end it"
     yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
-        yield "undo", "give back what this chapter applied"
+        yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
         yield "once", "plan them for the next boot alone"

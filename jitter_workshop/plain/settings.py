@@ -24,7 +24,7 @@ from jitter_workshop.presenter.changes import (
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, by_others
 
-_RESTORE = "'jitter-workshop restore' gives it back"
+_RESTORE = "'jitter-workshop restore' restores it"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
 def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
     """Give a chapter's settings back."""
     if not walk.chapter.tunables:
-        talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
+        talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return
     talk.say(*given_back_lines(walk.undo(), talk.width) or wrap("No change of this chapter is applied.", talk.width))
 
@@ -132,7 +132,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
         commands.append("undo")
-        held = " It is given back when you leave, unless you keep it." if workshop.agent_session.holding else ""
+        held = " It is restored when you leave, unless you keep it." if workshop.agent_session.holding else ""
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to give all of it back.", "", "  ")
     if lost and not standing and workshop.agent_session.holding:
@@ -170,7 +170,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.notices([workshop.agent_session.notice])
     for said in applied_said(result):
         talk.tell(said, "", "  ")
-    talk.tell("It is given back when you leave.")
+    talk.tell("It is restored when you leave.")
 
 
 # -- on leaving -------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def closing_lines(workshop: Workshop, width: int) -> Lines:
 def _after(result: RestoreResult, trouble: str, width: int) -> Lines:
     lines = given_back_lines(result, width)
     if trouble:
-        lines += wrap(f"! Not all is given back: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
+        lines += wrap(f"! Not everything is restored: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
     return lines
 
 
@@ -218,7 +218,7 @@ def _kept(talk: Talk) -> bool:
     talk.tell("The changes of this workshop are still applied.")
     while True:
         try:
-            answer = talk.ask_anything("Enter gives it back · keep leaves it as it is")
+            answer = talk.ask_anything("Enter restores it · keep leaves it as it is")
         except EOFError:
             talk.say("")
             return False

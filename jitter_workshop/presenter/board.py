@@ -19,10 +19,10 @@ from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.stats.scale import nice_ns
 
 _GROUPS: dict[Group, tuple[str, str]] = {
-    "stuck": ("there, and nothing new for ten minutes", "accent"),
+    "stuck": ("there, but nothing new for ten minutes", "accent"),
     "at work": ("", "bold"),
     "waiting": ("for the turn, or for the class to go on", "bold"),
-    "done": ("all that they began, and nothing new for ten minutes", "bold"),
+    "done": ("finished all they began; nothing new for ten minutes", "bold"),
     "away": ("their program is closed, or their machine was left", "dim"),
 }
 _LONGEST_NAME, _LEAST_NAME = 24, 9
@@ -89,7 +89,7 @@ def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _L
 def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[Text]:
     title = Text.assemble((called(host, 40), "bold"), f"  {minute(board.at)} UTC")
     if not board.rows:
-        yield title.append("  nothing has been posted yet")
+        yield title.append("  no results have been sent yet")
     else:
         groups = {group: found for group in _GROUPS if (found := [row for row in board.rows if row.group == group])}
         counts = " · ".join(f"{len(found)} {group}" for group, found in groups.items())
@@ -148,15 +148,15 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
     lines = _packed([f"{column.number} {clean(column.title, 40)}" for column in layout.columns], layout.width)
     if layout.left_out:
         earlier = many(layout.left_out, "earlier chapter")
-        left = f"{earlier} left out: a wider terminal, or 'class results --csv', has all."
+        left = f"{earlier} left out: use a wider terminal, or 'class results --csv', to see all."
         lines += wrap(left, layout.width, style="dim")
     if unknown:
-        said = f"{many(unknown, 'chapter')} of other courses not shown: 'class results --csv' has all."
+        said = f"{many(unknown, 'chapter')} of other courses not shown: 'class results --csv' shows all."
         lines += wrap(said, layout.width, style="dim")
     marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last, best: the newest curve and the lowest comparable one, at the percentile that its chapter asks about,"
-        f" else p{BEST_BY:g} (spin: p99.9999); as their own programs report."
+        "last, best: the newest curve and the lowest comparable one, at the percentile of its chapter's "
+        f"question, else p{BEST_BY:g} (spin: p99.9999); as their own programs report."
     )
     return [*lines, *_packed(marks, layout.width), *wrap(what, layout.width, style="dim")]
 

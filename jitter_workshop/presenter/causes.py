@@ -38,10 +38,10 @@ WORK = ("workqueue", "softirq", "timer", "irq", "vector")
 _BAR, _STALL_BAR = 16, 24
 
 _FOCUS = {
-    "frequency": "each change of frequency that was asked for",
-    "residence": "how long each thread ran on which CPU, who ran there instead and who moved it",
+    "frequency": "each request for another frequency",
+    "residence": "how long each thread ran on which CPU, which tasks ran there instead and which task moved it",
     "work": "work, softirqs and interrupts by function, how often and how long",
-    "left": "what is left: whether anything but your thread ran on its CPU",
+    "left": "whether anything except your thread ran on its CPU",
 }
 """The words of a lesson's ``evidence`` that need the kernel's trace."""
 
@@ -82,7 +82,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the causes, the largest first, each with its total time (a logarithmic bar where there is room)."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
-        yield Text("No stall to explain." if not report.stalls else "Nothing is known of what took the time.")
+        yield Text("No stall to explain." if not report.stalls else "No task is known that took the time.")
         return
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
@@ -214,7 +214,7 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
     """Describe what the key of the causes shows here. ``traced``: a run with a trace exists; else one more run is
     made."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
-    more = "" if traced else " It takes one more run, with the kernel's trace."
+    more = "" if traced else " For this one more run is needed, with the kernel's trace."
     return f"v shows {told or 'who took the time, by the kernel'}.{more}"
 
 
@@ -273,7 +273,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
         rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table(rows, width, right=range(1, 6))
     if len(rows) == 1:
-        yield Text("None of them came to these CPUs.")
+        yield Text("None of them ran on these CPUs.")
 
 
 def _frequencies(present: Residence) -> Iterator[str]:
@@ -287,7 +287,7 @@ def _actions(present: Residence) -> Iterator[str]:
     """Yield what kept the tick, who sent interrupts and who moved threads: the most frequent of each."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
-        yield f"The tick of CPU {kept.cpu} had to go on {_times(kept.count)}: {reason}."
+        yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
     for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
         target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
         what = f"{clean(sent.of, 40)} called on {target}" if sent.of else f"{target} reschedule"

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from jitter_workshop.tuning.journal import Entry
 
 _MOST_NAMED = 6
-_REBOOT = "A part of it takes effect with the next boot."
+_REBOOT = "A part of the changes takes effect at the next boot."
 
 NOTHING_APPLIED = "No setting of this host is changed by this tool."
-GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or the agent ended."
-GONE_ALREADY = "What was applied had been given back already."
+GIVEN_BACK_MEANWHILE = "The changes have been restored: this workshop was stopped for too long, or the agent ended."
+GONE_ALREADY = "The changes had been restored already."
 
 
 def named(tunables: Iterable[str]) -> str:
@@ -71,12 +71,12 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
     """
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
-        lines += [Text(), heading("SAYS SOMETHING ELSE THAN WAS WRITTEN")]
+        lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
     for one in differently:
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, read back is {found}", width, "  ", "    ")
     if result.applied:
-        back = "It is given back at the end." if held else "'jitter-workshop restore' gives it back."
+        back = "This is restored at the end." if held else "'jitter-workshop restore' restores this."
         lines += [Text(), *wrap(back, width)]
     return lines
 
@@ -96,7 +96,9 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
     lines = [heading("NOT APPLIED"), *wrap(sentence(error.message), width)]
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(sentence(error.advice), width, "→ ")
-    tail = "Enter goes on without it: the second run then shows this host as it is. b and Enter come back here."
+    tail = (
+        "Enter goes on without this change: the second run then shows this host as it is. b and Enter come back here."
+    )
     return [*lines, Text(), *by_others(words, width), Text(), *wrap(tail, width)]
 
 
@@ -105,7 +107,7 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 
 def given_back_said(result: RestoreResult) -> list[str]:
     """Return the settings that were given back and those that were left alone, one sentence each; [] for none."""
-    said = [f"Given back: {counted([one.tunable for one in result.restored])}."] if result.restored else []
+    said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
@@ -115,7 +117,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
 def came_back(result: RestoreResult) -> str:
     """Return :func:`given_back_said` in one paragraph, also for nothing."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
-    return " ".join([*gone, *given_back_said(result)]) or "There was nothing to give back."
+    return " ".join([*gone, *given_back_said(result)]) or "There was nothing to restore."
 
 
 def given_back_lines(result: RestoreResult, width: int) -> Lines:
@@ -127,7 +129,7 @@ def given_back(result: RestoreResult, width: int) -> Lines:
     """Return the result of a restore, with each setting and its values."""
     removed = result.trace_instances_removed
     if not (result.restored or result.left_alone or removed or result.needs_reboot):
-        return wrap(f"Nothing to give back: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)
+        return wrap(f"Nothing to restore: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)
     said = given_back_said(result)
     if result.needs_reboot and not result.restored and not result.left_alone:
         said.insert(0, GONE_ALREADY)
@@ -149,11 +151,11 @@ def farewell(workshop: Workshop) -> str:
     if result.restored or result.left_alone:
         lines.append(came_back(result))
     elif held and standing:
-        lines.append("It is not certain that all was given back.")
+        lines.append("Some changes may not have been restored.")
     elif held:
         # The agent gives a lease back by itself if this process stood still for too long.
         lines.append(GONE_ALREADY)
-    lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
+    lines += [f"{standing}. 'jitter-workshop restore' restores them."] if standing else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -181,8 +183,8 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence
         if entry.tunable != tunable:
             tunable = entry.tunable
             lines += [Text(), Text(clean(tunable, 40), "bold cool")]
-        sure = "" if entry.state == "written" else "  (begun; it may not have happened)"
-        sure = f"  (to be given back: {entry.owed})" if entry.owed else sure
+        sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
+        sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
         values = f"{shown_value(entry.before)} → {shown_value(entry.after)}"
         lines += wrap(f"{clean(entry.path, 400)}: {values}{sure}", width, "  ", "    ")
     if problems:
@@ -194,7 +196,7 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence
 
 
 def _left_over(names: Sequence[str]) -> str:
-    return f"{many(len(names), 'instance')} of the kernel's trace that a killed measurement left over"
+    return f"{many(len(names), 'instance')} of the kernel's trace that a killed measurement left behind"
 
 
 def _items(texts: Iterable[str], width: int) -> Lines:

@@ -268,7 +268,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
 def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     """Return a rehearsed chapter's tunables before and after, from its two recordings."""
     if not changes:
-        none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
+        none = "This chapter changes nothing, so the recordings are alike, and nothing can be measured on them."
         return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
     lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
     rows = [["", "before", "", "after", ""]]
@@ -284,7 +284,7 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
     """Return the meaning of each answer to a question that no run on a recording decides. The learner's own answer is
     marked."""
-    lines: Lines = [Text(), heading("WHAT THE ANSWERS STAND FOR")]
+    lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
     if kept is not None and kept.value_ns is not None:

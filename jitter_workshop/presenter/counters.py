@@ -51,7 +51,7 @@ def counters(report: CounterReport, width: int) -> Iterator[Text]:
             yield from (Text(), *table(rows, width, right=range(1, 7)))
     if not any(c.ran_ns is not None for c in report.cpus):
         for c in [c for c in report.cpus if c.steal_ns][:ROWS]:
-            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (it counts in ticks).")
+            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (counted in ticks).")
     for number, said in enumerate(others(report)):
         yield from (*([] if number else [Text()]), *wrap(said, width))
 
@@ -139,21 +139,22 @@ def level(report: CounterReport) -> str:
     """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in a sentence or two."""
     value = report.perf_event_paranoid
     if value is None:
-        reason = clean(report.notes.get("perf_event_paranoid", "it cannot be read"), 120)
-        return f"It is not known what perf may do here ({reason})."
+        reason = clean(report.notes.get("perf_event_paranoid", "the file cannot be read"), 120)
+        return f"It is not known what perf may do on this host ({reason})."
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
-            f"{name}: Debian (from 3 on) and Ubuntu (from 4 on) then refuse perf to users; other kernels take it as 2."
+            f"{name}: Debian (3 and more) and Ubuntu (4 and more) then refuse perf to users; other kernels "
+            "treat it as 2."
         )
     if value == THREAD:
         return (
-            f"{name}: perf may watch your own threads, in user mode only. (Switches that 'perf stat' counts are "
-            "then always 0; those that 'perf record' notes are real.)"
+            f"{name}: perf may watch your own threads, in user mode only. (The switches that 'perf stat' "
+            "counts are then always 0; those that 'perf record' notes are real.)"
         )
     if value > WHOLE:
-        return f"{name}: perf may watch your own threads, in the kernel too, and no whole CPU."
-    return f"{name}: perf may watch whole CPUs. Its tracepoints lie in tracefs, which only root may read as a rule."
+        return f"{name}: perf may watch your own threads, in the kernel too, but no whole CPU."
+    return f"{name}: perf may watch whole CPUs. Its tracepoints are in tracefs, which usually only root may read."
 
 
 def by_hand(report: CounterReport) -> Sequence[ByHand]:
@@ -162,7 +163,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
     found = [
         (
             f"cat /proc/{_PID}/task/*/schedstat",
-            "each thread: ns on a CPU, ns waiting for one, times that it got one; twice, and subtract",
+            "for each thread: ns on a CPU, ns waiting for one, how often it got one; read twice and subtract",
         )
     ]
     if value <= THREAD:
@@ -170,7 +171,10 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
             (
                 f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
                 f"-- sleep {_SECONDS}; perf script -i switches.data --show-switch-events",
-                "when each thread lost its CPU and got it back ('preempt': it could have gone on); not to whom",
+                (
+                    "when each thread lost its CPU and got it back ('preempt': it was ready to go on), but not to "
+                    "which task"
+                ),
             )
         )
     if value < THREAD:
@@ -188,9 +192,9 @@ def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
     value = report.perf_event_paranoid
     found = []
     if value is not None and value > WHOLE:
-        then = f"then you may see who has a CPU: {_whole_cpus(report)[0]}"
+        then = f"then you may see which task has a CPU: {_whole_cpus(report)[0]}"
         found.append((f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
-    sudo = "sudo for this tool (docs/safety.md says what its part for root can do)"
+    sudo = "sudo for this tool (docs/safety.md describes what its part for root can do)"
     return [*found, (sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
 
 
@@ -199,5 +203,5 @@ def _whole_cpus(report: CounterReport) -> ByHand:
     return (
         f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {_SECONDS}; "
         "perf script -i cpu.data --show-switch-events",
-        "who has the CPU when, and who took it from whom",
+        "which task has the CPU when, and which task took it from which",
     )

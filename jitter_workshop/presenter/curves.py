@@ -45,7 +45,7 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     beside = f"{between} " if legend else ""
     told = [[name, *(sample_size.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
     if any(cell == UNKNOWN for _, cells, _ in rows for cell in cells):
-        legend.append(f"{UNKNOWN}  too few samples to say")
+        legend.append(f"{UNKNOWN}  too few samples")
         if any(curve.curve.known_to is not None for curve in curves):
             legend.append("   or beyond the other tool's histogram")
     return CurveRows(told, legend, beside)
@@ -104,7 +104,7 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
 
 # -- of other tools ---------------------------------------------------------------------------------------------------
 
-NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' brings another tool's curve here."
+NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' adds another tool's curve here."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
 """More curves beside a chapter's own runs cannot be told apart."""
@@ -126,4 +126,4 @@ def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
     curves = newest_imported(known)
     named = ", ".join(f"{clean(c.label, 40)} ({clean(c.curve.origin, 24)})" for c in curves)
     rest = f", the newest of {len(known)}" if len(known) > len(curves) else ""
-    return f"Not measured here: {named}{rest}. They are for looking at; no comparison and no verdict uses them."
+    return f"Not measured here: {named}{rest}. You can look at them, but no comparison and no verdict uses them."

@@ -16,34 +16,37 @@ from jitter_workshop.model.text import many
 
 NAME = "jitter-workshop"
 
-FIRST = "First a noise has to be hidden: this run is made beside it."
+FIRST = "First a noise has to be hidden: this run is made with it."
 
 BOUNDS = (
-    "It takes time on the measured CPU or beside it, a quarter of one CPU and 64 MiB at the most. It changes no "
-    f"setting. It ends when it is named, when you give up or leave this chapter, and by itself after {LONGEST_S // 60} "
-    "minutes. Its threads are called 'thief', whichever it is."
+    "It takes time on the measured CPU or next to it, at most a quarter of one CPU and 64 MiB. It changes no "
+    f"setting. It ends when you name it, give up or leave this chapter, and after {LONGEST_S // 60} minutes. "
+    "Its threads are called 'thief', whatever the noise."
 )
-YOURS = "You may look at everything, measure as often as you like, change settings, and end it with kill: it is yours."
+YOURS = (
+    "The noise is yours: you may look at everything, measure as often as you like, change settings, and end it "
+    "with kill."
+)
 
 
 def asked(suspects: Sequence[Noise]) -> str:
     """Return the sentence above the suspects, before a noise is hidden."""
-    return f"One of these {len(suspects)} begins, and you are not told which:"
+    return f"One of these {len(suspects)} noises begins, and you are not told which:"
 
 
 def begun(hunt: Hunt) -> str:
-    return f"One of {many(len(hunt.suspects), 'noise')} runs now, for you to name."
+    return f"One of {many(len(hunt.suspects), 'noise')} is running now, for you to name."
 
 
 def not_beside(hunt: Hunt | None) -> str:
     """Tell why nothing is measured beside a noise now, and what to do instead."""
     if hunt is not None and hunt.state in ("stopped", "over"):
-        return "The noise has ended. r measures what is left; x hides another one."
+        return "The noise has ended. r measures again without it; x hides another one."
     return FIRST
 
 
-NO_CURE = "A cure needs a hidden noise that was measured and is not named yet: x hides one, m measures beside it."
-ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
+NO_CURE = "To try a cure, first hide a noise with x and measure it with m, and do not name it yet."
+ELSEWHERE = "In another terminal, while this chapter stays open (leaving the chapter ends the noise):"
 
 
 def numbers(rows: int) -> str:
@@ -65,7 +68,7 @@ def own_command() -> str:
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
     """Return the cures for a noise, as (command, effect). ``other``: a CPU that is not measured on."""
     found = [
-        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, the CPU each ran on last"),
+        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, and the CPU where each ran last"),
         ("kill PID", "stop it"),
     ]
     if other is not None:
@@ -73,7 +76,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
             (f"taskset -apc {other} PID", f"move it: all its threads to CPU {other}"),
             (
                 f"{own_command()} apply isolation",
-                "keep it out: the measured CPU for your thread alone (restore ends it)",
+                "keep it out: only your thread may use the measured CPU (restore ends this)",
             ),
         ]
     return tuple(found)
@@ -81,7 +84,11 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 def place(cpu: int | None) -> str:
     """Describe where to measure with a cure."""
-    return "Measure where it was: it is stopped, moved or kept out" if cpu is None else f"Step aside, to CPU {cpu}"
+    return (
+        "Measure on the same CPU: the noise is stopped, moved or kept out"
+        if cpu is None
+        else f"Move away, to CPU {cpu}"
+    )
 
 
 def unanswered(hunt: Hunt | None) -> bool:
@@ -94,11 +101,11 @@ def standing(hunt: Hunt | None) -> str:
     if hunt is None or hunt.state == "answered":
         return ""
     if hunt.state == "stopped":
-        return "The hidden noise was ended, so the time is yours again. Which one was it?"
+        return "The hidden noise has ended, so no time is taken any more. Which noise was it?"
     if hunt.state == "over":
-        return "The hidden noise is over, its time is up. It can still be named."
+        return "The hidden noise has ended, because its time is over. You can still name it."
     wrong = f" {many(hunt.wrong_answers, 'wrong answer')} so far." if hunt.wrong_answers else ""
-    return f"A hidden noise runs.{wrong}"
+    return f"A hidden noise is running.{wrong}"
 
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
@@ -106,16 +113,16 @@ def ended(hunt: Hunt | None, measured: bool) -> str:
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 
-LEFT = "The hidden noise ended with this chapter. It was not named."
-FIRST_QUIET = "First measure while all is quiet: that is what the noise is compared with."
+LEFT = "The hidden noise ended with this chapter. You did not name it."
+FIRST_QUIET = "First measure while the host is quiet: the noise is compared with this run."
 
 
 def verdict(finding: Finding, hunt: Hunt) -> str:
     """Return the result of an answer in one line."""
     if finding.right:
         done = hunt.outcome
-        also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
-        return f"✓ Caught{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
+        also = "" if done is None else " and stopped" if done.stopped else " and stopped" if done.cured else ""
+        return f"✓ Found{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
     if hunt.state == "answered":
         return f"It was: {finding.title}."
     return f"✗ Not: {finding.title}."
@@ -125,4 +132,4 @@ def reasons(finding: Finding, hunt: Hunt) -> tuple[tuple[str, str], ...]:
     """Return the sentences below the verdict, each with its heading."""
     if hunt.state != "answered":
         return (("", finding.sentences[0]),)
-    return tuple(zip(("What it does", "How it is found", "What helps"), finding.sentences, strict=True))
+    return tuple(zip(("What it does", "How to find it", "What helps"), finding.sentences, strict=True))

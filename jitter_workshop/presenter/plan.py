@@ -15,9 +15,9 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.lines import Lines, heading, items, wrap
 from jitter_workshop.presenter.prose import styled
 
-NO_RIGHTS = "You are not root, and sudo is not available: nothing can be written."
-PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you pick others."
-PLAN_IS_ANOTHER = "The plan has changed: this is the new one. Enter agrees to it."
+NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
+PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
+PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees to it."
 
 MOST = 6
 """Up to this number all writes of a tunable are shown; above it the first few, and a sentence for the others."""
@@ -26,8 +26,8 @@ _VALUE = 2_000
 """Characters of a value that are shown; a real value fits in whole."""
 
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
-_WHEN = {"boot": "takes effect with the next boot", "run": "lasts as long as the run"}
-_AMONG = ", these among them"
+_WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
+_AMONG = ", among them"
 _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
     "affinity": ("is given other CPUs", "are given other CPUs"),
@@ -47,7 +47,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False) 
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
     lines += wrap(f"Hot {'CPU' if len(drawn.hot_cpus) == 1 else 'CPUs'} {CpuSet(drawn.hot_cpus)}{why}", width)
-    lines += [Text("A recorded host, not this machine.", "accent")] if recorded else []
+    lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
     lines += [*every(drawn.changes, width), *_afterwards(drawn.changes, width)]
     return lines + _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
 
@@ -97,7 +97,7 @@ def _afterwards(changes: Sequence[Change], width: int) -> Lines:
     said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
-        said.append(f"{'All' if all(later) else 'A part'} of it takes effect with the next boot only.")
+        said.append(f"{'All' if all(later) else 'A part'} of it takes effect at the next boot only.")
     return [Text(), *(line for one in said for line in wrap(one, width))] if said else []
 
 
@@ -206,16 +206,16 @@ def by_others(words: Sequence[str], width: int) -> Lines:
     """Return the commands by which a user with root's rights makes the same changes. ``words``: the requested
     tunables.
     """
-    lines = wrap("A user with root's rights can do it for you:", width)
+    lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
-        (script_command(words), "writes the plan down as a script; look at it"),
-        ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
-        ("sudo sh plan.sh undo", "gives them back"),
+        (script_command(words), "writes the plan as a script; read the script first"),
+        ("sudo sh plan.sh apply", "makes the changes, and reports where the host has changed since the plan"),
+        ("sudo sh plan.sh undo", "restores the old values"),
     ]
     if for_one_boot(words):
         commands = [
             (apply_command(words), "shows the plan, asks, and makes the changes"),
-            ("sudo jitter-workshop restore", "gives them back"),
+            ("sudo jitter-workshop restore", "restores the old values"),
         ]
     for command, why in commands:
         lines += [*wrap(command, width, "  $ ", style="code"), *wrap(why, width, "    ", style="dim")]
@@ -224,10 +224,10 @@ def by_others(words: Sequence[str], width: int) -> Lines:
 
 def _for_others(words: Sequence[str]) -> str:
     if for_one_boot(words):
-        return f"Not root here? A user with root's rights can do the same with `{apply_command(words)}`."
+        return f"You are not root? A user with root's rights can do the same with `{apply_command(words)}`."
     return (
-        f"Not root here? `{script_command(words)}` makes a script of exactly this, with its undo, for a user with "
-        "root's rights."
+        f"You are not root? `{script_command(words)}` makes a script of these changes, with their undo, for a "
+        "user with root's rights."
     )
 
 

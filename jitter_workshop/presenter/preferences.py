@@ -63,7 +63,7 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
         with file.open("rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
-            return Settings(), f"Settings: {file.name} is too large to be ours; the defaults are used."
+            return Settings(), f"Settings: {file.name} is too large for a file of this program; the defaults are used."
         values = tomllib.loads(raw.decode())
     except FileNotFoundError:
         return Settings(), ""
@@ -75,7 +75,7 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
     # The type counts: to Python 1 is True.
     good = {key: value for key, value in given.items() if (type(value), value) in [(type(c), c) for c in CHOICES[key]]}
     bad = [key for key in given if key not in good]
-    notice = f"Settings: {', '.join(bad)} in {file.name} makes no sense; the default is used." if bad else ""
+    notice = f"Settings: {', '.join(bad)} in {file.name} is not valid; the default is used." if bad else ""
     return Settings(**good), notice
 
 
@@ -94,5 +94,6 @@ def save(settings: Settings, file: Path | None = None) -> None:
         replace(file, text.encode(), 0o600)
     except OSError as error:
         raise SettingsError(
-            f"the settings could not be written: {error.strerror}", "they hold until you leave the workshop"
+            f"the settings could not be written: {error.strerror}",
+            "the settings are valid until you leave the workshop",
         ) from error

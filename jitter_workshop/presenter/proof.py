@@ -26,15 +26,15 @@ from jitter_workshop.stats.verdicts import SoFar
 OFFER = "Press p to prove it."
 NOT_JUDGED = "not judged yet"
 DRAWN = (
-    "A round is a fresh run without the change and a fresh run with it, right after each other; chance draws which of "
-    f"them comes first. The first {SETTLE_S:g} s of each run is not recorded."
+    "A round is a new run without the change and a new run with it, right after each other. Chance decides "
+    f"which comes first. The first {SETTLE_S:g} s of each run is not recorded."
 )
-STOPPED_AND_KEPT = "Stopped at any time, it keeps and judges the rounds that are finished."
+STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
+OF_PAIRS = "Ratio and interval come from the pairs, not from the two columns, in which one bad run weighs more."
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
@@ -64,7 +64,7 @@ def cost(
         asked = asked_for(before)
         for number, rounds_ in enumerate(choices):
             under = number == chosen
-            former = " The proof before asked for this number." if rounds_ == asked else ""
+            former = " The proof before asked for this number of rounds." if rounds_ == asked else ""
             line = Text(f"{work(plan, rounds_)}{former}", "bold" if under else "")
             lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
     else:
@@ -79,11 +79,12 @@ def cost(
 def _written(plan: ProofPlan) -> str:
     """Return sentences on the writes of a proof, and on their restore."""
     if plan.subject == PLACEMENT:
-        return "No file of this host is written: a thread asks for its own CPU, and that ends with the run."
+        return "No file of this host is written: each thread asks for its own CPU, and this ends with the run."
     made = tally(change.tunable for change in plan.changes)
     return (
-        f"Each round makes the changes below ({made}) before its run with the change and gives them back after. At the "
-        "end all is given back, also if you stop it, the terminal is closed or this program is killed."
+        f"Each round makes the changes below ({made}) before its run with the change and restores them after "
+        "it. At the end everything is restored, also if you stop the proof, close the terminal or kill this "
+        "program."
     )
 
 
@@ -172,7 +173,7 @@ def seen_so_far(ratios: Sequence[float | None]) -> str:
     """
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
-    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "nothing seen on either side"
+    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen on either side"
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
@@ -243,7 +244,7 @@ def progress(step: ProofStep | None, block: Progress | None, planned: int, left_
     room = max(width - max(len(remaining), 24), 10)
     line = filled(done, 2 * planned, room).append(remaining, "text")
     if step is None:
-        return [line, Text("Preparing: the changes are applied and given back once…", "dim")]
+        return [line, Text("Preparing: the changes are applied and restored once…", "dim")]
     now = Text(f"round {step.round + 1} of {planned} · {step.side} the change", "text")
     state = f"block {block.done} of {block.total}" if block is not None else "calibrating and settling"
     now.append(f" · {state}", "dim")
@@ -258,9 +259,9 @@ def left(left_s: float) -> str:
 def stop_question(finished: int) -> str:
     """Return the question that Esc asks while a proof runs."""
     if not finished:
-        return "Stop now? No round is finished: only the runs would be kept."
-    verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS}; fewer give figures alone."
-    return f"Stop now and keep what is there: {many(finished, 'finished round')}?{verdict}"
+        return "Stop now? No round is finished, so only the runs would be kept."
+    verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds; fewer give only figures."
+    return f"Stop now and keep the results: {many(finished, 'finished round')}?{verdict}"
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -371,14 +372,14 @@ def rest(proof: Proof) -> Iterator[str]:
     if said is None:
         return
     if said.rounds < ENOUGH_ROUNDS:
-        yield f"A verdict needs {ENOUGH_ROUNDS} rounds: these {said.rounds} give figures alone."
+        yield f"A verdict needs {ENOUGH_ROUNDS} rounds: these {said.rounds} give only figures."
     needed = [
         f"{measure_name(row.measure)} about {row.rounds_needed:,}"
         for row in said.rows
         if row.verdict == "cannot_tell" and row.rounds_needed is not None
     ]
     if needed and said.rounds >= ENOUGH_ROUNDS:
-        yield f"Rounds that would tell, at the spread seen: {', '.join(needed)}."
+        yield f"Rounds needed for a verdict, at the spread seen: {', '.join(needed)}."
     yield sentence(said.drift.words)
     yield sentence(said.worst)
     for note in proof.notes:
@@ -392,12 +393,12 @@ def _under_way(proof: Proof) -> bool:
 def restored(proof: Proof) -> str:
     """Return a sentence on whether the host's settings are given back."""
     if _under_way(proof):
-        return "It is under way."
+        return "This proof is running."
     if proof.restored or proof.subject == PLACEMENT:
         return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
     tunables = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
     named = f" ({tunables})" if tunables else ""
-    return f"NOT ALL IS GIVEN BACK{named}: 'jitter-workshop restore' tries again, and says why."
+    return f"NOT EVERYTHING IS RESTORED{named}: 'jitter-workshop restore' tries again, and gives the reason."
 
 
 def remembered(proof: Proof) -> str:

@@ -172,11 +172,14 @@ def _for_others(document: ReportDocument, raw: bool) -> Iterator[str]:
     typed = list(dict.fromkeys(called(run.label, 30) for run in document.runs if run.label))
     if typed:
         yield f"The session's name and {many(len(typed), 'label')} ({_listed(typed)}) of runs, as they were typed."
-    yield "The host: kernel, CPU model, CPUs, its settings and boot parameters as far as this tool reads them."
+    yield "The host: its kernel, CPU model and CPUs, and the settings and boot parameters that this tool reads."
     if raw and not document.private:
-        yield f"The raw data of {many(len(document.runs), 'run')}, which contain all of this, too."
+        yield f"The raw data of {many(len(document.runs), 'run')}, which contain all of this too."
     elif raw:
-        yield "No raw data: they would have the names. 'sessions import' cannot bring the session back from it."
+        yield (
+            "No raw data, because they hold the names. 'sessions import' cannot bring the session back from this "
+            "report."
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -187,7 +190,7 @@ def _listed(names: Sequence[str]) -> str:
 def others_in_short(document: ReportDocument, raw: bool) -> str:
     """Return :func:`for_others` in one sentence, for the line that is always visible."""
     if document.private:
-        return "For others: names of hosts, users and tasks are replaced, and no raw data go with it."
+        return "For others: names of hosts, users and tasks are replaced, and the raw data are left out."
     found = names_in(document)
     parts = [f"host {called(found.hosts[0], 30)}"] if len(found.hosts) == 1 else []
     parts += [many(len(found.hosts), "host name")] if len(found.hosts) > 1 else []

@@ -46,16 +46,19 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
     for name, value in (
         ("run", f"{clean(request.label, 40)} ({request.workload})"),
         ("length", f"{length} ({clean(request.preset, 20)})"),
-        ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop picks")),
+        ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         (
             "noise",
-            "a hidden one" if request.hunted else noise,
+            "a hidden noise" if request.hunted else noise,
         ),
         ("reach", reach),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:
-        warning = "On battery: the clock rate may be held down, and the curve with it. Plug in for a fair one."
+        warning = (
+            "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the "
+            "machine in."
+        )
         lines += [Text(), *wrap(warning, width, "! ", style="bold accent")]
     return lines
 
@@ -209,9 +212,9 @@ def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) 
         # A name that a shell would split is not put into a command.
         of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
         command = f"'explain @1{of_it}'"
-        text = f"there is no trace of it; {command} says what could be counted instead"
+        text = f"this run has no trace; {command} shows what could be counted instead"
         if traced:
-            text = f"the kernel's trace is kept with it: {command} says what took the time of its stalls"
+            text = f"this run has the kernel's trace; {command} shows what took the time of its stalls"
         lines += _fact("evidence", text, width)
     return lines
 
@@ -341,7 +344,7 @@ def _facts(run: Run, width: int) -> Lines:
         what = "no room for a segment" if run.workload == "ack" else "ring full"
         seen.append(f"{what} {run.blocked_publishes:,} times")
     if run.missed_wakeups:
-        seen.append(f"{run.missed_wakeups:,} periods were over before the thread could sleep")
+        seen.append(f"{run.missed_wakeups:,} periods ended before the thread could sleep")
     if run.negative_deltas:
         seen.append(f"{run.negative_deltas:,} negative differences left out")
     if run.throttled_periods:

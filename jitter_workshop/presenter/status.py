@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORDS: dict[State, str] = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailable": "not here"}
 COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "dim", "info": "cool"}
 
-RECORDED = "A recorded host, not this machine."
+RECORDED = "This is a recorded host, not this machine."
 _STATE, _ID = 14, 19
 _WIDE = 130
 """From this width on, the reason is shown beside the value and not below it."""
@@ -108,14 +108,20 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
     now = [c for c in improvable if c.when == "runtime" and " apply " in f" {c.fix} "]
     things = "one thing" if len(now) == 1 else f"{len(now)} things"
     for found, said in (
-        ([c for c in checks if c.drifted is not None], "Drifted (set by this tool, changed by somebody since): {}."),
+        (
+            [c for c in checks if c.drifted is not None],
+            "Drifted (set by this tool, then changed by another program or user): {}.",
+        ),
         (
             () if page.recorded else now,
-            f"'jitter-workshop plan' shows every write that would improve the {things} that can be changed now; "
-            "'restore' gives everything back.",
+            f"'jitter-workshop plan' shows every write that would improve the {things} that can be changed "
+            "now; 'restore' restores everything.",
         ),
         ([c for c in improvable if c.when == "boot"], "Boot parameters, which need a reboot: {}."),
-        ([c for c in checks if c.only_host and page.guest], "Only the hypervisor's owner can answer or change: {}."),
+        (
+            [c for c in checks if c.only_host and page.guest],
+            "Only the hypervisor's owner can tell or change these: {}.",
+        ),
         (improvable[:1], "More about one of them: jitter-workshop status --explain {}"),
     ):
         if found:
@@ -167,7 +173,7 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
         lines += [Text(), *wrap(said, width, "  ", "    "), *wrap(clean(check.reason, 300), width, "    ")]
         if finding.chapter_id in numbers:
             lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, 60)}", width, "    ")
-    more = "'jitter-workshop status' shows every check, status --explain ID all about one."
+    more = "'jitter-workshop status' shows every check, 'status --explain ID' all about one check."
     return [*lines, Text(), *wrap(more, width)]
 
 
@@ -210,7 +216,7 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 def treated(finding: Finding, key: str) -> Text:
     """Return the chapter about a check, and the key that goes there."""
     if not finding.chapter_id:
-        return Text("No chapter of this course treats it.", "dim")
+        return Text("No chapter of this course is about this.", "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))
 
 

@@ -17,17 +17,17 @@ from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.scale import nice_ns, times
 
 NOTE = (
-    "Single runs are described here, not judged: the same thing measured twice also differs, and a chapter's run "
-    "differs from the one before by more than its settings."
+    "Single runs are described here, not judged. Two runs of the same thing differ too, and a chapter's run "
+    "differs from the run before in more than its settings."
 )
-NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve here."
+NO_STEPS = "Nothing is measured yet: each chapter with a run adds its curve here."
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
     """Yield the table with the gain of each step, as (number, line): the head has number 0, then come the rows of each
     step.
     """
-    rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *MEASURES)]
+    rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):
         found = rows_of(step, number)
@@ -55,7 +55,7 @@ def about(step: Bought) -> str:
     parts += [f"{clean(run.noise, 20)} awake"] if run.noise else []
     parts += [clean(run.sched, 20)] if run.sched != "other" else []
     parts += ["set then: " + ", ".join(clean(one, 60) for one in step.applied)] if step.applied else []
-    parts += ["others used these CPUs meanwhile"] if run.disturbed else []
+    parts += ["other tasks used these CPUs"] if run.disturbed else []
     text = " · ".join(parts)
     if step.unlike:
         # The first difference explains it; the others (payload, pacing) mostly follow from it.
@@ -68,7 +68,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
     checks, and the results of the guesses."""
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
-        half = f"Not finished, measured before the step only, so without a curve: {titles}." if titles else ""
+        half = f"Not finished, with a first run only, so without a curve: {titles}." if titles else ""
         for line in filter(None, (half, NOTE)):
             yield from wrap(line, width, style="dim")
         yield Text()
@@ -85,9 +85,9 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
 def standing(summary: CourseSummary) -> list[str]:
     """Return the lines with the changes that are applied on the host now."""
     if summary.recorded:
-        return ["This is a recorded host: nothing is set on it."]
+        return ["This is a recorded host, so nothing is set on it."]
     if not summary.standing:
-        return ["Nothing that this tool has set."]
+        return ["No setting is changed by this tool."]
     return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
 
 
@@ -129,7 +129,7 @@ def predictions(summary: CourseSummary) -> list[str]:
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
-        lines.append(f"Without a guess, or not yet known: {summary.unjudged}")
+        lines.append(f"Without a guess, or not yet judged: {summary.unjudged}")
     if hunted := remembered(summary.hunts):
         lines.append(f"The hunt: {hunted}")
     return lines

@@ -24,7 +24,7 @@ def parse_time_ns(text: str) -> int:
         raise UsageError("a time needs a number and a unit", "such as 300 ns, 20 us or 4 ms")
     value = float(found.group(1).replace(",", ".")) * _UNITS[found.group(2).lower()]
     if not 1 <= value <= LONGEST_NS:
-        raise UsageError("a time lies between 1 ns and 60 s")
+        raise UsageError("a time must be from 1 ns to 60 s")
     return math.floor(value + 0.5)
 
 
@@ -44,11 +44,11 @@ def parse_cpus(text: str) -> dict[str, int]:
         name, equals, number = word.rpartition("=")
         fits = [role for role in ROLES if name and role.startswith(name.lower())] if equals else [ROLES[place]]
         if len(fits) != 1:
-            raise UsageError("that is none of the threads", f"they are {', '.join(ROLES)}")
+            raise UsageError("that is not one of the threads", f"the threads are {', '.join(ROLES)}")
         if fits[0] in chosen:
-            raise UsageError(f"the {fits[0]} is named twice", _HOW)
+            raise UsageError(f"the thread {fits[0]} is named twice", _HOW)
         if not (number.isascii() and number.isdigit()) or len(number) > 6 or int(number) > MAX_CPU:
-            raise UsageError("a CPU is a whole number", _HOW)
+            raise UsageError("a CPU must be a whole number", _HOW)
         chosen[fits[0]] = int(number)
     twice = next((cpu for cpu in chosen.values() if list(chosen.values()).count(cpu) > 1), None)
     if twice is not None:

@@ -26,9 +26,9 @@ _FILES = 24
 
 _RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
 _WHEN = {
-    "runtime": "at once, until it is given back or the host reboots",
+    "runtime": "at once, until it is restored or the host reboots",
     "run": "for as long as a run lasts",
-    "boot": "from the next boot on, until it is given back; with 'apply --next-boot' in the next boot alone",
+    "boot": "from the next boot on, until it is restored; with 'apply --next-boot' in the next boot only",
     "host": "only by the owner of the hypervisor",
     "report": "it is reported, this tool does not change it",
 }

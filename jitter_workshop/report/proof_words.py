@@ -59,9 +59,9 @@ def span_of(row: Verdict) -> str:
 def given_back(proof: Proof) -> str:
     """Return a sentence, without its full stop, on whether a proof's changes were given back."""
     if not proof.restored:
-        return "Not all of it was given back"
+        return "Not everything was restored"
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
     if proof.left_alone:
-        return "All of it was given back, and the host has other values since"
-    return "All of it was given back at the end"
+        return "Everything was restored, and the host has other values since"
+    return "Everything was restored at the end"

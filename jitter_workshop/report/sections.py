@@ -60,9 +60,9 @@ SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "
 """The sign beside the word of each verdict. The word alone is enough to understand it."""
 
 FATES: dict[Fate, str] = {
-    "standing": "stands",
+    "standing": "in place",
     "kept": "kept",
-    "restored": "given back",
+    "restored": "restored",
     "left_alone": "left alone",
     "refused": "refused",
     "gone": "gone",
@@ -104,7 +104,7 @@ HOW_CURVES = (
 HOW_VERDICTS = (
     "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A line "
     "is called lower or higher only where chance alone is unlikely (5 % over all lines together), and no "
-    f"verdict stands on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
+    f"verdict is based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
     f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
 )
 NOTHING_PROVEN = (
@@ -154,7 +154,7 @@ LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
-_SETTINGS = {None: "sets nothing", True: "its setting stands as it should", False: "its setting is not as it should be"}
+_SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
 

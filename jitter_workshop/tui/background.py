@@ -148,7 +148,9 @@ class Watching:
         """Go on after a stop (Ctrl-Z) and SIGCONT."""
         if self._suspended:
             self._suspended = False
-            self.screen.call_next(self.tell, "It was stopped and goes on; the part that was cut is measured again.")
+            self.screen.call_next(
+                self.tell, "The run was stopped and goes on; the part that was cut is measured again."
+            )
 
     def end(self) -> None:
         """Report to the frame that the work is over."""

@@ -1,4 +1,4 @@
-"""Test what the agent does for its caller's own processes, and for no others."""
+"""Test the agent's help for the caller's own processes, and its refusal for all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what becomes of the agent's instances of the kernel's trace: changed by somebody else, left over, too many."""
+"""Test the agent's trace instances that another program changed, that are left over, or that are too many."""
 
 from __future__ import annotations
 

@@ -82,12 +82,12 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     assert code == 0, err
     assert "/proc/sys/vm/stat_interval  1 → 10" in out
     assert "Applied: 1 tunable, 1 write (" in out
-    assert "'jitter-workshop restore' gives it back" in out
+    assert "'jitter-workshop restore' restores this" in out
     _, out, _ = say("restore", "--list", "--root", str(tree))
     assert "Applied now: 1 tunable, 1 write (" in out
     _, out, _ = say("restore")
     assert "/proc/sys/vm/stat_interval: 10 → 1" in out
-    assert say("restore")[1].startswith("Nothing to give back: ")
+    assert say("restore")[1].startswith("Nothing to restore: ")
 
 
 def test_without_a_terminal_nothing_is_applied_unasked(say: Say, tree: Path) -> None:
@@ -288,7 +288,7 @@ def leave_over(tree: Path) -> Path:
 def test_a_trace_that_was_left_over_is_given_back(say: Say, tree: Path) -> None:
     folder = leave_over(tree)
     _, out, _ = say("restore", "--list", "--root", str(tree))
-    assert out.startswith("'restore' removes 2 instances of the kernel's trace that a killed measurement")
+    assert out.startswith("'restore' removes 2 instances of the kernel's trace that a")
     assert all(name in out for name in LEFT)
     _, out, _ = say("restore", "--list", "--json", "--root", str(tree))
     assert json.loads(out)["trace_instances_left"] == LEFT
@@ -298,7 +298,7 @@ def test_a_trace_that_was_left_over_is_given_back(say: Say, tree: Path) -> None:
     assert "a killed measurement" in out
     assert all(name in out for name in LEFT)
     assert sorted(path.name for path in folder.iterdir()) == ["jitter-workshop-1-hot", "theirs"]
-    assert say("restore")[1].startswith("Nothing to give back")
+    assert say("restore")[1].startswith("Nothing to restore")
 
 
 def test_a_left_over_trace_is_told_beside_what_is_applied(say: Say, tree: Path) -> None:
@@ -319,5 +319,5 @@ def test_who_cannot_see_whether_a_trace_is_left_over_is_told(
     livehost.shut(monkeypatch, "/sys/kernel/tracing/trace_clock")
     code, out, err = say("restore")
     assert (code, err.count("\n")) == (0, 1)
-    assert out.startswith("Nothing to give back")
+    assert out.startswith("Nothing to restore")
     assert "'sudo jitter-workshop restore' removes them" in err

@@ -1,5 +1,4 @@
-"""Test what the calibration says of made data with a known answer, and that docs/verdicts.md quotes what the recorded
-data says."""
+"""Test the calibration on made data with a known answer, and that docs/verdicts.md quotes the recorded data."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_bytes_do_not_go_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert main(["chart", "-o", "-", "--format", "png"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "disturb this terminal" in captured.err
+    assert "this binary output" in captured.err
     assert main(["chart", "-o", "-"]) == 0
     assert capsys.readouterr().out.startswith("<svg")
 

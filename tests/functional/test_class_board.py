@@ -208,7 +208,7 @@ def test_what_is_forgotten_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, f
     assert "alan" in ask("board")[1]
     assert ask("results", "--forget-all")[0] == 2
     assert ask("results", "--forget-all", "--yes")[:2] == (0, "1 forgotten\n")
-    assert "nothing has been posted yet" in ask("board")[1]
+    assert "no results have been sent yet" in ask("board")[1]
 
 
 # The table -----------------------------------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ def test_what_is_no_gathering_is_said(ask: Asks, tmp_path: Path) -> None:
     for words, why in (
         ([], "give one folder"),
         ([str(tmp_path / "none")], "there is no folder"),
-        ([str(tmp_path / "empty")], "nothing was gathered there"),
+        ([str(tmp_path / "empty")], "this folder has no gathered results"),
     ):
         code, out, err = ask("collect", *words)
         assert (code, out) == (2, "")

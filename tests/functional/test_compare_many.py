@@ -145,4 +145,4 @@ def test_whatever_is_null_in_its_json_has_its_reason(runs: list[str], capsys: py
     assert empty <= value["notes"].keys()
     assert main(["compare", *runs[:2], "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert (value["gate"], value["notes"]["gate"]) == (None, "none was asked for")
+    assert (value["gate"], value["notes"]["gate"]) == (None, "no gate was asked for")

@@ -122,7 +122,7 @@ def test_ctrl_c_in_the_conversation_stops_the_explaining_alone(monkeypatch: pyte
     monkeypatch.setattr(LateLine, "__call__", lambda self, done, total: signal.raise_signal(signal.SIGINT))
     before = signal.getsignal(signal.SIGINT)
     tell_causes(workshop, workshop.walk("baseline"), Talk(read=lambda prompt: "", write=said.append, width=80))
-    assert "Stopped: v begins anew." in "".join(said)
+    assert "Stopped: v begins again." in "".join(said)
     assert "thief" not in "".join(said)
     assert signal.getsignal(signal.SIGINT) is before
 

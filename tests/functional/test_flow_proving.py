@@ -323,7 +323,7 @@ def test_our_own_lease_is_given_back_first_and_does_not_stand_at_the_end(
     prover = Prover(words("thp", rounds=2), session, agent_session)
     plan = prover.plan()
     assert [(change.path, change.before, change.after) for change in plan.changes] == [(f"/{THP}", "always", "madvise")]
-    assert any("is given back first" in notice for notice in plan.notices)
+    assert any("is restored first" in notice for notice in plan.notices)
     proof = prover.prove(plan, Watcher(), CancelToken())
     assert proof.complete
     assert proof.restored
@@ -669,10 +669,10 @@ def test_runs_that_cannot_be_kept_end_it(
     session: OpenSession, agent_session: AgentSession, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = make_run()
-    measured.fail[4] = measuring.RunNotKept("the run was measured but not kept: the disk is full", run)
+    measured.fail[4] = measuring.RunNotKept("the run was measured but could not be saved: the disk is full", run)
     proof = prove(words("thp"), session, agent_session)
     assert len(proof.rounds) == 2
-    assert proof.stopped.endswith("but not kept: the disk is full")
+    assert proof.stopped.endswith("not be saved: the disk is full")
 
 
 def test_a_proof_that_cannot_be_kept_is_told_all_the_same(

@@ -101,13 +101,13 @@ def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> Non
     ("tunables", "checked", "what"),
     [
         ('["stat-interval=10"]', "stat-interval", ""),
-        ('["stat-interval=1"]', "stat-interval", "on lab-stock nothing is to be written for stat-interval=1"),
+        ('["stat-interval=1"]', "stat-interval", "on lab-stock there is nothing to write for stat-interval=1"),
         ('["stat-interval=20"]', "stat-interval", "on lab-tuned stat-interval=20 would need 1 write"),
         ('["thp=madvise"]', "thp", ""),
         ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has it"),
         ('["timer-migration"]', "timer-migration", "on lab-stock there is nothing to do: 1"),
         ('["isolcpus"]', "isolcpus", "write reboot = true"),
-        ('["swap"]', "swap", "'improve' before the change; on lab-stock it is good already: none"),
+        ('["swap"]', "swap", "'improve' before the change; on lab-stock it is 'ok' already: none"),
     ],
 )
 def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: str, checked: str, what: str) -> None:
@@ -222,7 +222,7 @@ def damage_archive_link(place: Path) -> None:
 
 DAMAGES = [
     (damage_archive, "it is not a complete tar archive"),
-    (damage_empty, "be shown: it has no readable CPU"),
+    (damage_empty, "no recorded host: it shows no CPU"),
     (damage_link, "lies outside the course's folder"),
     (damage_archive_link, "lies outside the course's folder"),
 ]
@@ -320,7 +320,7 @@ def test_one_chapter_with_a_mistake_does_not_hide_those_of_the_others(tmp_path: 
     code, out, _ = lessons("check", "--course", course)
     assert code == 1
     assert re.search(r"^03-second/lesson.toml:\d+: minutes must be", out, re.MULTILINE)
-    assert re.search(r"^02-governor/lesson.toml:\d+: governor must be good", out, re.MULTILINE)
+    assert re.search(r"^02-governor/lesson.toml:\d+: governor must be 'ok'", out, re.MULTILINE)
 
 
 def test_a_draft_is_named_and_not_checked(tmp_path: Path) -> None:

@@ -141,7 +141,10 @@ def test_where_nothing_can_be_made(tmp_path: Path) -> None:
         assert (code, out) == (2, "")
         assert "cannot make the folder" in err
     assert (tmp_path / "file").read_text() == "x"
-    for typed, sentence in ((("new",), "no chapter is named"), (("new", "one"), "no course is named")):
+    for typed, sentence in (
+        (("new",), "the new chapter needs an id"),
+        (("new", "one"), "the new chapter needs a course"),
+    ):
         code, out, err = lessons(*typed)
         assert (code, out) == (2, "")
         assert sentence in err

@@ -76,7 +76,7 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["--duration", "1e300"], "run must be from 0.01 s to 24 h"),
         (["--sched", "fifo:99"], "not a scheduling class: 'fifo:99'"),
         (["--noise", "thunder"], "there is no noise 'thunder'; known: spinners, greedy, timer,"),
-        (["--root", "/proc"], "a recorded host can be read, not measured"),
+        (["--root", "/proc"], "a recorded host can be read, but"),
         (["--session", "@7"], "there is no session @7"),
     ],
 )

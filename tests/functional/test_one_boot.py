@@ -116,7 +116,7 @@ def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) 
         back = agent.ask("restore", tunables=["nohz-full"])
         [alone] = back["left_alone"]
         assert alone["path"] == f"/{CUSTOM}"
-        assert "still has rcu_nocbs=2-3, and is not chosen" in alone["reason"]
+        assert "still has rcu_nocbs=2-3, and the next boot will not use it" in alone["reason"]
         assert "'apply --next-boot'" in alone["reason"]
         assert parameters(tree) == "rcu_nocbs=2-3"
         agent.apply(planned(tree, ("once:rcu-nocbs",)), ("once:rcu-nocbs",))
@@ -217,8 +217,8 @@ def test_plan_once_shows_the_files_and_no_script(
     said = capsys.readouterr().out
     assert "/boot/grub/custom.cfg(nohz_full)  (empty) → nohz_full=2-3" in said
     assert f"/boot/grub/grubenv(next_entry)  (empty) → {ENTRY_ID}" in said
-    assert "takes effect with the next boot alone" in said
-    assert "undone by switching off and on" in " ".join(said.split())
+    assert "takes effect at the next boot" in said
+    assert "undoes a boot that hangs" in " ".join(said.split())
     assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full"]) == 2
     assert "apply --next-boot" in capsys.readouterr().err
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
@@ -244,12 +244,12 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
-    assert plan.text.startswith("For the next boot alone: ")
-    assert "switching off and on" in plan.text
+    assert plan.text.startswith("Only for the next boot: ")
+    assert "undoes a boot that hangs" in plan.text
     assert (plan.host_files, plan.words) == (2, WORDS)
     view = walk.apply()
     assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
-    assert "them, and no other: reboot" in view.text
+    assert "at the next boot only: reboot" in view.text
     assert walk.awaits_reboot
     assert live.close().restored == (), "what waits for a boot is not given back on leaving"
 
@@ -265,8 +265,8 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert kept.text.startswith("For the next boot and every")
     view = walk.apply()
     assert (view.settled, view.needs_reboot) == (True, False)
-    assert "in effect already" in view.text
-    assert "on in every boot" in view.text
+    assert "in effect now" in view.text
+    assert "after every boot" in view.text
     assert not walk.awaits_reboot
     assert again.close().restored == ()
     assert len(list((tree / DROPINS).glob("zz-jitter-workshop-*"))) == 2
@@ -348,7 +348,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     plan = walk.plan()
     assert plan.words == WORDS
     assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-once", "grub-next"]
-    assert plan.text.startswith("For the next boot alone")
+    assert plan.text.startswith("Only for the next boot")
     walk.host.boots.choose(once=False)
     assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
     walk.host.boots.choose(once=True)
@@ -391,14 +391,14 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
         await settled(pilot)
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
-        assert "alone n plans it, as root" in " ".join(screen.sheet("#say").plain().split())
+        assert "n plans it for the next boot alone" in " ".join(screen.sheet("#say").plain().split())
         assert offered(app)["chapter.boots"] == "one boot"
         await pilot.press("n")
         await settled(pilot)
         assert offered(app)["chapter.boots"] == "every boot"
         await pilot.press("enter")
         await settled(pilot)
-        assert "next boot has them, and no other" in " ".join(screen.sheet("#data-sheet").plain().split())
+        assert "take effect at the next boot only" in " ".join(screen.sheet("#data-sheet").plain().split())
     assert parameters(tree).startswith("nohz_full=")
 
 
@@ -406,7 +406,7 @@ def test_line_by_line_once_asks_root(unprivileged: FakeWorkshop, tree: Path) -> 
     at_apply(unprivileged)
     flat = " ".join(talk(unprivileged, "once||q", chapter="tick").split())
     assert "once = for the next boot alone" in flat
-    assert "next boot has them, and no other" in flat
+    assert "take effect at the next boot only" in flat
     assert parameters(tree).startswith("nohz_full=")
 
 
@@ -435,7 +435,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
         def said() -> str:
             return " ".join(screen.sheet("#say").plain().split())
 
-        assert "takes effect with the next boot alone" in shown()
+        assert "takes effect at the next boot" in shown()
         assert "sudo jitter-workshop apply --next-boot nohz-full rcu-nocbs" in shown()
         assert "boot alone. n plans it for every" in said()
         assert offered(app)["chapter.boots"] == "every boot"
@@ -446,7 +446,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
         assert offered(app)["chapter.boots"] == "one boot"
         await pilot.press("n", "enter")
         await settled(pilot)
-        assert "next boot has them, and no other" in shown()
+        assert "take effect at the next boot only" in shown()
         assert "chapter.boots" not in offered(app)
         assert offered(app)["chapter.enter"] == "home"
     assert parameters(tree).startswith("nohz_full=")
@@ -460,6 +460,6 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     assert "every = for every boot" in flat
     assert "For the next boot and every" in flat
     assert "once = for the next boot alone" in flat
-    assert "next boot has them, and no other" in flat
+    assert "take effect at the next boot only" in flat
     assert "Leave with q, reboot, and start" in flat
     assert parameters(tree).startswith("nohz_full=")

@@ -1,4 +1,4 @@
-"""Test who took the time, line by line, in a chapter that hides nothing."""
+"""Test the causes of stalls, shown line by line, in a chapter without a hidden noise."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_chapter_has_the_number_that_the_instructors_board_gives_it(
 def test_take_and_give(made: MadeClass) -> None:
     said = flat(talk(made.open(), "take|take|give|q"))
     assert "● Your turn: 4 min left" in said
-    assert "You have it already." in said
+    assert "You have the turn already." in said
     assert "The turn is given back." in said
     assert made.state.turn is None
 

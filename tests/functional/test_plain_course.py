@@ -198,7 +198,7 @@ def test_the_summary_comes_on_request_and_once_by_itself_at_the_end(stock: Path,
     said = talk(open_workshop(stock, course=course), f"summary|{enters}|c|q")
     assert (said.count(first), said.count(last)) == (1, 1)
     assert said.count("Every chapter is done.") == 2
-    assert "recorded host: nothing is set" in said
+    assert "recorded host, so nothing is" in said
 
 
 def test_what_is_left_after_this_host_is_a_recording_and_the_summary_is_offered(

@@ -33,9 +33,9 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "Enter hide a noise",
         "you are not told which",
         "greedy     A greedy thread",
-        "by itself after 30 minutes",
+        "after 30 minutes. Its",
         "runs now, for you to name",
-        "! A hidden noise runs.",
+        "! A hidden noise is running.",
         "name KIND · give up",
         f"✗ Not: Spinners. This is how to find it: {noise('spinners').found_as}",
         "! that is not one of the suspects",
@@ -100,7 +100,7 @@ def test_that_a_noise_was_ended_is_said_once(workshop: FakeWorkshop) -> None:
     walk = PlainWalk(workshop, read, talked.said.append, 80)
     assert walk.run("hunt") == 0
     text = " ".join(talked.text.split())
-    assert text.count("was ended, so the time is") == text.count("r measures whether that helped.") == 1
+    assert text.count("has ended, so no time is") == text.count("r measures whether that helped.") == 1
     assert "ended with this chapter" not in text
 
 
@@ -157,7 +157,7 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
 def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     text = said(workshop, "cure|||||||cure|cure 99|cure nowhere|cure here|name greedy|cure|q")
     for part in (
-        "! A cure needs a hidden noise",
+        "cure, first hide a noise with",
         "taskset -apc 0 PID",
         "cure here Measure where it was",
         "cure 0 Step aside, to CPU 0",

@@ -68,10 +68,10 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
     assert "APPLIED NOW: 2 tunables, 2 writes" in flat
-    assert "(thp=madvise, stat-interval=10). It is given back" in flat
-    assert "are still applied. Enter gives it" in flat
+    assert "(thp=madvise, stat-interval=10). It is restored when" in flat
+    assert "are still applied. Enter restores it" in flat
     assert "keep leaves it as it is" in flat
-    given_back = re.search(r"Given back: 2 tunables, \d+ writes \((.+?)\)\.", flat)
+    given_back = re.search(r"Restored: 2 tunables, \d+ writes \((.+?)\)\.", flat)
     assert given_back is not None
     assert sorted(given_back[1].split(", ")) == ["stat-interval", "thp"]
     assert tuned_tree.contents(tree) == before
@@ -82,7 +82,7 @@ def test_the_end_of_the_input_gives_back(live: FakeWorkshop, tree: Path) -> None
     before = tuned_tree.contents(tree)
     said = talk(live, APPLIED)
     assert "Applied and read back: " in said
-    assert "Given back: " in said
+    assert "Restored: " in said
     assert "still stands" not in said
     assert tuned_tree.contents(tree) == before
 
@@ -90,9 +90,9 @@ def test_the_end_of_the_input_gives_back(live: FakeWorkshop, tree: Path) -> None
 def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tree: Path) -> None:
     said = talk(live, APPLIED + "|q|perhaps|keep")
     assert "Unknown answer 'perhaps'" in said
-    assert "Given back" not in said
+    assert "Restored" not in said
     assert "Still applied: 2 tunables, 2 writes" in in_a_line(said)
-    assert "(thp=madvise, stat-interval=10). 'jitter-workshop restore' gives" in in_a_line(said)
+    assert "(thp=madvise, stat-interval=10). 'jitter-workshop restore' restores" in in_a_line(said)
     assert "[madvise]" in (tree / THP).read_text()
     live.close()
     assert "[madvise]" in (tree / THP).read_text()
@@ -123,7 +123,7 @@ def test_what_is_given_back_after_a_signal_is_told(
     given = argparse.Namespace(session=None, course=None, root=Path("/"), plain=True, chapter=None)
     with pytest.raises(leaves):
         command.run(given)
-    assert re.search(r" > \nGiven back: 2 tunables, 2 writes \(.*\)\.\n$", capsys.readouterr().out)
+    assert re.search(r" > \nRestored: 2 tunables, 2 writes \(.*\)\.\n$", capsys.readouterr().out)
     assert tuned_tree.contents(tree) == before
 
 
@@ -132,7 +132,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     said = talk(live, APPLIED + "|b|undo|undo||p|undo|undo|q")
     flat = in_a_line(said)
     assert "Enter apply · undo · ? help" in flat
-    assert flat.count("Given back: ") == 2
+    assert flat.count("Restored: ") == 2
     assert "No change of this chapter is applied." in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
     assert "No setting of this host" in flat
@@ -145,8 +145,8 @@ def test_what_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypat
     livehost.give_agent(live, tree, monkeypatch, f"refuse=/{THP}")
     said = in_a_line(talk(live, APPLIED + "|q|"))
     assert re.search(rf"! Refused: /{THP}: .*(EIO|Input/output error)", said)
-    assert "1 refused. Something is still to improve: see 'look'." in said
-    assert "Given back: 1 tunable, 1 write (stat-interval)." in said
+    assert "1 refused. Some settings can still be better: see 'look'." in said
+    assert "Restored: 1 tunable, 1 write (stat-interval)." in said
 
 
 def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeWorkshop, tree: Path) -> None:
@@ -163,7 +163,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeW
     assert PlainWalk(live, read, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
     assert re.search(rf"Left alone: /{INTERVAL}: .* \(it says 7\)", flat)
-    assert "Given back: " in flat
+    assert "Restored: " in flat
     assert "Still applied: 1 tunable, 1 write (stat-interval=10)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"
 
@@ -181,11 +181,11 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "Type again to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
-    assert said.count("(stat-interval, thp). It is given back when you leave.") == 1
+    assert said.count("(stat-interval, thp). It is restored when you leave.") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes" in said
-    assert "(thp=madvise, stat-interval=10). It is given back" in said
+    assert "(thp=madvise, stat-interval=10). It is restored when" in said
     assert "This session has nothing to apply again" in said
-    assert "Given back: " in said
+    assert "Restored: " in said
     later.close()
     assert tuned_tree.contents(tree) == before
 
@@ -199,7 +199,7 @@ def test_applied_again_without_the_tasks_that_ended(
     agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
-    assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. It is given back when you leave." in said
+    assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. It is restored when you leave." in said
 
 
 def test_a_death_of_the_agent_is_a_sentence(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +278,8 @@ def test_a_connection_that_broke_is_not_called_given_back(
     monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said
-    assert "Given back" not in said
-    assert "! Not all is given back: the agent does not answer. Run 'jitter-workshop restore'." in said
+    assert "Restored" not in said
+    assert "! Not everything is restored: the agent does not answer. Run 'jitter-workshop restore'." in said
 
 
 def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path) -> None:
@@ -297,9 +297,9 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     assert PlainWalk(live, read, said.append, 80).run() == 0
     assert tuned_tree.contents(tree) == before
     flat = in_a_line("".join(said))
-    assert "had been given back already." in flat
+    assert "changes had been restored already." in flat
     assert "still stands" not in flat
-    assert "Not all is given back" not in flat
+    assert "Not everything is restored" not in flat
 
 
 def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
@@ -319,7 +319,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
-    assert ("sudo is not available: nothing can" in said) == (rights == "none")
+    assert ("sudo is not available, so nothing" in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
     assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
     assert ("Enter go on without" in said) == (rights == "none")
@@ -384,5 +384,5 @@ def test_what_changed_since_it_was_shown_is_not_written(live: FakeWorkshop, tree
     flat = in_a_line("".join(said))
     assert typed.prompts[6].startswith("Enter apply")
     assert f"! Refused: /{INTERVAL}: the plan that was shown does not have this change" in flat
-    assert "Given back: 1 tunable, 1 write (thp)." in flat
+    assert "Restored: 1 tunable, 1 write (thp)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

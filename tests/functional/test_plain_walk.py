@@ -77,7 +77,7 @@ def test_commands_of_a_chapter() -> None:
     assert "The y axis is logarithmic" in said
     assert "No curve is shown yet." in said
     assert "There is no curve yet." in said
-    assert "something to measure in the steps" in said
+    assert "measure in the steps 'measure' and" in said
     assert "The steps are 1 to 6." in said
     assert "Unknown command 'nonsense [2J'" in said
     assert "\x1b" not in said
@@ -94,7 +94,7 @@ def test_cpus_are_picked_and_refused_in_words() -> None:
     assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in said
     assert "CPU 2 cannot run two measured threads" in said
     assert "no CPU 77" in said
-    assert "a CPU is a whole number" in said
+    assert "a CPU must be a whole number" in said
     assert workshop.walk("pinning").progress.chosen_cpus == {"producer": 3, "accumulator": 1}
 
 

@@ -110,7 +110,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no change is named"),
+        ([], "no change was given"),
         (["nothing"], "there is no tunable 'nothing'"),
         (["placement", "thp"], "or settings, not both"),
         (["placement", "--rounds", "0"], "1 to 1,000 rounds"),

@@ -228,7 +228,7 @@ def test_what_makes_no_sense_is_refused(session: Path, say: Say) -> None:
     for words, why in (
         (["--format", "pdf"], "invalid choice"),
         (["-o", "report.pdf"], "unknown format 'pdf'"),
-        (["-o", "-", "--force"], "--force is for files"),
+        (["-o", "-", "--force"], "--force is only for files"),
         (["--run", "nobody"], "there is no run nobody"),
         (["--run"], "expected at least one argument"),
         (["--session", "nobody"], "there is no session nobody"),

@@ -123,7 +123,7 @@ def look_at_home(app: WorkshopApp) -> None:
     assert isinstance(app.screen, HomeScreen)
     shown = text_of(app)
     assert "a recorded host" in shown.splitlines()[0]
-    assert "recorded host: nothing is measured" in shown
+    assert "recorded host, so nothing can" in shown
     assert "ON A RECORDING" in shown
     assert "home.measure" not in offered(app)
     look_at_published(app)
@@ -205,7 +205,7 @@ async def look_at_the_end(pilot: Pilot[None], app: WorkshopApp) -> None:
     assert app.screen.query_one(ChartView).curves == ()
     rest = in_a_line(app.screen.sheet("#summary-rest").plain())
     assert "Nothing is measured yet" in text_of(app)
-    assert "recorded host: nothing is set" in rest
+    assert "recorded host, so nothing is" in rest
     assert f"CHAPTERS: {len(FOLDERS)} OF {len(FOLDERS)} DONE" in rest
     await press(pilot, "escape", "c")
     assert isinstance(app.screen, RunsScreen)

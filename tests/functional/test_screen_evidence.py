@@ -133,7 +133,7 @@ async def test_a_damaged_trace_is_a_sentence() -> None:
         await pilot.press("c", "v")
         await explained(app, pilot)
         text = text_of(app)
-        assert "Nothing is known." in text
+        assert "Nothing is known about this run's stalls." in text
         assert "the trace is damaged" in text
 
 

@@ -173,7 +173,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         text = text_of(app)
-        assert "recorded host: nothing is measured" in text
+        assert "recorded host, so nothing can" in text
         assert "press m" not in text
         assert "PATH FOR THIS HOST" not in text
         assert text.count("can be measured on a recorded") == 1

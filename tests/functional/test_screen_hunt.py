@@ -25,7 +25,7 @@ from tests.madetrace import TIDS, switch, trace_of
 from tests.screens import settled, text_of
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-RUNS = "a hidden noise runs"
+RUNS = "a hidden noise is running"
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
         await press(pilot, "enter")
         assert RUNS not in flat(app)
         await press(pilot, "enter")
-        assert "was ended, so the time is" in flat(app)
+        assert "has ended, so no time is" in flat(app)
         await press(pilot, "i", "2", "enter")
         assert "✓ Caught and stopped: A greedy thread, at the first try." in framed(app)
 

@@ -80,7 +80,7 @@ def test_a_password_applies_and_leaving_tells_what_came_back(terminal: Terminal,
     terminal.wait_for("Leave the workshop?")
     terminal.type("\r")
     assert terminal.ended() == 0
-    assert b"Given back: 2 tunables, 2 writes (thp, stat-interval)." in terminal.seen.rpartition(ALT_SCREEN_OFF)[2]
+    assert b"Restored: 2 tunables, 2 writes (thp, stat-interval)." in terminal.seen.rpartition(ALT_SCREEN_OFF)[2]
     assert tuned_tree.contents(tree) == before
     assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4]
 

@@ -149,7 +149,7 @@ async def test_stopping_asks_and_keeps_what_is_there(monkeypatch: pytest.MonkeyP
         screen.under_way.in_block = False
         screen._settle_question()
         await paused(pilot)
-        assert "what is there: 2 finished rounds?" in said(app)
+        assert "keep the results: 2 finished rounds?" in said(app)
         assert "Enter stop and keep" in said(app)
         await pilot.press("escape")
         await paused(pilot)
@@ -262,7 +262,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         await pilot.press("p")
         await settled(pilot)
         assert f"{needed} rounds are" in said(app)
-        assert "The proof before asked for this number." in said(app)
+        assert "asked for this number of rounds" in said(app)
         assert proving(app)._rounds == needed
         await pilot.press("1", "down", "enter")
         await settled(pilot)

@@ -121,7 +121,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await settled(pilot)
         await to_apply(pilot)
         assert offered(app)["chapter.enter"] == "apply"
-        assert "given back when you leave" in said(app)
+        assert "restored when you leave" in said(app)
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -136,7 +136,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert walk.progress.marks["setting"]
         await pilot.press("u")
         await settled(pilot)
-        assert "Given back: " in said(app)
+        assert "Restored: " in said(app)
         assert tuned_tree.contents(tree) == before
         assert offered(app)["chapter.enter"] == "apply"
         await pilot.press("enter")
@@ -160,7 +160,7 @@ async def test_what_somebody_else_changed_is_told_and_left_alone(
         assert "drifted: set to 10, found 7" in figures(app)
         await pilot.press("u")
         await settled(pilot)
-        assert "Given back: 1 tunable, 1 write (thp)." in said(app)
+        assert "Restored: 1 tunable, 1 write (thp)." in said(app)
         assert "Left alone: /proc/sys/vm/stat_interval" in said(app)
     assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
 
@@ -170,7 +170,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("u")
-        assert "Nothing of this chapter's stands" in said(app)
+        assert "No setting of this chapter is applied" in said(app)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -410,7 +410,7 @@ async def test_what_enter_will_do_is_said_before_it_does(
         told = {
             "root": "Enter writes this, as root. It",
             "sudo": "as root (sudo asks for your password first, where it wants one). It",
-            "none": "You are not root, and sudo is not available: nothing can be written. Enter shows how",
+            "none": "You are not root, and sudo is not available, so nothing can be written. Enter shows how",
         }
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)

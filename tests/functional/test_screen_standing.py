@@ -1,4 +1,4 @@
-"""Test what stands on the host: said, given back and applied again from home, and asked about on leaving."""
+"""Test the home screen with applied settings: it names them, restores them, applies them again, and asks on leaving."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
         assert tuned_tree.contents(tree) != before
         await pilot.press("u", "enter")
         await settled(pilot)
-        assert "back: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
+        assert "Restored: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
         assert "home.undo" not in offered(app)
         assert "nothing changed" in text_of(app)
     assert tuned_tree.contents(tree) == before
@@ -112,7 +112,7 @@ async def test_leaving_asks_and_enter_gives_back(
         await pilot.pause()
     assert app.exit_code == code
     left = farewell(live)
-    assert left.startswith("Given back: 2 tunables, 2 writes")
+    assert left.startswith("Restored: 2 tunables, 2 writes")
     assert left.endswith("(thp, stat-interval).\n")
     assert tuned_tree.contents(tree) == before
 
@@ -128,7 +128,7 @@ async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypat
     left = farewell(live)
     assert left.startswith("Applied now: 2 tunables, 2 writes")
     assert len(left.splitlines()) == 1
-    assert "(stat-interval, thp). 'jitter-workshop restore' gives them back" in left
+    assert "(stat-interval, thp). 'jitter-workshop restore' restores them" in left
     assert tuned_tree.contents(tree) != before
     assert live.undo_all().restored
     assert tuned_tree.contents(tree) == before
@@ -144,7 +144,7 @@ async def test_a_signal_leaves_without_a_question(
         app.end_by_signal(15)
         await pilot.pause()
     assert app.exit_code == 143
-    assert farewell(live).startswith("Given back: 2 tunables, 2 writes")
+    assert farewell(live).startswith("Restored: 2 tunables, 2 writes")
 
 
 async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:
@@ -193,8 +193,8 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         said = text_of(app)
         assert "nothing changed" in said
         assert "This session had applied thp, stat-interval" in said
-        assert "this workshop stood still too long" in " ".join(said.split())
-        assert "has been given back" in " ".join(said.split())
+        assert "this workshop was stopped for too long" in " ".join(said.split())
+        assert "have been restored" in " ".join(said.split())
         assert "read back" not in said
         assert later.agent_session.holding
         await pilot.press("q")

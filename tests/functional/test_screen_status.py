@@ -56,7 +56,7 @@ async def test_it_lists_what_status_lists_and_as_status_groups_it(
         said = screen.query_one("#status-checks", Sheet).plain()
         heads = [line for line in said.splitlines() if not line.startswith((" ", "▸"))]
         assert heads == [name.upper() for name, _ in checkup.groups()]
-        assert "A recorded host, not this machine." in text_of(app)
+        assert "This is a recorded host, not this machine." in text_of(app)
         assert f"{checkup.summary['improve']} can be better" in text_of(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
@@ -183,7 +183,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
     monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", refuses)
     async with opened(server, (80, 24), "s") as (app, pilot):
         await pilot.press("enter", "down", "g", "i", "pagedown")
-        assert "Nothing could be read." in text_of(app)
+        assert "This host could not be read." in text_of(app)
         assert "this host shows no CPU" in text_of(app)
 
 

@@ -65,7 +65,7 @@ def test_status_in_a_pipe_has_no_escapes_and_says_what_to_do(host_tree: Tree, ca
     assert "A recorded host" in out
     assert "do: jitter-workshop apply governor" in out
     code, out, _ = asked(capsys, "status", "--root", host_tree("guest"))
-    assert "the hypervisor's owner can answer or" in out
+    assert "the hypervisor's owner can tell or" in out
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])

@@ -171,7 +171,7 @@ def test_the_tour_does_not_load_the_screen() -> None:
     [
         (("--chapter", "pining"), "there is no chapter 'pining'; did you mean 'pinning'?"),
         (("--course", "/nowhere"), "there is no folder '/nowhere'"),
-        (("lessons", "new", "x"), "no course is named"),
+        (("lessons", "new", "x"), "the new chapter needs a course"),
         (("lessons", "list", "x"), "takes no name"),
     ],
 )

@@ -100,7 +100,9 @@ def test_a_class_on_systemd(lab_factory: Callable[..., Machine]) -> None:
         assert machine.run(["systemctl", "is-active", socket]).stdout.strip() == "active"
         assert machine.run(["systemctl", "is-enabled", socket]).stdout.strip() == "enabled"
     checked = machine.run([LAUNCHER, "class", "check"], timeout_s=LIMIT_S)
-    assert (checked.code, checked.stdout.strip()) == (0, "all is as it should be"), checked.stdout + checked.stderr
+    assert (checked.code, checked.stdout.strip()) == (0, "everything is as it should be"), (
+        checked.stdout + checked.stderr
+    )
 
     # Who is logged in keeps to the housekeeping CPUs; who has the turn has all of them.
     where = "grep Cpus_allowed_list /proc/self/status"

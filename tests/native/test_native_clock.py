@@ -1,5 +1,4 @@
-"""Test which clock a run is timed by: the kernel's own counter, and where the run is traced one that the trace has,
-too."""
+"""Test the clock of a run: the processor's counter, or for a traced run a clock that the trace has too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what the workloads that wait say of themselves."""
+"""Test the notes of the workloads that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what is written for HdrHistogram's tools, read back by them: their counts, maxima and percentiles are ours."""
+"""Test the files for HdrHistogram's tools, read back by these tools: counts, maxima and percentiles equal ours."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_a_page_on_another_port_opens_no_session_and_reads_nothing(
 
 def test_a_foreign_name_that_points_here_shows_nothing(page: Browser, server: Serving) -> None:
     page.open(f"http://{NAME}:{server.port}/?token={server.token}")
-    assert page.ask("document.body.innerText").strip() == "This is served on loopback only."
+    assert page.ask("document.body.innerText").strip() == "This page is served on loopback only."
     attempt = f"""new Promise(done => {{
       const one = new WebSocket("ws://{NAME}:{server.port}/{server.token}/ws");
       one.onopen = () => done("open"); one.onerror = () => done("refused");

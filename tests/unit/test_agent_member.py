@@ -1,4 +1,4 @@
-"""Test who speaks, and what the class lets them do: nothing that they choose themselves is believed."""
+"""Test the identity and the rights of a caller in a class: the agent believes nothing that a caller can choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test whose code runs as root: told to those who may do anything, refused to those who may not."""
+"""Test the check of the code's owner: root is warned, and other users are refused."""
 
 from __future__ import annotations
 

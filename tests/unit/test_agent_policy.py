@@ -1,4 +1,4 @@
-"""Test what no caller's plan may do: the last housekeeping CPU stays."""
+"""Test the limits of every caller's plan: the last housekeeping CPU stays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Test which events are recorded on which kernel, and of which switches the kernel's stack is taken: by the letters
-that the kernel itself gives to its threads' states."""
+"""Test the events to record on each kernel, and the switches with a kernel stack, by the letters of the kernel's own
+thread states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test who comes next: every order of asking, leaving, dying and ending keeps to the rules."""
+"""Test the queue of turns: it keeps to the rules in every order of asking, leaving, dying and ending."""
 
 from __future__ import annotations
 

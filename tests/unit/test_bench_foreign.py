@@ -1,4 +1,4 @@
-"""Test who else used the measured CPUs, from made-up processes."""
+"""Test the search for other tasks on the measured CPUs, with made-up processes."""
 
 from __future__ import annotations
 

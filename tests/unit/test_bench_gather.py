@@ -1,4 +1,4 @@
-"""Test what blocks add up to, against plain sums."""
+"""Test the sums of blocks against plain sums."""
 
 from __future__ import annotations
 

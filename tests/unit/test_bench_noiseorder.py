@@ -1,4 +1,4 @@
-"""Test what a noise is told to do: CPUs chosen, refusals in a sentence, and the order's way through a pipe."""
+"""Test the orders for a noise: chosen CPUs, refusals in a sentence, and the way through a pipe."""
 
 from __future__ import annotations
 

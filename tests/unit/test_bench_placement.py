@@ -1,4 +1,4 @@
-"""Test which CPUs ``auto`` picks, over made-up hosts of many shapes; and what is refused."""
+"""Test the CPUs that ``auto`` picks on made-up hosts of many shapes, and the refusals."""
 
 from __future__ import annotations
 

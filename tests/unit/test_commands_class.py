@@ -49,7 +49,7 @@ def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.Ca
         ("turn end a b", "'class turn end' takes one name"),
         ("turn take --wait -5", "--wait must be a number of seconds, 0 or more"),
         ("turn take --wait nan", "argument --wait: not a finite number"),
-        ("turn take --", "no command follows the --"),
+        ("turn take --", "a command must follow --"),
         ("turn end -- true", "'class turn end' takes no command; see"),
         ("turn freeze --wait 5", "'class turn freeze' takes no --wait; see"),
         ("turn --csv", "'class turn' takes no --csv; see"),
@@ -59,37 +59,37 @@ def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.Ca
         ("board --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
         (
             "board --chapter pinning --json",
-            "--chapter draws the curves; leave it out: --csv and --json have every chapter",
+            "--chapter draws only curves; leave it out: --csv and --json have every chapter",
         ),
-        ("board --csv --json", "--csv and --json are two forms; use one of them"),
+        ("board --csv --json", "--csv and --json contradict each other; use one of them"),
         ("board --machine", "--machine is another form of --json; add --json"),
         ("board --machine --csv", "--machine is another form of --json; add --json"),
         ("board --session nosuch", "'class' takes no --session; a class is for the whole machine"),
-        ("results --yes", "--yes belongs to --forget-all; leave it out"),
-        ("results --csv --json", "--csv and --json are two forms; use one of them"),
-        ("results --csv --json --forget zzz", "--csv is a form of the results; "),
-        ("results --forget zzz --yes", "--yes belongs to --forget-all; leave it out"),
+        ("results --yes", "--yes is only for --forget-all; leave it out"),
+        ("results --csv --json", "--csv and --json contradict each other; use one of them"),
+        ("results --csv --json --forget zzz", "--csv prints results, but --forget prints only a number; "),
+        ("results --forget zzz --yes", "--yes is only for --forget-all; leave it out"),
         (f"present {'x' * 121}", "the text has 121 characters; at most 120 are shown; shorten it"),
-        ("board --step look", "--step needs a chapter; name it with --chapter ID"),
+        ("board --step look", "--step needs a chapter; name the chapter with --chapter ID"),
         ("results --forget-all", "this deletes the results of all members; use --yes"),
         ("results --forget x --forget-all", "--forget names one member, --forget-all means all; use one of them"),
         ("present", "there is nothing to show; give words, or --chapter ID, or --clear"),
-        ("present --step look", "--step needs a chapter; name it with --chapter ID"),
+        ("present --step look", "--step needs a chapter; name the chapter with --chapter ID"),
         ("present --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
         ("present --chapter pinning --step bogus", "there is no step 'bogus' in pinning; one of look, predict,"),
-        ("present --clear words", "--clear shows nothing: leave out the rest"),
-        ("present --clear --step look", "--clear shows nothing: leave out the rest"),
-        ("bundle", "the archive needs a name; -o FILE.tar.gz"),
+        ("present --clear words", "--clear removes what is shown, so it takes no text and no chapter"),
+        ("present --clear --step look", "--clear removes what is shown, so it takes no text and no chapter"),
+        ("bundle", "the archive needs a file name; -o FILE.tar.gz"),
         ("bundle --file /nonexistent -o x.tar.gz", "there is no /nonexistent"),
         ("init --file /nonexistent", "there is no /nonexistent"),
         ("collect", "give one folder; "),
         ("collect ''", "give one folder; "),
         ("collect a b", "give one folder; "),
         ("collect /nonexistent", "there is no folder /nonexistent"),
-        ("collect . --csv --json", "--csv and --json are two forms; use one of them"),
-        ("collect . --chapter pinning --json", "--chapter draws the curves; "),
+        ("collect . --csv --json", "--csv and --json contradict each other; use one of them"),
+        ("collect . --chapter pinning --json", "--chapter draws only curves; "),
         ("collect . --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
-        ("collect . --step look", "--step needs a chapter; name it with --chapter ID"),
+        ("collect . --step look", "--step needs a chapter; name the chapter with --chapter ID"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(words: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_nobody_is_asked_where_nobody_is(capsys: pytest.CaptureFixture[str], mon
     monkeypatch.setattr(classadmin, "to_remove", lambda: ("a file",))
     for verb in ("init", "remove"):
         said = refused(verb, capsys)
-        assert said.startswith("no terminal to ask")
+        assert said.startswith("there is no terminal to ask")
         assert "use --yes, or --show" in said
 
 

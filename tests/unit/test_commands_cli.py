@@ -64,7 +64,7 @@ def test_everywhere_options_may_stand_before_the_verb(verb: Callable[..., None])
     [
         (["try", "--number", "x"], "argument --number: invalid int value"),
         (["try", "--nmber", "1"], "unrecognized arguments"),
-        (["try", "--root", "/no/such/tree"], "no such folder: /no/such/tree"),
+        (["try", "--root", "/no/such/tree"], "there is no folder /no/such/tree"),
         (["tyr"], "did you mean 'try'?"),
         (["zzz"], "there is no verb 'zzz'"),
         (["a\x1b[31mb"], "there is no verb 'a [31mb'"),
@@ -167,7 +167,7 @@ def test_argparse_complains_through_our_own_errors() -> None:
 
 def test_a_folder_that_holds_no_recorded_host_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(tmp_path), "lessons", "list"]) == 2
-    assert "no recorded host" in capsys.readouterr().err
+    assert "is not a recorded host" in capsys.readouterr().err
 
 
 def test_a_closed_output_leaves_the_exit_code(tmp_path: Path) -> None:

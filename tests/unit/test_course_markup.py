@@ -1,4 +1,4 @@
-"""Test what a lesson's text may hold: nothing acts, nothing looks empty, and a code block is one to every reader."""
+"""Test the markup of a lesson's text: nothing acts, nothing looks empty, and every reader sees the same code blocks."""
 
 from __future__ import annotations
 

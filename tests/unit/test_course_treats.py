@@ -1,4 +1,4 @@
-"""Test what the built-in chapters treat without setting it: their pages speak of it, and the status leads there."""
+"""Test the settings that a chapter explains but does not change: its pages name them, and the status leads there."""
 
 from __future__ import annotations
 

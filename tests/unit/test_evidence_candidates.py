@@ -1,4 +1,4 @@
-"""Test what a gap without an event may be on a host."""
+"""Test the candidates for a gap without an event on a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what a CPU did and where a thread was, from made events."""
+"""Test the timeline of CPUs and threads, from made events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what lies in a stretch of a line of segments: found, and cut to it."""
+"""Test the search for the segments in a stretch of a track, cut to the stretch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test where one stands on a class host, in words and as JSON."""
+"""Test a member's place on a class host, in words and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what was done against a hidden noise: whether it helped, by the traces and without them."""
+"""Test the judgement of a cure against a hidden noise, with traces and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test which CPUs are hot: asked for, isolated, tickless, or where the workshop would measure; and why."""
+"""Test the choice of hot CPUs (asked for, isolated, tickless, or measured on) and its reason."""
 
 from __future__ import annotations
 

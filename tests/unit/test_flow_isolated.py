@@ -1,4 +1,4 @@
-"""Test which CPUs count as isolated by this tool, and what a run does with them or says of them."""
+"""Test the CPUs that count as isolated by this tool, and a run's use of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what earns a chapter's marks, and what does not: the state that a run was measured in counts."""
+"""Test a chapter's marks: they depend on the state in which a run was measured."""
 
 from __future__ import annotations
 

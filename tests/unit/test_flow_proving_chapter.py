@@ -1,4 +1,4 @@
-"""Test which proof a chapter offers: of what, measured how, and why there is none."""
+"""Test the proof that a chapter offers (its change and its measurement), and the reason where it offers none."""
 
 from __future__ import annotations
 

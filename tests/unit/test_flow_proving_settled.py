@@ -1,4 +1,4 @@
-"""Test what becomes of proofs that were not given back: judged by the journal of their own host, and of no other."""
+"""Test proofs that were not restored: only the journal of their own host decides what is still in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what is read from a run: the knee, the evidence, the guess and the distance between two equal runs."""
+"""Test the reading of a run: the knee, the evidence, the guess and the distance between two equal runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test how to get there again: every line is one that this program takes."""
+"""Test the report's command lines: this program accepts each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test where a report may go, and the lines that open it."""
+"""Test the places where a report may be written, and the lines that open it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what became of each write: the session's history set beside the host's journal."""
+"""Test the fate of each write in a report, from the session's history and the host's journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test who the host is: processor, kernel, hypervisor, clock, idle states, isolation, limits."""
+"""Test the readers of a host's identity: processor, kernel, hypervisor, clock, idle states, isolation, limits."""
 
 from __future__ import annotations
 

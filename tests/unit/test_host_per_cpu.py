@@ -1,4 +1,4 @@
-"""Test what is set for each CPU: frequency policy, bias, latency limit."""
+"""Test the readers of each CPU's settings: frequency policy, bias, latency limit."""
 
 from __future__ import annotations
 

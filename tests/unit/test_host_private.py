@@ -1,4 +1,4 @@
-"""Test what may stand in a recording: deny by default, and no argument, address, serial number or name gets through."""
+"""Test the filter of a recording: deny by default; no argument, address, serial number or name gets through."""
 
 from __future__ import annotations
 

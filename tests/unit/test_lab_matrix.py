@@ -1,5 +1,4 @@
-"""Test what the lab makes of its data without a machine: the ACPI table, the table in the document, moments,
-packages."""
+"""Test the lab's code without a machine: the ACPI table, the table in the document, moments, packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test how the kernel's osnoise tracer is compared with our timeline: on made-up stretches of which all is known."""
+"""Test the comparison of the kernel's osnoise tracer with our timeline, on made-up stretches of which all is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what the project's own recordings of the lab machine say, read as any recorded host is."""
+"""Test the project's own recordings of the lab machine, read like any recorded host."""
 
 from __future__ import annotations
 

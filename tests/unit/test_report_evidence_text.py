@@ -82,7 +82,7 @@ def test_the_report_of_a_noisy_block() -> None:
         "in the kernel at 100 ns: __schedule+0x2a0 ← schedule",
         "other tasks ran twice on CPU 1",
         "asked for another frequency once: 2.40 to 2.40 GHz",
-        "had to go on once: SCHED",
+        "could not stop once: SCHED",
         "other had flush_tlb_func called on CPU 1 once",
         "other moved sampler to CPU 1 once",
         "perf sched record -C 1",

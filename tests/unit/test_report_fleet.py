@@ -162,7 +162,7 @@ def test_a_silent_machine_is_told_first() -> None:
     assert (silent, blank) == ("lab02: silent (board.json is missing)", "")
     assert told.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "1 member: 1 at work"]
     empty = board_text([ClassTable("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None)
-    assert empty.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "nothing has been posted yet\n"]
+    assert empty.split("  ") == ["lab01", "2026-01-01 10:00 UTC", "no results have been sent yet\n"]
 
 
 def test_what_has_no_room_is_said() -> None:

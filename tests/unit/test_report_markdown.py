@@ -211,7 +211,7 @@ def test_what_became_of_a_write(text: str) -> None:
         one for one in text.splitlines() if one.startswith("| irq-affinity; 2026-01-01 00:10 UTC, in chapter irqs")
     )
     assert "**not what was written**" in line
-    assert "**given back** 2026-01-01 00:20 UTC; given back when the workshop was left" in line
+    assert "**restored** 2026-01-01 00:20 UTC; given back when the workshop was left" in line
     assert "**refused**; the kernel said EPERM" in text
 
 

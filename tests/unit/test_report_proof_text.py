@@ -74,7 +74,7 @@ def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: st
 def test_what_nothing_changed_is_not_proven() -> None:
     text = verdict(make_proof(ratio=1.0))
     assert text.startswith("Not proven: ")
-    assert "Rounds that would tell, " in text
+    assert "Rounds needed for a verdict, " in text
 
 
 def test_a_change_for_the_worse_is_proven_too() -> None:
@@ -85,7 +85,7 @@ def test_a_change_for_the_worse_is_proven_too() -> None:
 
 def test_few_rounds_are_said_to_be_no_verdict() -> None:
     text = verdict(make_proof(rounds=3))
-    assert "A verdict needs 10 rounds: these 3 give figures alone." in text
+    assert "A verdict needs 10 rounds: these 3 give only figures." in text
     assert not re.search(r"\b(lower|higher)\b", text)
 
 
@@ -99,7 +99,7 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
 
 
 def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
-    assert "pairs, not of the two columns" in " ".join(verdict(make_proof()).split())
+    assert "pairs, not from the two columns" in " ".join(verdict(make_proof()).split())
     assert "of the pairs" not in verdict(make_proof(rounds=0))
 
 
@@ -113,14 +113,14 @@ def test_without_colour_there_are_no_escapes_and_with_it_the_words_stay() -> Non
 def test_what_could_not_be_given_back_is_said() -> None:
     left = LeftAlone("thp", "/sys/x", "madvise", "never", "somebody else changed it")
     text = verdict(make_proof(restored=False, left_alone=(left,), stopped="stopped by SIGINT"))
-    assert "NOT ALL IS GIVEN BACK" in text
+    assert "NOT EVERYTHING IS RESTORED" in text
     assert "somebody else changed it" in text
     assert "stopped by SIGINT." in text
 
 
 def test_one_under_way_claims_nothing_of_the_host() -> None:
     text = verdict(make_proof(rounds=3, planned=10, ended_at="", restored=False, complete=False))
-    assert "It is under way." in text
+    assert "This proof is running." in text
     assert "NOT ALL" not in text
 
 
@@ -151,7 +151,7 @@ def test_the_cost_names_time_runs_and_every_write() -> None:
     assert "10 rounds, about 3 min 4 s" in flat
     assert "20 runs of ring, 5 s each" in flat
     assert f"{CHANGE.path} always → madvise" in flat
-    assert "gives them back after" in flat
+    assert "restores them after" in flat
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -1,4 +1,4 @@
-"""Test what the report of a run says of how it was made."""
+"""Test the report of a run: it tells how the run was made."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def flat(run: Run) -> str:
         (made(workload="spin", duty=50, pause="busy"), "samples 50 % of the time"),
         (made(workload="wakeup", interval_ns=1_000_000), "wakeup · placement auto · a wake-up every 1 ms"),
         (made(workload="wakeup", notes={"timer_slack": "slack of 1 ns"}), "note slack of 1 ns"),
-        (made(workload="wakeup", missed_wakeups=12), "12 periods were over before the thread could sleep"),
+        (made(workload="wakeup", missed_wakeups=12), "12 periods ended before the thread could sleep"),
         (made(workload="ack", blocked_publishes=3), "no room for a segment 3 times"),
         (made(workload="ack", stalls=RARE), "rate over 500 µs: 2 a second; the true rate lies between 0.242 a second"),
         (made(workload="ack", stalls=RARE), "intervals over count per second in them / s"),
@@ -71,8 +71,8 @@ def test_a_report_says_what_changes_how_it_is_read(run: Run, said: str) -> None:
 
 
 def test_a_report_does_not_say_what_was_not_asked_for() -> None:
-    text = flat(made(notes={"noise": "none was asked for"}))
-    assert "none was asked for" not in text
+    text = flat(made(notes={"noise": "no noise was asked for"}))
+    assert "no noise was asked for" not in text
     assert "busy" not in text
 
 
@@ -81,19 +81,19 @@ def test_a_kept_run_says_what_shows_its_evidence() -> None:
     assert plain == "kept          as 20260101-000000-aaaa in session monday\n"
     assert traced.startswith(plain)
     said = " ".join(traced.removeprefix(plain).split())
-    assert said.startswith("evidence the kernel's trace is kept")
-    assert "'explain @1' says what took the" in said
+    assert said.startswith("evidence this run has the kernel's trace")
+    assert "'explain @1' shows what took the" in said
     assert "'explain @1 --session monday'" in " ".join(kept(made(), "monday", traced=True, named=True).split())
     assert "--session" not in kept(made(), "a 'b' $(c)", traced=True, named=True)
     counted, _ = madeup.make_run(**madecounted.fields())
     said = " ".join(kept(counted, "m", False).split())
-    assert "no trace of it; 'explain @1'" in said
+    assert "has no trace; 'explain @1' shows" in said
     assert "what could be counted" in said
 
 
 def test_who_asked_for_a_run_is_told_at_once() -> None:
     assert remark(made()) == ""
-    notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": "none was asked for"}
+    notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": "no noise was asked for"}
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
     # Who asked for no CPUs did not ask for isolated ones.

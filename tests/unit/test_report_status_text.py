@@ -97,7 +97,7 @@ def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
     found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
     text = render(PAGE, [("A", found)], 80)
     assert "Only the hypervisor's owner can" in text
-    assert "can answer or change: governor." in text
+    assert "tell or change these: governor." in text
     bare = StatusHead(False, False, "1", "0", "")
     assert "hypervisor's owner" not in render(bare, [("A", found)], 80)
 
@@ -105,7 +105,7 @@ def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
 def test_recorded_hosts_and_odd_choices_are_marked() -> None:
     page = StatusHead(True, False, "0-1", "", "asked", note="every online CPU is hot")
     text = render(page, [("A", [check()])], 80)
-    assert "A recorded host" in text
+    assert "a recorded host" in text
     assert "no housekeeping CPU" in text
     assert "▲ every online CPU is hot" in text
 

@@ -1,4 +1,4 @@
-"""Test what happened to a host, as a session keeps it: appended, torn, edited, and its two moments of status."""
+"""Test a session's history of its host: appended, torn, edited, and with its two moments of status."""
 
 from __future__ import annotations
 

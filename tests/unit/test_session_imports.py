@@ -157,7 +157,7 @@ def test_percentiles_alone_make_no_histogram(session: Path, capsys: pytest.Captu
     assert main(["chart", "java"]) == 0
     assert "imported percentiles" in capsys.readouterr().out
     assert main(["chart", "java", "--kind", "histogram"]) == 2
-    assert "has percentiles only" in capsys.readouterr().err
+    assert "has only percentiles" in capsys.readouterr().err
 
 
 def test_one_curve_is_removed_and_nothing_else(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,8 +188,8 @@ def test_one_curve_is_removed_and_nothing_else(session: Path, capsys: pytest.Cap
         (["remove", "--import", "../session", "--yes"], "there is no import ../session"),
         (["remove", "monday", "--import", "cyclictest", "--yes"], "name the session with --session"),
         (["remove", "--import", "cyclictest", "--session", "nope", "--yes"], "there is no session nope"),
-        (["list", "--import", "cyclictest"], "it is for 'sessions remove'"),
-        (["import", OSLAT, "--import", "x"], "it is for 'sessions remove'"),
+        (["list", "--import", "cyclictest"], "--import is only for 'sessions remove'"),
+        (["import", OSLAT, "--import", "x"], "--import is only for 'sessions remove'"),
     ],
 )
 def test_a_wrong_removal_is_one_line(

@@ -1,4 +1,4 @@
-"""Test what a power cut leaves of a session's files: each is whole, old or new, and what was stored stays stored."""
+"""Test a session's files after a power cut: each is whole, old or new, and stored data stay stored."""
 
 from __future__ import annotations
 

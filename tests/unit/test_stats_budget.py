@@ -1,4 +1,4 @@
-"""Test what a percentile needs before a run, and what it stands on after it."""
+"""Test the samples that a percentile needs before a run, and those that support it after the run."""
 
 from __future__ import annotations
 

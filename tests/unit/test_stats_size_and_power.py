@@ -1,4 +1,4 @@
-"""Test how often verdicts claim what is not there, and how often they see what is: whole proofs on made-up hosts.
+"""Test the rates of false claims and of missed effects of verdicts, with whole proofs on made-up hosts.
 
 Fixed seeds, so that each is one fact and not a gamble.
 """

@@ -1,4 +1,4 @@
-"""Test where an interval lies on the axis that all lines of a verdict share, and how it is drawn in cells."""
+"""Test the place of an interval on the axis that all lines of a verdict share, and its drawing in cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what the last step of a chapter shows of a run, on the screen and line by line."""
+"""Test the view of a run in a chapter's last step, on the screen and line by line."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
         assert said in first
     assert "leaves the hot CPUs" not in first
     below = lines.index("EVERY WRITE, IN ITS ORDER")
-    assert "+ 10 tasks are given other CPUs, these among them" in " ".join(" ".join(lines[:below]).split())
+    assert "+ 10 tasks are given other CPUs, among them" in " ".join(" ".join(lines[:below]).split())
     for one in changes:
         assert any(one.path in line for line in lines[below:]), one
         assert one.why in " ".join(" ".join(lines[below:]).split())
@@ -126,12 +126,12 @@ def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
     lines = given_back(RestoreResult(restored, left, True), 100)
     assert lines == [
-        "Given back: 2 tunables, 3 writes (thp, ksm).",
+        "Restored: 2 tunables, 3 writes (thp, ksm).",
         "Left alone: /sys/b: somebody else changed it (it says 7).",
         "Left alone: /c: gone.",
-        "A part of it takes effect with the next boot.",
+        "A part of the changes takes effect at the next boot.",
     ]
-    assert given_back(RestoreResult(restored[:1], (), False), 100) == ["Given back: 1 tunable, 1 write (thp)."]
+    assert given_back(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 tunable, 1 write (thp)."]
     assert given_back(RestoreResult((), (), False), 100) == []
 
 

@@ -40,7 +40,7 @@ def test_the_writes_of_settings_are_counted_and_shown() -> None:
     plan = dataclasses.replace(PLAN, subject="thp=never", changes=(change,))
     text = " ".join(plain(views.cost(plan, 78, (10,)), 78).split())
     assert "1 tunable, 1 write" in text
-    assert "this program is killed" in text
+    assert "kill this program" in text
     assert "always → never" in text
 
 
@@ -88,7 +88,7 @@ def test_of_nothing_seen_and_of_few_rounds() -> None:
     assert "none on either side" in quiet
     few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "It ended after 4 of 10 rounds." in few
-    assert "10 rounds: these 4 give figures" in few
+    assert "10 rounds: these 4 give only" in few
     assert "EACH LINE" not in few
     none = proof_of([], planned=10, complete=False, stopped="stopped [red]by hand[/]")
     assert "Not proven: no round was finished" in plain(views.verdict(none, 78), 78)
@@ -99,7 +99,7 @@ def test_what_was_not_given_back_is_loud() -> None:
     left = LeftAlone("thp", "/sys/\x1b[31mx", "never", "always", "somebody changed it")
     proof = proof_of(make_rounds(5), subject="thp=never", restored=False, left_alone=(left,))
     text = plain(views.verdict(proof, 78), 78)
-    assert "! NOT ALL IS GIVEN BACK (thp): 'jitter-workshop restore'" in text
+    assert "! NOT EVERYTHING IS RESTORED (thp): 'jitter-workshop restore' tries" in text
     assert "\x1b" not in text
 
 

@@ -1,4 +1,4 @@
-"""Test what is said of settings that stand, came back or are kept."""
+"""Test the sentences about settings that are applied, restored or kept."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ BACK = RestoreResult(
 
 def test_what_came_back_and_what_was_left_alone() -> None:
     said = came_back(BACK)
-    assert said.startswith("Given back: 1 tunable, 2 writes")
+    assert said.startswith("Restored: 1 tunable, 2 writes")
     assert "writes (governor). Left alone: /c" in said
     assert "has changed it (it says always)." in said
-    assert said.endswith("takes effect with the next boot.")
+    assert said.endswith("takes effect at the next boot.")
     assert "\x1b" not in said
-    assert came_back(NOTHING) == "There was nothing to give back."
+    assert came_back(NOTHING) == "There was nothing to restore."
     nothing = written(given_back(NOTHING, 80))
-    assert nothing == "Nothing to give back: no setting of this host is changed by this tool.\n"
+    assert nothing == "Nothing to restore: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)
     assert came_back(waiting).startswith(f"{GONE_ALREADY} ")
-    assert came_back(waiting).endswith("takes effect with the next boot.")
+    assert came_back(waiting).endswith("takes effect at the next boot.")
     first, second = written(given_back(waiting, 80)).splitlines()
     assert first == GONE_ALREADY
-    assert second.endswith("takes effect with the next boot.")
+    assert second.endswith("takes effect at the next boot.")
 
 
 def test_many_ids_are_not_all_named() -> None:
@@ -63,20 +63,20 @@ def test_the_script_takes_the_words_as_they_are() -> None:
     ("held", "result", "standing", "said"),
     [
         (False, NOTHING, (), ""),
-        (True, RestoreResult(BACK.restored, (), False), (), "Given back: 1 tunable, 2 writes (governor).\n"),
-        (True, NOTHING, (), "What was applied had been given back already.\n"),
+        (True, RestoreResult(BACK.restored, (), False), (), "Restored: 1 tunable, 2 writes (governor).\n"),
+        (True, NOTHING, (), "The changes had been restored already.\n"),
         (
             True,
             NOTHING,
             ("thp",),
-            "It is not certain that all was given back.\n"
-            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' gives them back.\n",
+            "Some changes may not have been restored.\n"
+            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' restores them.\n",
         ),
         (
             False,
             NOTHING,
             ("thp",),
-            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' gives them back.\n",
+            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' restores them.\n",
         ),
     ],
 )

@@ -1,5 +1,4 @@
-"""Test who may see a served workshop: the right token on a loopback name, and for a session a page of its own
-address."""
+"""Test the access to a served workshop: the right token on a loopback name, and a page of the same address."""
 
 from __future__ import annotations
 

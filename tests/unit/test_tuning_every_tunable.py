@@ -1,5 +1,4 @@
-"""Test what holds for every tunable on every made host: it says something sane, and what it writes can be given
-back."""
+"""Test every tunable on every made host: its words make sense, and its writes can be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test what depends on the running kernel's build, mounts and permissions."""
+"""Test the tunables that depend on the running kernel's build, mounts and permissions."""
 
 from __future__ import annotations
 

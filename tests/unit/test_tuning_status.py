@@ -1,4 +1,4 @@
-"""Test what drifted, who probably did it, and that one broken check hides no other."""
+"""Test the drift of settings and its probable cause, and that one broken check hides no other."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _results(args: argparse.Namespace) -> int:
 
     _one_form(args)
     if args.yes:
-        raise UsageError("--yes belongs to --forget-all", "leave it out")
+        raise UsageError("--yes is only for --forget-all", "leave it out")
     with board_service.connect() as client:
         _show(args, client.board() if client.instructs else client.mine())
     return 0
@@ -83,12 +83,14 @@ def _collect(args: argparse.Namespace) -> int:
     With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
     """
     if len(args.words) != 1 or not args.words[0]:
-        raise UsageError("give one folder", "'class collect FOLDER' reads what the playbook gather.yml wrote")
+        raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")
     _one_form(args)
     _known_place(args.chapter, args.step)
     found = gathered(Path(args.words[0]))
     if not found:
-        raise UsageError("nothing was gathered there", "each machine has a folder with status.json and board.json")
+        raise UsageError(
+            "this folder has no gathered results", "each machine has a folder with status.json and board.json"
+        )
     answered = [one for one in found if one.board is not None]
     if args.chapter is not None:
         _show_boards([one for one in found if one.board is None])
@@ -111,9 +113,9 @@ def _collect(args: argparse.Namespace) -> int:
 def _one_form(args: argparse.Namespace) -> None:
     """Raise UsageError if two output forms are asked for at once."""
     if args.csv and args.json:
-        raise UsageError("--csv and --json are two forms", "use one of them")
+        raise UsageError("--csv and --json contradict each other", "use one of them")
     if args.chapter is not None and (args.csv or args.json):
-        raise UsageError("--chapter draws the curves", "leave it out: --csv and --json have every chapter")
+        raise UsageError("--chapter draws only curves", "leave it out: --csv and --json have every chapter")
 
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
@@ -137,7 +139,7 @@ def _known_place(ident: str | None, step: str | None) -> None:
     named."""
     if ident is None:
         if step is not None:
-            raise UsageError("--step needs a chapter", "name it with --chapter ID")
+            raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")
         return
     known = {chapter.id: chapter.steps for chapter in load_course().chapters}
     if ident not in known:
@@ -150,7 +152,7 @@ def _present(args: argparse.Namespace) -> int:
     words = " ".join(args.words)
     if args.clear:
         if words or args.chapter or args.step:
-            raise UsageError("--clear shows nothing: leave out the rest")
+            raise UsageError("--clear removes what is shown, so it takes no text and no chapter")
         with board_service.connect() as client:
             client.say(None)
         return 0
@@ -176,16 +178,16 @@ def _forget(args: argparse.Namespace) -> int:
     if args.forget is not None and args.forget_all:
         raise UsageError("--forget names one member, --forget-all means all", "use one of them")
     if args.csv:
-        raise UsageError("--csv is a form of the results", "leave it out: --forget prints a number only")
+        raise UsageError("--csv prints results, but --forget prints only a number", "leave out --csv")
     if args.forget_all and not args.yes:
         raise UsageError("this deletes the results of all members", "use --yes to confirm")
     if args.yes and not args.forget_all:
-        raise UsageError("--yes belongs to --forget-all", "leave it out")
+        raise UsageError("--yes is only for --forget-all", "leave it out")
     with board_service.connect() as client:
         gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(
-            f"no member '{clean(args.forget, 40)}' has posted anything", "'class results' lists those who have"
+            f"no member '{clean(args.forget, 40)}' has sent results", "'class results' lists the members who have"
         )
     show(args, {"forgotten": gone}, f"{gone} forgotten\n")
     return 0

@@ -60,7 +60,7 @@ def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
 
 def _check(args: argparse.Namespace) -> int:
     problems = classadmin.check()
-    text = "".join(f"{one.what}: {one.fix}\n" for one in problems) or "all is as it should be\n"
+    text = "".join(f"{one.what}: {one.fix}\n" for one in problems) or "everything is as it should be\n"
     show(args, {"problems": list(problems)}, text)
     return 1 if problems else 0
 
@@ -68,7 +68,7 @@ def _check(args: argparse.Namespace) -> int:
 def _remove(args: argparse.Namespace) -> int:
     there = classadmin.to_remove()
     if not there:
-        print("there is nothing of a class host here")
+        print("this machine has nothing of a class host")
         return 0
     if not args.show:
         _somebody_here(args, "use --yes, or --show to see what would be removed")
@@ -77,7 +77,7 @@ def _remove(args: argparse.Namespace) -> int:
         _item("- ", words)
     if args.show:
         return 0
-    _agreed(args, "Remove all of it?")
+    _agreed(args, "Remove all of this?")
     left = classadmin.remove()
     for words in left:
         print(words)
@@ -89,7 +89,7 @@ def _remove(args: argparse.Namespace) -> int:
 def _bundle(args: argparse.Namespace) -> int:
     """Write one archive that makes a class host without the internet."""
     if args.output is None:
-        raise UsageError("the archive needs a name", "-o FILE.tar.gz")
+        raise UsageError("the archive needs a file name", "-o FILE.tar.gz")
     classadmin.bundle(args.output, args.file)
     print(args.output)
     return 0
@@ -98,7 +98,7 @@ def _bundle(args: argparse.Namespace) -> int:
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:
     """Raise UsageError if there is neither --yes nor a terminal to ask on."""
     if not args.yes and not sys.stdin.isatty():
-        raise UsageError("no terminal to ask for confirmation", advice)
+        raise UsageError("there is no terminal to ask for confirmation", advice)
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         if action == "give":
             # Another process of this user's has the turn or the place in the queue.
             if place(read_turns(), os.geteuid(), now_s()).before is None:
-                ask = "'jitter-workshop class turn take' asks for it"
+                ask = "'jitter-workshop class turn take' asks for the turn"
                 raise HostError("you neither have the turn nor wait for it", ask)
             agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
         else:

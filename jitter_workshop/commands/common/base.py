@@ -45,14 +45,14 @@ WORKSHOP = "workshop"
 """The module that runs if no verb is given; it cannot be typed as a verb."""
 
 VERBS: dict[str, str] = {
-    "status": "show what this host's settings do to latency, and what to do about it",
+    "status": "show what this host's settings do to latency, and how to improve each",
     "plan": "show every write that would improve this host; nothing is written",
-    "apply": "make these changes, after showing and asking; always undoable",
+    "apply": "make the named changes, after showing them and asking; 'restore' undoes them",
     "restore": "restore the values from before 'apply', the last change first",
     "measure": "measure latency jitter on this host, once",
-    "compare": "show how runs differ (describes, claims no cause)",
-    "prove": "prove by paired runs that a change helps, or that it does not; restores at the end",
-    "explain": "show what caused a run's stalls, by the kernel's trace",
+    "compare": "show how runs differ (a description, not a cause)",
+    "prove": "prove with pairs of runs whether a change helps; the change is restored at the end",
+    "explain": "show what caused a run's stalls, from the kernel's trace",
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",
@@ -88,7 +88,7 @@ class Parser(argparse.ArgumentParser):
             place = words.index("--")
             words, command = words[:place], words[place + 1 :]
             if not command:
-                self.error("no command follows the --")
+                self.error("a command must follow --")
         if self.intermixed:
             self.intermixed = False  # argparse calls this again, once for the options and once for the words
             try:
@@ -138,9 +138,9 @@ def _tree(text: str) -> Path:
 
         path = unpacked(path, cache_dir() / "recordings")
     if not path.is_dir():
-        raise argparse.ArgumentTypeError(f"no such folder: {text}")
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
     if not (path / "proc").is_dir() and not (path / "sys").is_dir():
-        raise argparse.ArgumentTypeError(f"no recorded host in {text}: it has neither proc nor sys")
+        raise argparse.ArgumentTypeError(f"{text} is not a recorded host: it has neither proc nor sys")
     return path
 
 
@@ -186,4 +186,4 @@ def say(sentence: str) -> None:
 def require_live_host(args: argparse.Namespace) -> None:
     """Refuse ``--root`` for a verb that acts on this machine. Raises HostError."""
     if args.root != Path("/"):
-        raise HostError("a recorded host can be read, not measured or changed", "leave out --root")
+        raise HostError("a recorded host can be read, but not measured or changed", "leave out --root")

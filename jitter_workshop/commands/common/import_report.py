@@ -39,13 +39,13 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
     """Return what was imported, one sentence a line."""
     name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
     if back.already:
-        said = [f"Session {name} is here already, with the same content: nothing was written."]
+        said = [f"Session {name} exists here already, with the same content: nothing was written."]
     else:
         how = "bit for bit except its id and name" if back.old_id else "bit for bit"
         how = f"as far as the report holds it {how}" if back.left_out else how
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
-        said.append(f"Another session here already has the id {back.old_id}, so this one has a new id.")
+        said.append(f"Another session here has the id {back.old_id} already, so this one has a new id.")
     if back.missing:
         number = len(back.missing)
         said.append(
@@ -56,12 +56,12 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
         number = len(back.left_out)
         were = "was" if number == 1 else "were"
         said.append(
-            f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come back; "
-            "'sessions import --json' lists them."
+            f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come "
+            "back; 'sessions import --json' lists them."
         )
     if not page.as_written:
         said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")
-    return [*said, f"Work in it: jitter-workshop sessions use {back.session}"]
+    return [*said, f"To work in it: jitter-workshop sessions use {back.session}"]
 
 
 def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:

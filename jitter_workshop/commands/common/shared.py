@@ -44,7 +44,9 @@ def write_stdout(content: bytes) -> None:
         try:
             sys.stdout.write(content.decode())
         except UnicodeDecodeError:
-            raise UsageError("bytes would disturb this terminal", "send them to a file or a pipe: -o FILE") from None
+            raise UsageError(
+                "a terminal cannot show this binary output", "send it to a file or a pipe: -o FILE"
+            ) from None
         return
     sys.stdout.flush()
     sys.stdout.buffer.write(content)

@@ -264,7 +264,7 @@ def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace
     try:
         session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()}, trace)
     except SessionError as error:
-        return f"the run was measured but not kept: {error.sentence()}"
+        return f"the run was measured but could not be saved: {error.sentence()}"
     return ""
 
 

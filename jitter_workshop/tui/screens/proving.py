@@ -85,7 +85,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if running is None:
             return ()
         if running.stopping or running.gives_back:
-            what = "Stopping, and giving back what is set…" if running.stopping else "Giving back what is set…"
+            what = "Stopping, and restoring the settings…" if running.stopping else "Restoring the settings…"
             return [Text(what, "accent")]
         if running.waiting:
             return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", "text"), width)
@@ -225,7 +225,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if app.leaving:
             return
         self.show_title()
-        self.said = "Stopped before a round was finished: there is nothing to judge." if stopped else ""
+        self.said = "Stopped before a round was finished, so there is nothing to judge." if stopped else ""
         if isinstance(error, TurnOver):
             # The end of a turn is no error of the learner's: tell it, and make no plan without a turn.
             self._page = "cost"

@@ -231,10 +231,10 @@ class ReportScreen(WorkshopScreen, scope="report"):
         if self._draft is None:
             return
         if self._written is not None and self._written.wish == wish:
-            self.tell("It is written already; f and n make another version.")
+            self.tell("This report is written already; f and n make another version.")
         elif self._made is None:
             self._wanted = self._making is not None
-            self.tell("It is written as soon as it is made." if self._wanted else "There is no file to write.")
+            self.tell("The report is written as soon as it is ready." if self._wanted else "There is no file to write.")
         else:
             self.run_worker(self._write(*self._made, wish), exclusive=True, group="report")
 

@@ -24,7 +24,9 @@ LEAVE = (
     "\x1b[<u"  # the kitty keyboard
     "\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"  # line wrap, alternate screen, cursor, colours
 )
-SENTENCE = "jitter-workshop was killed; the terminal was put right, finished runs are kept. Start it again to go on."
+SENTENCE = (
+    "jitter-workshop was killed; the terminal is usable again, and finished runs are kept. Start it again to go on."
+)
 
 # Standard input is the pipe, 1 the terminal to write to, 2 the one whose attributes were saved. A shell may be back at
 # its prompt and have set its own attributes: it edits with keyboard signals on, while the screen has them off. A

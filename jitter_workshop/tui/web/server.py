@@ -121,7 +121,7 @@ class WebServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not loopback(request.headers.get("Host")):
-            return _refusal(403, "This is served on loopback only.")
+            return _refusal(403, "This page is served on loopback only.")
         named = given(request.path, request.query.get("token", ""))
         if not hmac.compare_digest(named.encode("utf-8", "replace"), self._token):
             return _refusal(403, "Open the address that 'jitter-workshop serve' printed, with its token.")
@@ -131,7 +131,7 @@ class WebServer:
             return _refusal(refusal.status, refusal.reason)
         except Exception as error:
             self._told(f"a page was not served: {type(error).__name__}: {error}")
-            return _refusal(500, "The page failed; the terminal of 'serve' says more.")
+            return _refusal(500, "The page failed; the terminal of 'serve' shows why.")
         if not answer.prepared:
             answer.headers.update(_SECURITY)
         return answer
@@ -157,7 +157,7 @@ class WebServer:
 
     def _full(self) -> str:
         sessions = "1 session is" if self._most == 1 else f"{self._most} sessions are"
-        return f"{sessions} open already, and no more are allowed; 'serve --sessions N' allows more."
+        return f"{sessions} open already, which is the limit; 'serve --sessions N' allows more."
 
     async def _session(self, request: web.Request) -> web.StreamResponse:
         if not of_ours(request.headers.get("Origin"), request.headers.get("Host")):

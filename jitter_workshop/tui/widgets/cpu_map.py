@@ -152,5 +152,5 @@ def about(topology: Topology, number: int) -> Sequence[str]:
     if not cpu.online:
         told.append("offline")
     elif not cpu.allowed:
-        told.append("not ours: affinity mask or cgroup")
+        told.append("not allowed: affinity mask or cgroup")
     return told

@@ -201,7 +201,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
         task = self.walk.chapter.prediction
         if self.step == "predict" and task is not None and task.slot is not None:
-            return ["No run decides this on a recording; compare says what the answers stand for."]
+            return ["On a recording no run can decide this; compare shows what the answers mean."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def say_lines(self, width: int) -> Iterable[Text]:
@@ -304,7 +304,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return
         missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
         if not missing:
-            self.tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
+            self.tell("This chapter's runs are made. To make one again, go to its step and press m.")
         elif self._went(missing[0]):
             self.enter_step()
             if not self._page.to_hide(missing[0]):
@@ -372,7 +372,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_undo(self) -> None:
         """Give this chapter's settings back."""
         if not self.walk.sets or not self.walk.host.applied:
-            self.tell("Nothing of this chapter's stands on this host.")
+            self.tell("No setting of this chapter is applied on this host.")
             return
         self.tell("Giving back…")
         self.on_thread(self.walk.undo, self._undone, self._refused("Not given back"))
@@ -406,7 +406,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
         reason = why_not(self.workshop, self.walk)
         if reason and self.compare.proof is None:
-            self.tell(f"Nothing to prove: {reason}.")
+            self.tell(f"There is nothing to prove: {reason}.")
         else:
             self.app.push_screen(ProvingScreen(self.walk, self.compare.proof))
 

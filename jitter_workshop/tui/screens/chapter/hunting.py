@@ -97,10 +97,10 @@ class ChapterHunt:
         """Say what would be hidden, and hide it after Enter."""
         walk, workshop = self._page.walk, self._page.workshop
         if not walk.hunts:
-            self._screen.tell("Nothing is hidden in this chapter.")
+            self._screen.tell("No noise is hidden in this chapter.")
             return
         if words.unanswered(workshop.hunts.hunt) and workshop.hunts.hiding:
-            self._screen.tell("A hidden noise runs already: i names it, or gives up.")
+            self._screen.tell("A hidden noise is running already: i names it, or gives up.")
             return
         if walk.run_in("measure") is None:
             self._screen.tell(words.FIRST_QUIET)
@@ -111,7 +111,7 @@ class ChapterHunt:
             self._page.frame.show_error(error)
             return
         if not suspects:
-            self._screen.tell("This host can hide no noise: none of them could reach the measured CPU.")
+            self._screen.tell("This host can hide no noise, because none of them can reach the measured CPU.")
             return
 
         def about(width: int) -> Iterable[Text]:
@@ -134,7 +134,7 @@ class ChapterHunt:
         self._seen = hunt.state
         self._page.walk.go("again")
         self._enter_step()
-        self._screen.tell(f"{words.begun(hunt)} Enter measures beside it.")
+        self._screen.tell(f"{words.begun(hunt)} Enter measures with it.")
 
     # -- naming and acting -----------------------------------------------------------------------------------------
 
@@ -142,12 +142,12 @@ class ChapterHunt:
         """Choose among the suspects."""
         hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
-            self._screen.tell("Nothing is hidden now. x hides a noise." if hunts else "Nothing is hidden here.")
+            self._screen.tell("No noise is hidden now. x hides one." if hunts else "No noise is hidden here.")
         elif self._page.run is None:
             self._screen.app.push_screen(SuspectsPage(hunt), self._named)
 
     def _named(self, _: None) -> None:
-        over = f"{words.remembered(self._page.walk.progress.hunts, 1)} It is kept; x hides another noise."
+        over = f"{words.remembered(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."
         self._screen.tell("" if words.unanswered(self._page.workshop.hunts.hunt) else over)
         self._screen.show_title()
 
@@ -156,7 +156,7 @@ class ChapterHunt:
         walk = self._page.walk
         beside = walk.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
-            self._screen.tell(words.NO_CURE if walk.hunts else "Nothing is hidden in this chapter.")
+            self._screen.tell(words.NO_CURE if walk.hunts else "No noise is hidden in this chapter.")
             return
         self._screen.app.push_screen(CuresPage(self._page.workshop.hunts.other_cpus(beside), self._try))
 
@@ -249,7 +249,7 @@ class CuresPage(ChoosingPage, scope="cures"):
 
     def lines(self, width: int) -> Iterable[Text]:
         yield Text()
-        yield Text("Do something against it, then measure", "bold text")
+        yield Text("Do something against the noise, then measure", "bold text")
         yield Text()
         yield from wrap(Text(words.ELSEWHERE, "text"), width)
         for command, what in self._commands:

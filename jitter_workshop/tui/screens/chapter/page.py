@@ -80,9 +80,9 @@ class ChapterPage:
         if task is None:
             return ""
         if self.walk.run_in(task.slot) is not None:
-            return "Measured already: the guess stays as it was."
+            return "Measured already, so the guess cannot change."
         # A guess counts only before the answer is known.
-        return "Answered: what is right stands below." if self.walk.outcome() is not None else ""
+        return "Answered: the right answer is below." if self.walk.outcome() is not None else ""
 
     def to_hide(self, step: StepName) -> bool:
         """Tell whether a noise has to be hidden before this step is measured."""

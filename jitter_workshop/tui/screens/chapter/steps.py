@@ -355,19 +355,19 @@ class Apply(Plan):
     def _said_of_plan(self) -> str:
         page = self.page
         if not self.walk.sets:
-            return "Enter agrees to this plan; p lets you pick other CPUs."
+            return "Enter agrees to this plan; p lets you choose other CPUs."
         if page.tried is not None:
             return ""
         if self.walk.awaits_reboot:
-            return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+            return "Written already, but this host was not rebooted since. Enter goes home, u restores the old values."
         if self._no_rights:
-            return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
+            return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it for you."
         way = self.walk.host.boots.way()
         if way is not None:
             return _said_of_boots(way, as_root(page.workshop))
         if self.walk.host.applied:
-            return "This chapter's settings stand. Enter reads them again, u gives them back."
-        return f"Enter writes this, {as_root(page.workshop)}. It is given back when you leave, or with u."
+            return "This chapter's settings are applied. Enter reads them again, u restores the old values."
+        return f"Enter writes this, {as_root(page.workshop)}. It is restored when you leave, or with u."
 
     @property
     def _no_rights(self) -> bool:
@@ -525,11 +525,11 @@ def _said_of_boots(way: BootWay, how: str) -> str:
     """
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
-        return f"Only this boot has it; u takes the entry out of the menu.{other}"
+        return f"The parameters are in effect for this boot only; u takes the entry out of the menu.{other}"
     if way.this_boot:
-        return f"This boot has it already. Enter writes this, {how}: every boot will have it."
+        return f"The parameters are in effect already. Enter writes this, {how}: every boot will have them."
     if way.root_first:
-        first = f"For the next boot alone n plans it, {how}: {clean(way.why_not, 200)}."
-        return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', takes it back."
+        first = f"n plans it for the next boot alone, {how}: {clean(way.why_not, 200)}."
+        return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', removes it."
     which = "the next boot alone" if way.once else "every boot"
-    return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', takes it back."
+    return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', removes it."

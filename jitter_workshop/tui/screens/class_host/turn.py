@@ -201,7 +201,7 @@ class TurnController:
 
     def _ask_to_give(self) -> None:
         count = len(self._workshop.agent_session.leased)
-        words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."
+        words = f"Your changes in it ({many(count, 'tunable')}) are then restored."
         give = partial(self._let_go, self._workshop.agent_session.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))

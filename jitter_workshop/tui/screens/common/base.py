@@ -162,8 +162,8 @@ class WorkshopScreen(KeyedScreen):
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
         if self.workshop.hunts.hiding:
-            changed = f"a hidden noise runs · {changed}" if standing else "a hidden noise runs"
-        state = "a recorded host: to look at" if self.workshop.recorded else changed
+            changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
+        state = "a recorded host: read-only" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", "dim")
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 

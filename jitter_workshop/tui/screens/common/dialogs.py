@@ -14,8 +14,8 @@ from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
 from jitter_workshop.tui.widgets.sheet import Build
 
 ON_LEAVING = (
-    "Leaving gives them back. Kept, they stay until 'jitter-workshop restore' or the next boot, "
-    "and the next visit shows them."
+    "If you leave, they are restored. If you keep them, they stay until 'jitter-workshop restore' or the next "
+    "boot, and the next visit shows them."
 )
 
 
@@ -86,7 +86,7 @@ class LeaveQuestion(Question):
     but Escape."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
-        keys = "Enter gives back and leaves · k keeps and leaves · Esc stays"
+        keys = "Enter restores and leaves · k keeps and leaves · Esc stays"
         super().__init__("Leave the workshop?", self._stands, keys, leave, self._keep_and_leave)
 
     def _stands(self, width: int) -> Iterable[Text]:

@@ -12,13 +12,13 @@ from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
 
 WORDS: tuple[tuple[str, str], ...] = (
-    ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is what lies beyond."),
+    ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is beyond it."),
     ("transit", "from the producer's stamp to the moment a consumer has read the message."),
     ("producer", "the thread that publishes messages into the ring buffer."),
     ("accumulator", "the consumer whose transit the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
-    ("knee", "where a curve leaves its floor. The rate of the noise decides at which percentile it sits."),
+    ("knee", "where a curve leaves its floor. The rate of the noise decides the percentile."),
     ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
     ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
@@ -27,22 +27,28 @@ WORDS: tuple[tuple[str, str], ...] = (
         "switch: a thread gave up its CPU. Involuntary: the scheduler took it away from a thread that could run.",
     ),
     ("steal", "time in which the hypervisor ran something else on our CPU."),
-    ("a round", "of a proof: a fresh run without the change and one with it, in an order that chance draws."),
-    ("proven", "at least ten rounds say so, corrected for the number of lines shown. Two single runs never do."),
-    ("dotted curve", "fewer than ten samples lie beyond: chance, more than the host, decides its place."),
+    ("a round", "of a proof: a new run without the change and one with it; chance decides the order."),
+    ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
+    ("dotted curve", "fewer than ten samples are beyond it, so its place depends on chance more than on the host."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (
         "by cyclictest …",
-        "imported: another tool measured these curves. They are for looking at, not for proof.",
+        "imported: another tool measured these curves. You can look at them; they prove nothing.",
     ),
     ("on a recording", "this host lacks the settings of a chapter. A recording of another host is shown instead."),
-    ("settings stand", "this tool wrote them as root. Leaving gives them back, unless you keep them; u does at once."),
+    (
+        "settings stand",
+        (
+            "this tool wrote them as root. They are restored when you leave, unless you keep them; u restores them at "
+            "once."
+        ),
+    ),
     (
         "setting, curve, guess",
         "of a chapter: the change was made; a run was kept; the prediction was near, or the noise named.",
     ),
     ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
-    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; to know."),
+    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; only shown."),
     ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
 

@@ -140,7 +140,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         following = self.workshop.next_chapter()
         if following is None:
             every = all(entry.done for entry in self.workshop.path())
-            done = "All chapters are done." if every else "All that this host can do now is done."
+            done = "All chapters are done." if every else "Everything that this host can do now is done."
             yield Text(f"{done} Enter opens one again; c shows all curves.", "text")
             yield from self._offer()
         else:
@@ -158,7 +158,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _offer(self) -> Iterable[Text]:
         """Yield the offer of the summary, once the host's chapters are done."""
         line = Text("▸ SUMMARY  ", "bold accent")
-        line.append("the course from first to last, and what each step bought", "text")
+        line.append("the course from first to last, and what each step changed", "text")
         line.append("   x", "bold text")
         yield line
 
@@ -190,7 +190,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if count:
             return f"{many(count, 'run')} of your own, none with the laptop's workload 'ring': c shows them."
         if self.workshop.recorded:
-            return "This is a recorded host: nothing is measured on it."
+            return "This is a recorded host, so nothing can be measured."
         return "No run of your own yet: press m, and your curve grows in seconds."
 
     def _notices(self, width: int) -> Iterable[Text]:
@@ -210,7 +210,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.workshop.standing() != self._stood:
             self.said, said = "", []
         standing = stands(self.workshop.written())
-        said += [f"{standing}.   u gives all back"] if standing else []
+        said += [f"{standing}.   u restores all"] if standing else []
         again = self.workshop.resumable()
         if again and not standing and self.workshop.agent_session.holding:
             said.append(GIVEN_BACK_MEANWHILE)
@@ -269,9 +269,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
                 yield from wrap(line, width, f"{number:>3}  ")
 
-        keys = "Enter gives all of this back · Esc leaves it as it is"
+        keys = "Enter restores all of this · Esc leaves it as it is"
         agree = partial(self._change, "Giving back…", self.workshop.undo_all, came_back)
-        self.app.push_screen(Question("Give back all that is applied on this host?", about, keys, agree))
+        self.app.push_screen(Question("Restore everything that is changed on this host?", about, keys, agree))
 
     # -- applying again --------------------------------------------------------------------------------------------
 

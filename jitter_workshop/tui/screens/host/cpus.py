@@ -73,7 +73,7 @@ class CpuPicker(Page, scope="cpus"):
         yield from wrap(line, width)
         told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
         yield from wrap(Text(told, "dim"), width)
-        yield Text("× not ours   – offline", "dim")
+        yield Text("× not allowed   – offline", "dim")
         if self._said:
             yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
 

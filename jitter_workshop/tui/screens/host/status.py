@@ -95,7 +95,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
 
     def _head(self, width: int) -> Iterable[Text]:
         if self._found is None:
-            return [Text("Looking at this host…" if self._looking else "Nothing could be read.", "dim")]
+            return [Text("Looking at this host…" if self._looking else "This host could not be read.", "dim")]
         shows = "▲ only" if self._only_improve else "all checks"
         return views.head(self._found, "looking…" if self._looking else shows, width)
 
@@ -181,7 +181,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding.chapter_id:
             self.frame.go_to_chapter(finding.chapter_id)
         else:
-            self.tell(f"No chapter of this course treats '{clean(finding.check.id, 40)}'.")
+            self.tell(f"No chapter of this course is about '{clean(finding.check.id, 40)}'.")
 
     def action_copy(self) -> None:
         finding = self.finding

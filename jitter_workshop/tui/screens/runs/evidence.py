@@ -106,7 +106,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
             done, total = self._went
             block = f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it."
             told = waiting(block if total else "Reading the trace…", done, total, width)
-            return [Text("Nothing is known.", "dim")] if self.said else told
+            return [Text("Nothing is known about this run's stalls.", "dim")] if self.said else told
         if isinstance(self._report, CounterReport):
             return counters.head(self._report, width)
         return views.head(self._report, width)

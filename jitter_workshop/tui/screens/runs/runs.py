@@ -95,7 +95,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         under = self._under
         highlight = next((i for i, c in enumerate(curves) if under and c.run and c.run.id == under.id), None)
         chart = self.query_one("#chart-of-runs", ChartView)
-        chart.show_curves(curves, highlight=highlight, empty="Nothing is chosen: Space draws the run under the cursor.")
+        chart.show_curves(
+            curves, highlight=highlight, empty="No curve is chosen: Space draws the run under the cursor."
+        )
         chart.display = not self._table
         self.query_one("#runs-data", Pane).display = self._table
         super().redraw()
@@ -171,7 +173,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if run is None:
             return
         if run.id not in self._shown and len(self._shown) >= MOST_DRAWN:
-            self.tell(f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first.")
+            self.tell(f"Six curves are drawn already, and more than {MOST_DRAWN} cannot be told apart. Hide one first.")
             return
         self._shown ^= {run.id}
         self.tell("")
