@@ -30,8 +30,8 @@ from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns import rules
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
 from tests import tracedtree

@@ -19,8 +19,8 @@ from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.service.listener import Listener
 from jitter_workshop.classroom import service
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
 

@@ -11,11 +11,10 @@ import stat
 from collections.abc import Mapping
 
 from jitter_workshop.agent.policy import Member
-from jitter_workshop.errors import HostError
-from jitter_workshop.model.classfile import GROUP, MAX_BYTES, ClassFile
+from jitter_workshop.errors import HostError, reason
+from jitter_workshop.host.classfile import GROUP, MAX_BYTES, ClassFile, parse_class
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE
-from jitter_workshop.tuning.reasons import reason
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
@@ -31,8 +30,6 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
         return None
     except OSError as error:
         raise HostError(f"{CLASS_FILE} cannot be read: {reason(error)}") from error
-    from jitter_workshop.host.classfile import parse_class
-
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) & 0o022:

@@ -12,10 +12,9 @@ import os
 import signal
 from collections.abc import Sequence
 
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import find_cpusets
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.tunables.isolation import own_group
 from jitter_workshop.tuning.writer import HostWriter
 

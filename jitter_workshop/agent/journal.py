@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir, open_or_read
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.tuning.journal import (
     FORMAT,
@@ -24,7 +24,6 @@ from jitter_workshop.tuning.journal import (
     journal_ids,
     parse,
 )
-from jitter_workshop.tuning.reasons import reason
 
 KEPT_DONE = 50
 """Number of closed journals that are kept for reference."""

@@ -9,9 +9,8 @@ import os
 import time
 
 from jitter_workshop.agent.statedir import StateDir, open_or_read
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
-from jitter_workshop.tuning.reasons import reason
 
 LOCK_FILE = "lock"
 WAIT_S = 5.0

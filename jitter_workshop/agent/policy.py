@@ -12,10 +12,10 @@ import os
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.classfile import ANY, ClassFile
 from jitter_workshop.host.cpu.topology import CPU_DIR, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Refused, Wanted
-from jitter_workshop.model.classfile import ANY, ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host

@@ -11,9 +11,8 @@ import errno
 import os
 import stat
 
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.tuning.journal import STATE_DIR
-from jitter_workshop.tuning.reasons import reason
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DONE = "done"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError, WaitStopped
-from jitter_workshop.model.classfile import GROUP
+from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import RUN_DIR
 

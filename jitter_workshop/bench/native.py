@@ -14,7 +14,7 @@ from typing import Any
 
 from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
+from jitter_workshop.host.cpu.cpuinfo import Clocksource, read_clocksource
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import Clock
 

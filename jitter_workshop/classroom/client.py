@@ -11,8 +11,8 @@ from typing import Any
 from jitter_workshop import paths
 from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLink, need_group, service_command
 from jitter_workshop.errors import HostError
+from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.model.board import Banner, Board, Posted
-from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.paths import RUN_DIR
 

@@ -26,8 +26,7 @@ from jitter_workshop.agent.transport import Broken, Link, ProcessLink, SocketLin
 from jitter_workshop.classroom import install
 from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.host.classfile import parse_class
-from jitter_workshop.model.classfile import GROUP
+from jitter_workshop.host.classfile import GROUP, parse_class
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import LABEL, REASON, SENTENCE, clean

@@ -29,12 +29,11 @@ from jitter_workshop.agent.service.listener import inherited, listen_on, take_pl
 from jitter_workshop.agent.turns.state_file import published
 from jitter_workshop.classroom.banner import publish
 from jitter_workshop.classroom.store import BoardStore, stamp
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import REASON, clean
-from jitter_workshop.tuning.reasons import reason
 
 PATIENCE_S = 30.0
 """Idle timeout in seconds. Callers send a request and leave, so a silent connection is ended."""

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.shared import STDOUT, open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
-from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.run import GapBucket, Run, apart_from_proofs
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.session.opened import OpenSession

@@ -24,7 +24,7 @@ from typing import Any
 from jitter_workshop.commands.common.base import add_json, print_json, show
 from jitter_workshop.commands.common.shared import agreed, open_session, say_notices
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 
-from jitter_workshop.host.cpu.clocksource import read_clocksource
 from jitter_workshop.host.cpu.cpufreq import read_governors
 from jitter_workshop.host.cpu.cpuidle import read_idle_driver
-from jitter_workshop.host.cpu.cpuinfo import read_cpu_identity
+from jitter_workshop.host.cpu.cpuinfo import read_clocksource, read_cpu_identity
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat
 from jitter_workshop.host.cpu.topology import read_topology

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.text import LABEL, PATH, WORD, clean
 from jitter_workshop.session import files, foreign_hgrm, foreign_hlog, foreign_rt_tests
 from jitter_workshop.session.foreign_text import UNITS

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.model.curve import IMPORT_FORMAT, ImportedRun
 from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, decimal, lines, stated_unit, whole
 
 MAX_ROWS = 20_000
@@ -65,7 +65,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     points = tuple((float(p * 100), min(round(v * scale), maximum)) for v, p, _, _ in read.rows if p < 1)
     return (
         ImportedRun(
-            format_version=FORMAT_VERSION,
+            format_version=IMPORT_FORMAT,
             id="",
             label="",
             origin="by wrk2" if read.tool == "wrk2" else "imported percentiles",

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.text import ID, LABEL, clean
 from jitter_workshop.session.foreign_text import MAX_BINS, UNITS, broken, epoch, lines, run_of, stated_unit
 from jitter_workshop.stats.encoded import Budget, counts

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.session.foreign_text import (
     MAX_BINS,

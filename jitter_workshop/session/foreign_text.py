@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.model.curve import IMPORT_FORMAT, ImportedRun
 from jitter_workshop.model.text import LABEL, REASON, WORD, clean
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -174,7 +174,7 @@ def run_of(
         past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"
         notes = (*notes, past)
     return ImportedRun(
-        format_version=FORMAT_VERSION,
+        format_version=IMPORT_FORMAT,
         id="",
         label=label,
         origin=origin or f"by {tool}" + (f" {version}" if version else ""),

@@ -10,7 +10,7 @@ import dataclasses
 from pathlib import Path
 
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.model.curve import IMPORT_FORMAT, ImportedRun
 from jitter_workshop.session import files, ids
 
 FOLDER = "imports"
@@ -29,7 +29,7 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
     """Return a session's curves, oldest first, and notices for the user about unreadable ones."""
     found, notices = files.read_each(
-        session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, may_rename=set_aside
+        session / FOLDER, ImportedRun, "import", IMPORT_FORMAT, _check, may_rename=set_aside
     )
     return tuple(sorted((r for _, r in found), key=lambda r: (r.imported_at, r.id))), tuple(notices)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import Run

@@ -8,8 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from jitter_workshop.model.curve import Comparison, ComparisonRow
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean

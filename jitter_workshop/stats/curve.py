@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import CurvePoint, ImportedRun, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
 from jitter_workshop.stats.histogram import Bin, non_zero, rank_of, samples_needed
 

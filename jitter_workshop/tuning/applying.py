@@ -9,13 +9,13 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from jitter_workshop.errors import reason
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import Recorder
 from jitter_workshop.tuning.ordering import cannot_without, facts
 from jitter_workshop.tuning.planning import digest
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter, run_then

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from jitter_workshop.errors import reason
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
@@ -25,7 +26,6 @@ from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
 from jitter_workshop.tuning.ordering import CPUS, Facts, facts, ordered
 from jitter_workshop.tuning.planning import owned
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.setting_types.tasks import affinity_call, remembers_wishes

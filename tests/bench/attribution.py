@@ -21,7 +21,7 @@ from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, wind
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceWitness
-from jitter_workshop.host.cpu.clocksource import read_clocksource
+from jitter_workshop.host.cpu.cpuinfo import read_clocksource
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet

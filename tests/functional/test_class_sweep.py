@@ -13,8 +13,8 @@ from jitter_workshop.agent.server import Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns.state_file import TurnFile
 from jitter_workshop.agent.turns.turn_queue import TurnQueue
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState
 from jitter_workshop.tuning.writer import HostWriter

@@ -9,7 +9,7 @@ import pytest
 from jitter_workshop.bench import native
 from jitter_workshop.bench.native import lib
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS
-from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
+from jitter_workshop.host.cpu.cpuinfo import Clocksource, read_clocksource
 from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
 

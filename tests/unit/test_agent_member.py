@@ -15,9 +15,9 @@ from jitter_workshop.agent import caller as member
 from jitter_workshop.agent.caller import caller, read_class
 from jitter_workshop.agent.policy import Member, check_asked, permitted
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Wanted
-from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.tuning.context import Host

@@ -21,8 +21,8 @@ from jitter_workshop.agent.protocol import MAX_LINE
 from jitter_workshop.classroom import banner, service
 from jitter_workshop.classroom.service import Service
 from jitter_workshop.classroom.store import FILE
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.model.board import Banner
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from tests.madeboard import run, work

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.commands.common.base import VERBS, verb_parser
-from jitter_workshop.model.classfile import PRESETS
+from jitter_workshop.host.classfile import PRESETS
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -14,8 +14,8 @@ from jitter_workshop.flow.host_ops.apply import _take_turn
 from jitter_workshop.flow.host_ops.host_status import HostPlan
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.model.change import Plan, Wanted
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState
 

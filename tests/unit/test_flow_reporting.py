@@ -16,8 +16,7 @@ from jitter_workshop.flow.reporting import runs as reporting_runs
 from jitter_workshop.flow.reporting.build import NothingToReport, build, keep_found
 from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction

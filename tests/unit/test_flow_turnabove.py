@@ -12,9 +12,9 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost, only_one, turn_above, turn_for
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.classfile import parse_class
-from jitter_workshop.model.classfile import ANY, is_name
+from jitter_workshop.host.classfile import ANY, is_name, parse_class
 from jitter_workshop.model.cpuset import CpuSet
 
 WHOLE = b"""

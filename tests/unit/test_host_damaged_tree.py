@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.cpu import clocksource, cpufreq, cpuidle, isolation, topology
+from jitter_workshop.host.cpu import cpufreq, cpuidle, cpuinfo, isolation, topology
 from jitter_workshop.host.kernel import hypervisor, release
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import cgroup, cpusets, listing
@@ -19,7 +19,7 @@ from tests.hosttrees import CPU
 
 READERS: dict[str, Callable[[HostRoot], object]] = {
     "cgroup": cgroup.read_cgroup,
-    "clocksource": clocksource.read_clocksource,
+    "clocksource": cpuinfo.read_clocksource,
     "governors": cpufreq.read_governors,
     "policy": lambda root: cpufreq.read_policy(root, f"/{CPU}/cpufreq/policy0"),
     "cpuidle": cpuidle.read_idle_driver,

@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
 from jitter_workshop.host.cpu.cpuidle import read_idle_driver
-from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, parse_cpuinfo, read_cpu_identity
+from jitter_workshop.host.cpu.cpuinfo import (
+    Clocksource,
+    CpuIdentity,
+    parse_cpuinfo,
+    read_clocksource,
+    read_cpu_identity,
+)
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel

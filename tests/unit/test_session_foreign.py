@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.session import foreign, hlog
 from jitter_workshop.session.foreign_text import MAX_NS
 from jitter_workshop.stats import histogram as hg

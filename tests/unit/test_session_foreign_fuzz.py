@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.session import foreign, imports
 from jitter_workshop.session.foreign_text import MAX_COUNT, MAX_NS, UNITS
 from jitter_workshop.stats import encoded, geometry

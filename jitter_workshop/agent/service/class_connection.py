@@ -23,9 +23,9 @@ from jitter_workshop.agent.turns.state_file import TurnFile
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
 from jitter_workshop.agent.turns.turn_queue import TurnQueue
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import TurnGranted
 from jitter_workshop.tuning.journal import current_boot

@@ -20,9 +20,8 @@ from types import FrameType
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.statedir import open_or_read
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
-from jitter_workshop.tuning.reasons import reason
 
 EACH = 4
 """Connections of one user at a time: a workshop, a class verb, and some that are about to end."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
@@ -21,7 +21,6 @@ from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_pag
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
 BUFFER_KB = 8192

@@ -15,10 +15,9 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.host.tasks.listing import read_task
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.setting_types.tasks import same_task
 from jitter_workshop.tuning.writer import HostWriter
 

@@ -17,14 +17,13 @@ from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.agent.statedir import open_or_read, walk
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.turn import Process, TurnState
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.tuning.journal import current_boot
-from jitter_workshop.tuning.reasons import reason
 
 STATE_FILE = "turns.json"
 LOCK_FILE = "turns.lock"

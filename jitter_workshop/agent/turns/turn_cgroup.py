@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from jitter_workshop.agent.caller_process import Held, owners
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, path_of, read_groups
 from jitter_workshop.host.tasks.listing import task_ids
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import RUN_DIR
-from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.tunables.isolation import own_group
 from jitter_workshop.tuning.writer import HostWriter
 

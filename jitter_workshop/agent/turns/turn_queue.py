@@ -26,8 +26,8 @@ from jitter_workshop.agent.turns import rules
 from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 

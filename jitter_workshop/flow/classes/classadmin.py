@@ -21,10 +21,9 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import standing
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.turns.classhost import read_turns
-from jitter_workshop.host.classfile import parse_class
+from jitter_workshop.host.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name, parse_class
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean

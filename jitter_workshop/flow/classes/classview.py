@@ -26,8 +26,8 @@ from jitter_workshop.flow.turns.classhost import (
     queue_rows,
     read_turns,
 )
+from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.model.board import Banner
-from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.turn import TurnState
 

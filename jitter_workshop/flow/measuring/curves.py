@@ -19,7 +19,7 @@ from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
-from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession

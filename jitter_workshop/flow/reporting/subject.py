@@ -14,9 +14,8 @@ from jitter_workshop.flow.host_ops.host_status import host_mismatch, known_boots
 from jitter_workshop.flow.proving.proof_recovery import settled
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course
-from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.history import HostEvent, Snapshot
-from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session

@@ -17,10 +17,9 @@ from jitter_workshop.agent.turns import state_file
 from jitter_workshop.agent.turns.state_file import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
-from jitter_workshop.host.classfile import parse_class
+from jitter_workshop.host.classfile import MAX_BYTES, ClassFile, parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
-from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState

@@ -1,7 +1,8 @@
-"""Read the processor's name and flags from /proc/cpuinfo (proc(5)).
+"""Read the processor's name and flags from /proc/cpuinfo (proc(5)), and the kernel's clock source, which needs them
+(Documentation/timers/timekeeping.rst).
 
-Only its beginning is read: these values are the same for all CPUs of a host, and some kernels interrupt each CPU to
-print its entry.
+Only the beginning of /proc/cpuinfo is read: these values are the same for all CPUs of a host, and some kernels
+interrupt each CPU to print its entry.
 """
 
 from __future__ import annotations
@@ -62,3 +63,39 @@ def parse_cpuinfo(text: str | None) -> CpuIdentity:
     named = values.get("model name") or part or values.get("cpu") or ""
     architecture = "aarch64" if "CPU implementer" in values else None
     return CpuIdentity(printable(named, 80) or None, None, architecture)
+
+
+_FOLDER = "/sys/devices/system/clocksource/clocksource0"
+
+
+@dataclass(frozen=True, slots=True)
+class Clocksource:
+    """Hold the clock source. ``current`` keeps the time now (None where not shown).
+
+    The flags are None on processors without them.
+    """
+
+    current: str | None
+    available: tuple[str, ...]
+    constant_tsc: bool | None
+    nonstop_tsc: bool | None
+
+    @property
+    def tsc_trusted(self) -> bool:
+        """Return True if the kernel keeps time by the TSC, and no flag says that it changes its rate or stops when
+        idle.
+
+        The kernel leaves the TSC as soon as its watchdog finds a fault.
+        """
+        return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
+
+
+def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
+    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again."""
+    cpu = identity if identity is not None else read_cpu_identity(root)
+    return Clocksource(
+        current=root.word(f"{_FOLDER}/current_clocksource"),
+        available=root.words(f"{_FOLDER}/available_clocksource"),
+        constant_tsc=cpu.has("constant_tsc"),
+        nonstop_tsc=cpu.has("nonstop_tsc"),
+    )
