@@ -54,7 +54,7 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
     elif word == "name" or answer == "give up":
         hunt = workshop.hunts.hunt
         if hunt is None or not words.unanswered(hunt):
-            raise UsageError("nothing is hidden now", "start hides a noise")
+            raise UsageError("no noise is hidden now", "start hides a noise")
         found = workshop.hunts.answer(rest.strip().lower()) if word == "name" else workshop.hunts.give_up()
         talk.tell(words.verdict(found, hunt))
         for heading, sentence in words.reasons(found, hunt):
@@ -87,7 +87,7 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
     beside = walk.run_in("again")
     if beside is None or not words.unanswered(workshop.hunts.hunt):
-        talk.tell("A cure needs a hidden noise that was measured and is not named yet: start hides one.")
+        talk.tell("To try a cure, first hide a noise with start, measure it, and do not name it yet.")
         return
     others = workshop.hunts.other_cpus(beside)
     if not where:

@@ -84,11 +84,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 def place(cpu: int | None) -> str:
     """Describe where to measure with a cure."""
-    return (
-        "Measure on the same CPU: the noise is stopped, moved or kept out"
-        if cpu is None
-        else f"Move away, to CPU {cpu}"
-    )
+    return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Move away, to CPU {cpu}"
 
 
 def unanswered(hunt: Hunt | None) -> bool:

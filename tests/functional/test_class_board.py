@@ -156,7 +156,7 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
     assert "middle p99.9: s05" in out
     assert "highest p99.9: s11" in out
     assert "p99.9 120 µs" in out
-    assert "12 members: each one's newest run, as their own programs" in out
+    assert "12 members: each member's newest run, as" in out
     # The greatest value is not posted, so none is claimed.
     assert all("max –" in line for line in out.splitlines() if " max " in line)
     early = ask("board", "--chapter", "pinning", "--step", "measure")[1]
@@ -204,7 +204,7 @@ def test_what_is_forgotten_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, f
     for words in (["grace"], ["nobody", "--json"]):
         code, out, err = ask("results", "--forget", *words)
         assert (code, out) == (2, "")
-        assert f"no member '{words[0]}' has posted anything; 'class results' lists those who have" in err
+        assert f"no member '{words[0]}' has sent results; 'class results' lists the members who have" in err
     assert "alan" in ask("board")[1]
     assert ask("results", "--forget-all")[0] == 2
     assert ask("results", "--forget-all", "--yes")[:2] == (0, "1 forgotten\n")
@@ -370,11 +370,11 @@ def test_a_machine_with_something_to_improve_is_exit_code_1(ask: Asks, gathered:
     [
         (lambda place: [file.unlink() for file in place.iterdir()], "board.json is missing; status.json is missing"),
         (lambda place: (place / "board.json").unlink(), "board.json is missing"),
-        (lambda place: (place / "board.json").write_text("{"), "board.json makes no sense"),
+        (lambda place: (place / "board.json").write_text("{"), "board.json is not valid"),
         (lambda place: (place / "board.json").write_text("[]"), "the file does not hold a JSON object"),
         (lambda place: (place / "board.json").write_text('{"host": 7}'), "board.json: "),
-        (lambda place: (place / "board.json").write_text("[" * 100_000), "board.json makes no sense"),
-        (lambda place: (place / "board.json").write_bytes(b"\xff\xfe"), "board.json makes no sense"),
+        (lambda place: (place / "board.json").write_text("[" * 100_000), "board.json is not valid"),
+        (lambda place: (place / "board.json").write_bytes(b"\xff\xfe"), "board.json is not valid"),
         (
             lambda place: (place / "board.json").write_text(
                 re.sub(r'"at": "20\d\d-', '"at": "2001-', (place / "board.json").read_text(), count=1)
@@ -411,7 +411,7 @@ def test_the_whole_class_is_drawn_from_all_machines(ask: Asks, gathered: Path, f
     for name in ("grace@lab01", "grace@lab02", "alan", "anna"):
         assert re.search(rf"p99.9: {name} |^. {name} ", out, re.MULTILINE), name
     assert not re.search(r"alan@|anna@| grace ", out)
-    assert "4 members: each one's newest run" in out
+    assert "4 members: each member's newest run" in out
     assert "governor" not in out, "the checks are another table"
     early = ask("collect", str(gathered), "--chapter", "pinning", "--step", "measure")[1]
     assert re.search(r"grace@lab01 .*p99.9 50 µs", early)

@@ -128,6 +128,6 @@ def test_a_board_that_is_away_or_hangs_costs_a_line_and_no_run(
     assert cli.main([*MEASURE, "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["label"] == "mine"
-    assert "the board does not show this yet" in said.err
+    assert "the board does not show this run yet" in said.err
     assert why in said.err
     assert time.monotonic() - began < 30.0

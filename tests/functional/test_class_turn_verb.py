@@ -147,7 +147,7 @@ def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> No
     assert machine.say("freeze", options=ada)[0] == 0
     code, _, err = machine.say("take", "--wait", "0.2")
     assert code == 2
-    assert "ada keeps new turns from beginning" in err
+    assert "ada does not let new turns begin" in err
     assert "ask an instructor" in err
     assert machine.say("thaw", options=ada)[0] == 0
     assert machine.say("take", "--", "true")[0] == 0

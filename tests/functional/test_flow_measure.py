@@ -87,7 +87,7 @@ def test_a_dead_child_keeps_the_finished_blocks_and_says_so(child: Callable[[str
 def test_a_session_that_cannot_be_written_does_not_lose_the_run(child: Callable[[str], None]) -> None:
     store = SessionStore()
     with store.create("mine", "here"), store.open("mine") as second:
-        with pytest.raises(RunNotKept, match="measured but not kept") as caught:
+        with pytest.raises(RunNotKept, match="measured but could not be saved") as caught:
             measure(SPIN, second, SilentObserver(), CancelToken())
         assert caught.value.run.histograms["spin_gap"].count == 8
 
@@ -163,7 +163,7 @@ def test_an_unwritable_state_folder_still_gives_the_result(
     assert cli.main(["measure", "--workload", "spin", "--json"]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out)["histograms"]["spin_gap"]["count"] == 80
-    assert err.startswith("the run was measured but not kept: ")
+    assert err.startswith("the run was measured but could not")
     assert err.count("\n") == 1
 
 

@@ -230,7 +230,7 @@ def test_on_one_hot_cpu_the_loop_measures(
 ) -> None:
     plan = Prover(words("thp", cpus="3"), session, agent_session).plan()
     assert plan.workload == "spin"
-    assert any("the loop spin measures there instead" in notice for notice in plan.notices)
+    assert any("the loop spin measures instead" in notice for notice in plan.notices)
     prove(words("thp", cpus="3", rounds=1), session, agent_session)
     assert {request.cpu for request in measured.requests} == {3}
 
@@ -266,11 +266,11 @@ def test_what_a_chapter_measures_is_measured(
         (words("thp", rounds=0), UsageError, "1 to 1,000 rounds"),
         (words("thp", rounds=1001), UsageError, "1 to 1,000 rounds"),
         (words("thp", wait_s=-1.0), UsageError, "time to wait"),
-        (words("thp", duration_s=0.0), UsageError, "a run lasts"),
+        (words("thp", duration_s=0.0), UsageError, "the duration of a run"),
         (words("nothing"), UsageError, "no tunable 'nothing'"),
         (words("thp=7"), UsageError, "thp cannot be '7'"),
-        (ProveRequest(cpus="3"), UsageError, "placed on 2 or 3 CPUs"),
-        (ProveRequest(cpus="2-3", workload="spin"), UsageError, "placed on one CPU"),
+        (ProveRequest(cpus="3"), UsageError, "needs 2 or 3 CPUs"),
+        (ProveRequest(cpus="2-3", workload="spin"), UsageError, "needs one CPU"),
         (ProveRequest(cpus="x"), UsageError, "takes a list"),
     ],
 )
@@ -469,7 +469,7 @@ def test_a_change_that_is_partly_refused_ends_it_before_anything_is_measured(
     session: OpenSession, refusing: AgentSession, tree: Path, measured: Measured
 ) -> None:
     before = tuned_tree.contents(tree)
-    with pytest.raises(HostError, match="stat-interval was not applied whole"):
+    with pytest.raises(HostError, match="stat-interval was applied only in part"):
         prove(words("thp", "stat-interval"), session, refusing)
     assert measured.requests == []
     assert tuned_tree.contents(tree) == before
@@ -497,7 +497,7 @@ def test_a_plan_that_differs_at_the_start_is_not_carried_out(
     prover = Prover(words("stat-interval"), session, agent_session)
     plan = prover.plan()
     (tree / STAT).write_text("7\n")
-    with pytest.raises(HostError, match="not what was shown any more"):
+    with pytest.raises(HostError, match="no longer those that were shown"):
         prover.prove(plan, Watcher(), CancelToken())
     assert measured.requests == []
 
@@ -516,7 +516,7 @@ def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
     measured.spoil = dict.fromkeys(range(20), meddling)
     proof = prove(words("stat-interval", rounds=2, seed=seed), session, agent_session)
     assert len(proof.rounds) == 1
-    assert "stat-interval was not applied whole" in proof.stopped or "without the change" in proof.stopped
+    assert "stat-interval was applied only in part" in proof.stopped or "without the change" in proof.stopped
     assert proof.restored
     (left,) = proof.left_alone
     assert (left.tunable, left.expected, left.found) == ("stat-interval", "1", "7")

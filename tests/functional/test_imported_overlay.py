@@ -35,7 +35,7 @@ async def test_a_key_of_the_compare_step_lays_them_beside_the_runs(size: tuple[i
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         await pilot.press("i")
-        assert "Nothing is hidden here" in text_of(app)
+        assert "No noise is hidden here" in text_of(app)
         while screen.walk.current != "compare":
             await pilot.press("enter")
             await settled(pilot)
@@ -80,7 +80,7 @@ def test_line_by_line() -> None:
     assert "Unknown command 'i'" in said
     assert "the curves that 'sessions import' brought" in said
     assert "by cyclictest 2.40" in said
-    assert "They are for looking at" in " ".join(said.split())
+    assert "You can look at them" in " ".join(said.split())
 
 
 def test_line_by_line_without_an_import() -> None:

@@ -152,7 +152,7 @@ def test_a_full_disk_does_not_lose_the_result(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["histograms"]["spin_gap"]["count"] > 0
-    assert done.stderr.startswith("the run was measured but not kept: ")
+    assert done.stderr.startswith("the run was measured but could not")
     assert done.stderr.count("\n") == 1
 
 

@@ -78,7 +78,7 @@ def test_what_needs_a_second_cpu_is_refused_on_one(tmp_path: Path) -> None:
             preexec_fn=lambda: os.sched_setaffinity(0, {one}),
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert f"the noise {kind} needs a" in done.stderr
+        assert f"the noise {kind} needs two CPUs" in done.stderr
     assert not list((tmp_path / "xdg-state").rglob("run.json"))
 
 

@@ -34,12 +34,12 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "you are not told which",
         "greedy     A greedy thread",
         "after 30 minutes. Its",
-        "runs now, for you to name",
+        "is running now, for you to name",
         "! A hidden noise is running.",
         "name KIND · give up",
         f"✗ Not: Spinners. This is how to find it: {noise('spinners').found_as}",
         "! that is not one of the suspects",
-        "✓ Caught: A greedy thread, at try 2.",
+        "✓ Found: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",
         f"What helps: {noise('greedy').treatment}",
     ):
@@ -53,7 +53,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
 def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     text = said(workshop, "give up|start|v||||start|no|name greedy|start||start|give up|?|q")
     assert text.count("! no noise is hidden now") == 2
-    assert "First measure while all is quiet" in text
+    assert "First measure while the host is quiet" in text
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
     assert f"greedy thread. What it does: {noise('greedy').what}" in text
@@ -110,19 +110,19 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     assert walk.current == "compare"
     shown = walk.traced_run()
     assert shown is not None
-    assert shown.label == "after the cure"
+    assert shown.label == "with the cure"
 
 
 def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
     text = said(workshop, "|||||cure here||q")
     assert "first: before the hunt" in text
-    assert "third: after the cure" in text
+    assert "third: with the cure" in text
 
 
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
-    assert "cure 0 Step aside" in text
-    assert workshop.runs()[-1].label == "after the cure"
+    assert "cure 0 Move away" in text
+    assert workshop.runs()[-1].label == "with the cure"
     assert "anew begin this chapter anew" in text
     assert workshop.walk("hunt").progress.runs == {}
 
@@ -157,18 +157,18 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
 def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     text = said(workshop, "cure|||||||cure|cure 99|cure nowhere|cure here|name greedy|cure|q")
     for part in (
-        "cure, first hide a noise with",
+        "first hide a noise",
         "taskset -apc 0 PID",
-        "cure here Measure where it was",
-        "cure 0 Step aside, to CPU 0",
+        "cure here Measure here",
+        "cure 0 Move away, to CPU 0",
         "'99' is no CPU to step aside to",
         "'nowhere' is no CPU to step aside to",
         "Stolen a second",
-        "quiet beside the noise after the cure",
+        "quiet beside the noise with the cure",
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
-    assert workshop.runs()[-1].label == "after the cure"
+    assert workshop.runs()[-1].label == "with the cure"
     assert text.count("A cure needs a hidden noise") == 2
 
 
@@ -176,7 +176,7 @@ def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: Fake
     said(workshop, "||||||name greedy||q")
     workshop.close()
     reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
-    assert "1 of 1 hidden noise caught: A greedy thread (named at the first try)." in said(reopened, "q")
+    assert "1 of 1 hidden noise found: A greedy thread (named at the first try)." in said(reopened, "q")
 
 
 def test_where_nothing_is_hidden_the_page_does_not_say_so(workshop: FakeWorkshop) -> None:

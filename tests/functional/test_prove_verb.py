@@ -187,7 +187,7 @@ def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
     assert main([*YES, "--rounds", "4"]) == 130
     told = capsys.readouterr()
     assert told.out == ""
-    assert "stopped before the first round was done" in told.err
+    assert "stopped before the first round was finished" in told.err
 
 
 def test_what_could_not_be_given_back_is_a_finding(
@@ -196,7 +196,7 @@ def test_what_could_not_be_given_back_is_a_finding(
     proof = make_proof(restored=False)
     monkeypatch.setattr(prove, "_proven", lambda prover, plan, token, received: proof)
     assert main(YES) == 1
-    assert "NOT ALL IS GIVEN BACK" in capsys.readouterr().out
+    assert "NOT EVERYTHING IS RESTORED" in capsys.readouterr().out
 
 
 def test_old_proofs_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,7 +172,7 @@ def test_where_nothing_can_be_written_one_line_says_why(session: Path, say: Say)
         "file/report.html": "not a directory",
         "pipe.html": "not a regular file",
         "n" * 300: "choose a shorter name",
-        "..": "is no name of a file",
+        "..": "is not a file name",
         "": "-o names no file",
     }.items():
         code, out, err = say("report", "--format", "json", "-o", target)

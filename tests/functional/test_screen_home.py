@@ -132,7 +132,7 @@ async def test_a_bad_settings_file_falls_back_and_says_so(tmp_path: Path) -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         assert app.settings.theme == "dark"
-        assert "theme in config.toml makes no sense" in text_of(app)
+        assert "theme in config.toml is not valid" in text_of(app)
 
 
 async def test_q_leaves_with_0_and_ctrl_c_as_a_signal_would() -> None:

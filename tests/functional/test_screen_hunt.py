@@ -82,7 +82,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter", "enter")
         assert RUNS in text_of(app).splitlines()[0]
         assert "for you to name" in flat(app)
-        assert "noise a hidden one" in flat(app)
+        assert "noise a hidden noise" in flat(app)
         await press(pilot, "enter")
         assert workshop.measured == 2
         assert workshop.runs()[-1].notes[HUNTED]
@@ -96,20 +96,20 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "i", "enter")
         assert isinstance(app.screen, SuspectsPage)
         assert f"1–{len(workshop.hunts.suspects(workshop.walk('hunt')))} choose" in framed(app)
-        found = f"It would be found like this: {noise('spinners').found_as}"
+        found = f"This is how to find it: {noise('spinners').found_as}"
         assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
         assert workshop.hunts.hiding
         await press(pilot, "down", "enter")
         caught = framed(app)
         greedy = noise("greedy")
-        for said in ("✓ Caught: A greedy thread, at try 2.", greedy.what, greedy.found_as, greedy.treatment):
+        for said in ("✓ Found: A greedy thread, at try 2.", greedy.what, greedy.found_as, greedy.treatment):
             assert said in caught
         assert workshop.starts.made[0].ended == 1
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)
         assert RUNS not in flat(app)
-        assert "1 of 1 hidden noise caught: A greedy thread (named at try 2)" in flat(app)
+        assert "1 of 1 hidden noise found: A greedy thread (named at try 2)" in flat(app)
         assert "x hides another noise" in flat(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, HomeScreen)
@@ -129,7 +129,7 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         assert "It was: Network softirqs." in framed(app)
         assert noise("softirq").treatment in framed(app)
         await press(pilot, "g", "down", "escape", "i")
-        assert "Nothing is hidden now" in flat(app)
+        assert "No noise is hidden now" in flat(app)
         await press(pilot, "x", "enter")
         assert workshop.hunts.hiding
         assert len(workshop.starts.made) == 1
@@ -160,7 +160,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
         await press(pilot, "enter")
         assert "has ended, so no time is" in flat(app)
         await press(pilot, "i", "2", "enter")
-        assert "✓ Caught and stopped: A greedy thread, at the first try." in framed(app)
+        assert "✓ Found and stopped: A greedy thread, at the first try." in framed(app)
 
 
 async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None:
@@ -168,9 +168,9 @@ async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None
         assert workshop.measured == 1
         assert "First a noise has to be hidden" in flat(app)
         await press(pilot, "i")
-        assert "Nothing is hidden now" in flat(app)
+        assert "No noise is hidden now" in flat(app)
         await press(pilot, "x", "enter", "x")
-        assert "runs already" in flat(app)
+        assert "is running already" in flat(app)
         await press(pilot, "m", "m")
         assert workshop.measured == 3
         await press(pilot, "enter", "enter", "m")
@@ -181,7 +181,7 @@ async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None
 async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> None:
     workshop.refused = tuple(suspect.id for suspect in workshop.hunts.suspects(workshop.walk("hunt")))
     async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
-        assert "this host can hide no noise" in framed(app)
+        assert "so none can be hidden" in framed(app)
         await press(pilot, "escape")
         assert "Enter hide a noise" in flat(app)
 
@@ -205,16 +205,16 @@ async def test_another_chapter_hides_nothing() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await press(pilot, "x")
-        assert "Nothing is hidden in this chapter" in flat(app)
+        assert "No noise is hidden in this chapter" in flat(app)
         await press(pilot, "i")
-        assert "Nothing is hidden here" in flat(app)
+        assert "No noise is hidden here" in flat(app)
 
 
 @SIZES
 async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
     async with at(workshop, size, *BESIDE, "r") as (app, pilot):
         asked = framed(app)
-        for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure where it was"):
+        for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure here"):
             assert told in asked
         assert "1–5 choose" in flat(app)
         await press(pilot, "y")
@@ -242,9 +242,9 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *HIDDEN, "r") as (app, pilot):
-        assert "A cure needs a hidden noise" in flat(app)
+        assert "first hide a noise" in flat(app)
         await press(pilot, "enter", "i", "g", "enter", "r")
-        assert "A cure needs a hidden noise" in flat(app)
+        assert "first hide a noise" in flat(app)
         # Another noise: what was measured beside the first one leaves its place.
         await press(pilot, "x", "enter")
         assert "▸AGAIN" in text_of(app)
@@ -254,16 +254,16 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
 
 async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *BESIDE, "i", "g", "enter", "enter") as (app, pilot):
-        assert "0 of 1 hidden noise caught: A greedy thread (not named)." in flat(app)
+        assert "0 of 1 hidden noise found: A greedy thread (not named)." in flat(app)
         assert "another noise" not in flat(app)
         await press(pilot, "enter")
         assert "EXPLAIN" in text_of(app)
-        assert "0 of 1 hidden noise caught" in flat(app)
+        assert "0 of 1 hidden noise found" in flat(app)
 
 
 async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), "x") as (app, _):
-        assert "First measure while all is quiet" in flat(app)
+        assert "First measure while the host is quiet" in flat(app)
         assert workshop.hunts.hunt is None
 
 

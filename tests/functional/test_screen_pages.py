@@ -73,7 +73,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         assert [curve.label for curve in chart.curves] == ["run 0", "run 2"]
         await pilot.press("a")
         assert chart.curves == ()
-        assert "Nothing is chosen" in text_of(app)
+        assert "No curve is chosen" in text_of(app)
         await pilot.press("a", "t")
         assert "p99.9999" in screen.query_one("#runs-table", Sheet).plain()
         await pilot.press("escape")

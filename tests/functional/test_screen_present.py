@@ -82,7 +82,7 @@ async def test_the_chapter_in_large_letters_and_the_whole_class(answers: Answers
             if size == SIZES[0] and place != "lowest":
                 continue  # no room for three names
             assert re.search(rf"{place}[^:]*: {who}", text)
-        assert "40 members: each one's newest run, as their own programs" in text
+        assert "40 members: each member's newest run, as" in text
         assert "alan has the turn (Pinning ·" in " ".join(text.split())
         assert "pinned), at most 3 min more." in " ".join(text.split())
         if size != SIZES[-1]:

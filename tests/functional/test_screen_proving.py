@@ -196,7 +196,7 @@ async def test_stopped_before_a_round_there_is_nothing_to_judge(monkeypatch: pyt
         await reached(made)
         await pilot.press("ctrl+c")
         await settled(pilot)
-        assert "Stopped before a round was finished:" in said(app)
+        assert "Stopped before a round was finished" in said(app)
         assert "10 rounds are 20 runs" in said(app)
         assert not app.measuring
         assert not app.at_work
@@ -359,7 +359,7 @@ async def test_a_chapter_that_changes_nothing_offers_no_proof(chapter: str) -> N
         await pilot.press("p")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        assert "Nothing to prove: this chapter changes nothing" in said(app)
+        assert "nothing to prove: this chapter changes nothing" in said(app)
 
 
 async def test_a_terminal_that_changes_its_size_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

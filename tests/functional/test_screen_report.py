@@ -139,7 +139,7 @@ async def test_it_is_written_to_a_new_file_and_stays_said(folder: Path) -> None:
         assert f"scp{app.workshop.host.name}:{path}." in said
         await pilot.press("down", "pagedown", "enter")
         await settled(pilot)
-        assert "It is written already" in all_said(app)
+        assert "This report is written already" in all_said(app)
         assert len(list(folder.iterdir())) == 1
         await pilot.press("y")
         assert app.clipboard.splitlines()[0] == f"xdg-open {path}"

@@ -130,7 +130,7 @@ async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
         await pilot.press(*["down"] * go_to(screen, "stat-interval"), "g")
         await settled(pilot)
         assert status_of(app) is screen
-        assert "No chapter of this course treats 'stat-interval'" in text_of(app)
+        assert "No chapter of this course is about 'stat-interval'" in text_of(app)
 
 
 async def test_from_a_chapter_and_into_another_leaves_one_chapter_open(server: FakeWorkshop) -> None:

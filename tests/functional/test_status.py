@@ -62,7 +62,7 @@ def test_status_in_a_pipe_has_no_escapes_and_says_what_to_do(host_tree: Tree, ca
     code, out, err = asked(capsys, "status", "--root", host_tree("server64"))
     assert (code, err) == (1, "")
     assert "\x1b" not in out
-    assert "A recorded host" in out
+    assert "This is a recorded host" in out
     assert "do: jitter-workshop apply governor" in out
     code, out, _ = asked(capsys, "status", "--root", host_tree("guest"))
     assert "the hypervisor's owner can tell or" in out

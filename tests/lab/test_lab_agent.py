@@ -87,7 +87,7 @@ def test_a_restricted_rule_needs_roots_own_tree(lab: Machine) -> None:
     try:
         done = lab.run(["sudo", "-n", *agent.split()], user="learner", stdin=b'{"id":1,"verb":"hello"}\n')
         assert (done.code, done.stdout) == (2, ""), done
-        assert "does not run as root from" in done.stderr
+        assert "will not run as root from" in done.stderr
         assert "others" in done.stderr or "belongs to user" in done.stderr
         everything = b"learner ALL=(ALL) NOPASSWD: ALL\n"
         lab.run(["sh", "-c", "cat > /etc/sudoers.d/lab"], stdin=everything, check=True)

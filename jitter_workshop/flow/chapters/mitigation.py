@@ -20,7 +20,7 @@ from jitter_workshop.model.walk import CureView
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.scale import nice_ns
 
-LABEL = "after the cure"
+LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
 """Below this many times the quiet run's stolen time a noise cannot be recognised: two quiet runs may differ by
