@@ -161,15 +161,15 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "taskset -apc 0 PID",
         "cure here Measure here",
         "cure 0 Move away, to CPU 0",
-        "'99' is no CPU to step aside to",
-        "'nowhere' is no CPU to step aside to",
+        "'99' is not a CPU to move to",
+        "'nowhere' is not a CPU to move to",
         "Stolen a second",
         "quiet beside the noise with the cure",
     ):
         assert part.removeprefix("! ") in text, part
     assert workshop.measured == 3
     assert workshop.runs()[-1].label == "with the cure"
-    assert text.count("A cure needs a hidden noise") == 2
+    assert text.count("To try a cure, first hide") == 2
 
 
 def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: FakeWorkshop) -> None:
