@@ -181,7 +181,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
 def sections(document: ReportDocument) -> Iterator[Section]:
     """Yield all sections but the one about the report itself, in the order in which a reader asks."""
     d = document
-    links = _Links(d.runs)
+    links = {run.id: Span("link", name(run.label or run.id, 60), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:
         yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d)))
     yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
@@ -300,7 +300,10 @@ def _proof(proof: Proof) -> Iterator[Block]:
     if proof.changes:
         rows = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, 400)) for c in proof.changes)
         columns = tuple(map(Column, ("path", "without", "with", "why")))
-        yield Table("", _written(proof), columns, rows, most=0)
+        caption = f"Written in each round of {clean(proof.subject, 60)}: {many(len(rows), 'write')}"
+        if proof.subject == PLACEMENT:
+            caption = "Where the threads were, without and with it"
+        yield Table("", caption, columns, rows, most=0)
 
 
 def _made(proof: Proof) -> Iterator[Inline]:
@@ -363,29 +366,10 @@ def _given_back(proof: Proof) -> Iterator[Block]:
         yield Paragraph(f"{told}.", "" if proof.restored else "attention")
 
 
-def _written(proof: Proof) -> str:
-    if proof.subject == PLACEMENT:
-        return "Where the threads were, without and with it"
-    return f"Written in each round of {clean(proof.subject, 60)}: {many(len(proof.changes), 'write')}"
-
-
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-class _Links:
-    """Name runs, with a link for each run that has a line in the report."""
-
-    def __init__(self, runs: Sequence[ReportedRun]) -> None:
-        self._runs = {run.id: (number, run) for number, run in enumerate(runs, 1)}
-
-    def to(self, ident: str) -> Inline:
-        if ident not in self._runs:
-            return code(ident, 60)
-        number, run = self._runs[ident]
-        return Span("link", name(run.label or run.id, 60), f"run-{number}")
-
-
-def _culprits(one: Culprits, links: _Links) -> Part:
+def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
     lead = [clean(text, 600) for text in one.text if not text.startswith(cause_words.ITEM)]
     items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]
@@ -395,7 +379,8 @@ def _culprits(one: Culprits, links: _Links) -> Part:
     blocks += [Bullets(tuple(clean(text, 400) for text in items))] if items else []
     if one.report is not None and one.report.worst:
         blocks += [Paragraph(f"The worst stalls; {AT}."), Stalls(tuple(map(_stall, one.report.worst)))]
-    return Part((links.to(one.run), Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
+    run = links.get(one.run, code(one.run, 60))
+    return Part((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
 def _causes(report: EvidenceReport) -> Block:
@@ -449,7 +434,7 @@ def _stall(stall: ExplainedStall) -> Stall:
 # -- chapters ----------------------------------------------------------------------------------------------------------
 
 
-def _chapter(one: ReportedChapter, links: _Links) -> Part:
+def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
     blocks: list[Block] = []
     if one.rehearsed:
         blocks.append(Paragraph("Gone through on a recording: nothing was measured on this host.", "origin"))
@@ -462,8 +447,9 @@ def _chapter(one: ReportedChapter, links: _Links) -> Part:
     if one.question:
         blocks.append(_prediction(one))
     if one.runs:
-        runs = [(f"{clean(slot, 30)}: ", links.to(ident)) for slot, ident in list(one.runs.items())[:20]]
-        blocks.append(Paragraph(("Runs: ", listed(list(runs)))))
+        runs = list(one.runs.items())[:20]
+        said = listed([(f"{clean(slot, 30)}: ", links.get(ident, code(ident, 60))) for slot, ident in runs])
+        blocks.append(Paragraph(("Runs: ", said)))
     if one.comparison_text:
         blocks.append(Paragraph(clean(one.comparison_text, 1_500)))
     if one.comparison is not None:
@@ -561,20 +547,16 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     if before.boot_id != after.boot_id:
         yield Paragraph("The host was booted between the two.", "dim")
     was, now = ({check.id: check for check in one.checks} for one in (before, after))
-    pairs = [(was.get(ident), now.get(ident)) for ident in dict.fromkeys((*now, *was))]
-    differ = [pair for pair in pairs if _standing(pair[0]) != _standing(pair[1])]
-    same = [pair[1] or pair[0] for pair in pairs if pair not in differ]
+    differ = [ident for ident in dict.fromkeys((*now, *was)) if _standing(was.get(ident)) != _standing(now.get(ident))]
+    same = [check for check in now.values() if check.id not in differ]
     yield Paragraph("One check differs." if len(differ) == 1 else f"{many(len(differ), 'check').capitalize()} differ.")
     if differ:
-        rows = tuple((_check(n or w), _state(w), _state(n)) for w, n in differ)
-        columns = (
-            Column("check", brief=True),
-            *(_moment(head, one) for head, one in (("before", before), ("after", after))),
-        )
+        rows = tuple((_check(now.get(one) or was[one]), _state(was.get(one)), _state(now.get(one))) for one in differ)
+        columns = (Column("check", brief=True), _moment("before", before), _moment("after", after))
         yield Table("status", "Checks that differ between before and after", columns, rows)
     if same:
         caption = f"{many(len(same), 'check')} the same before and after"
-        yield _checks(caption, _moment("status", after), [one for one in same if one is not None], most=0)
+        yield _checks(caption, _moment("status", after), same, most=0)
 
 
 def _checks(caption: str, head: Column, checks: Iterable[CheckState], most: int | None = None) -> Table:
@@ -591,8 +573,8 @@ def _moment(head: str, snapshot: Snapshot) -> Column:
     return Column((head, below(time(snapshot.at), hot)), brief=True)
 
 
-def _check(one: CheckState | None) -> Inline:
-    return (clean(one.title, 80), below(code(one.id, 40))) if one is not None else ""
+def _check(one: CheckState) -> Inline:
+    return (clean(one.title, 80), below(code(one.id, 40)))
 
 
 def _state(check: CheckState | None) -> Inline:

@@ -18,7 +18,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -82,37 +81,32 @@ def _tool(data: bytes) -> str | None:
 # The JSON of both -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Threads:
-    """Hold the threads of a JSON file. ``buckets``: name → samples of all threads. ``figures``: key → the figure of
-    each thread that has it."""
-
-    number: int
-    buckets: Counter[str]
-    figures: dict[str, list[int]]
-
-
-def _threads(value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str) -> _Threads:
+def _threads(
+    value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str
+) -> tuple[Counter[str], dict[str, list[int]]]:
+    """Return the threads of a JSON file: bucket's name → samples of all threads, and key → the figure of each thread
+    that has it."""
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
         broken(name, f"it has no threads of {tool}")
-    found = _Threads(len(threads), Counter(), {key: [] for key in (*required, "cpu")})
+    buckets: Counter[str] = Counter()
+    figures: dict[str, list[int]] = {key: [] for key in (*required, "cpu")}
     for key, thread in threads.items():
         where = f"thread {clean(key, WORD)}"
         if not isinstance(thread, dict) or not isinstance(thread.get("histogram"), dict):
             broken(name, f"{where} has no histogram", advice=advice)
-        for word, figures in found.figures.items():
+        for word, known in figures.items():
             figure = number(thread.get(word))
             if figure is not None:
-                figures.append(figure)
+                known.append(figure)
             elif word in required:
                 broken(name, f"{where} does not say its {word}")
         for bucket, samples in thread["histogram"].items():
             many = number(samples)
             if many is None or decimal(bucket) is None:
                 broken(name, f"{where} has an invalid bucket")
-            found.buckets[bucket] += many
-    return found
+            buckets[bucket] += many
+    return buckets, figures
 
 
 def _header(value: dict[str, Any]) -> dict[str, Any]:
@@ -136,21 +130,19 @@ def _text_of(value: dict[str, Any], key: str) -> str:
 
 def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
     value = load_json(data, name)
-    threads = _threads(value, name, "cyclictest", ("cycles", "min", "max"), _LONGER)
+    named, figures = _threads(value, name, "cyclictest", ("cycles", "min", "max"), _LONGER)
     buckets: Counter[int] = Counter()
-    for text, samples in threads.buckets.items():
+    for text, samples in named.items():
         at = whole(text)
         if at is None:
             broken(name, "it has an invalid bucket")
         buckets[at] += samples
-    counted, cycles = buckets.total(), sum(threads.figures["cycles"])
+    counted, cycles = buckets.total(), sum(figures["cycles"])
     if counted > cycles:
         broken(name, f"its buckets hold {counted:,} samples of {cycles:,}")
-    lows, highs = threads.figures["min"], threads.figures["max"]
-    notes = _added_up(threads.number, threads.figures["cpu"])
-    return _cyclictest(
-        name, buckets, unit or _unit_of(value), cycles - counted, (min(lows), max(highs)), notes, **_header(value)
-    )
+    edges = (min(figures["min"]), max(figures["max"]))
+    notes = _added_up(len(figures["min"]), figures["cpu"])
+    return _cyclictest(name, buckets, unit or _unit_of(value), cycles - counted, edges, notes, **_header(value))
 
 
 def _unit_of(value: dict[str, Any]) -> str | None:
@@ -169,61 +161,50 @@ def _unit_of(value: dict[str, Any]) -> str | None:
     return ("ns" if short or "--nsecs" in given else "us") if given else None
 
 
-@dataclass(slots=True)
-class _Table:
-    rows: list[tuple[int, list[int]]] = field(default_factory=list)
-    footer: dict[str, list[int]] = field(default_factory=dict)
-    columns: int | None = None
-
-
 def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
-    table = _table(data, name)
-    if not table.rows:
+    rows, footer = _table(data, name)
+    if not rows:
         broken(name, "it has no histogram", advice=_LONGER)
-    if missing := [key for key in _NEEDED if key not in table.footer]:
+    if missing := [key for key in _NEEDED if key not in footer]:
         broken(name, f"it is cut off: the line '# {missing[0]}:' is missing")
-    threads = _columns(table, name)
-    buckets = {at: sum(row[:threads]) for at, row in table.rows}
+    # ``-H`` adds the threads' sum as a last column, which the footer's minima do not have.
+    threads = len(footer["Min Latencies"])
+    if not threads or len(next(iter(rows.values()))) not in (threads, threads + 1):
+        broken(name, "its footer does not have the columns of its rows")
+    if any(not threads <= len(footer[key]) <= threads + 1 for key in _NEEDED):
+        broken(name, "the lines of its footer have different columns")
+    buckets = {at: sum(row[:threads]) for at, row in rows.items()}
     counted = sum(buckets.values())
-    total, lows, highs, beyond = (table.footer[key][:threads] for key in _NEEDED)
+    total, lows, highs, beyond = (footer[key][:threads] for key in _NEEDED)
     if sum(total) != counted:
         broken(name, f"its rows hold {counted:,} samples, and its footer says {sum(total):,}")
     return _cyclictest(name, buckets, unit, sum(beyond), (min(lows), max(highs)), _added_up(threads, ()))
 
 
-def _table(data: bytes, name: str) -> _Table:
-    table, last = _Table(), -1
+def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list[int]]]:
+    """Return the rows, all of equal length, by bucket, and the lines of the footer by their names."""
+    rows, footer = dict[int, list[int]](), dict[str, list[int]]()
+    last, columns = -1, 0
     for line, text in lines(data, name):
         if text.startswith("#"):
             if found := _FOOTER.match(text):
-                if found[1] in table.footer:
+                if found[1] in footer:
                     broken(name, "a second histogram begins here", line=line, advice="import one at a time")
-                table.footer[found[1]] = _numbers(found[2], name, line, whole)
+                footer[found[1]] = _numbers(found[2], name, line, whole)
             continue
         if not text or text[0] not in _DIGITS or not text.partition(" ")[2].strip("0 \t"):
             # Most rows are zeros and carry no information.
             continue
         at, *row = _numbers(text, name, line, whole)
-        if not row or len(row) != (table.columns or len(row)) or table.footer:
+        if not row or len(row) != (columns or len(row)) or footer:
             broken(name, "this row has other columns than the rows before it", line=line)
         if at <= last:
             broken(name, "the buckets do not ascend", line=line)
-        last, table.columns = at, len(row)
-        table.rows.append((at, row))
-        if len(table.rows) > MAX_BINS or len(table.rows) * len(row) > 4 * MAX_BINS:
+        last, columns = at, len(row)
+        rows[at] = row
+        if len(rows) > MAX_BINS or len(rows) * len(row) > 4 * MAX_BINS:
             broken(name, "it has more buckets in use than can be read", line=line, advice="measure in µs")
-    return table
-
-
-def _columns(table: _Table, name: str) -> int:
-    """Return how many columns are threads: ``-H`` adds their sum as a last one, which the footer's minima do not
-    have."""
-    threads = len(table.footer["Min Latencies"])
-    if threads not in (table.columns, (table.columns or 0) - 1) or not threads:
-        broken(name, "its footer does not have the columns of its rows")
-    if any(not threads <= len(table.footer[key]) <= threads + 1 for key in _NEEDED):
-        broken(name, "the lines of its footer have different columns")
-    return threads
+    return rows, footer
 
 
 def _cyclictest(
@@ -260,15 +241,15 @@ def _cyclictest(
 
 def _oslat_json(data: bytes, name: str) -> ImportedRun:
     value = load_json(data, name)
-    threads = _threads(value, name, "oslat", ("min", "max"), "write it again with the tool that made it")
+    named, figures = _threads(value, name, "oslat", ("min", "max"), "write it again with the tool that made it")
     durations = [one.get("duration") for one in value["thread"].values()]
     known = [float(one) for one in durations if isinstance(one, float | int) and 0 <= one < 1e9]
-    scale = 1 if any("." in text for text in threads.buckets) else _US
+    scale = 1 if any("." in text for text in named) else _US
     buckets: Counter[Fraction] = Counter()
-    for text, samples in threads.buckets.items():
+    for text, samples in named.items():
         buckets[Fraction(text)] += samples
-    edges = (min(threads.figures["min"]) * scale, max(threads.figures["max"]) * scale)
-    cpus = threads.figures["cpu"] or range(threads.number)
+    edges = (min(figures["min"]) * scale, max(figures["max"]) * scale)
+    cpus = figures["cpu"] or range(len(figures["min"]))
     return _oslat(name, buckets, edges, cpus, duration_s=max(known, default=None), **_header(value))
 
 

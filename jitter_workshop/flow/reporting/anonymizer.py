@@ -257,10 +257,9 @@ class _Anonymizer:
             if field.name not in own and not (isinstance(one, str) and field.name in _AS_THEY_ARE):
                 own[field.name] = self.hidden(one, field.name)
         made = dataclasses.replace(value, **own)
-        if isinstance(made, Culprits) and made.report is not None:
-            return dataclasses.replace(made, text=sentences(made.report))
         if isinstance(made, Culprits):
-            return dataclasses.replace(made, text=tuple(map(self._or_left_out, made.text)))
+            said = map(self._or_left_out, made.text) if made.report is None else sentences(made.report)
+            return dataclasses.replace(made, text=tuple(said))
         return made
 
     def _own(self, value: Any) -> dict[str, Any]:

@@ -219,10 +219,6 @@ def _is_given(names: list[str], n: int) -> bool:
     return _NAMED_BY_PEOPLE.fullmatch(folder) is not None
 
 
-def _comm(scrubber: Scrubber, path: str, text: str) -> str:
-    return scrubber.task_name(path, text.strip()) + "\n"
-
-
 def _stat(scrubber: Scrubber, path: str, text: str) -> str | None:
     task = parse_stat(text.strip())
     if task is None:
@@ -257,18 +253,6 @@ def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
     """Keep only the kernel's own file systems: the others name servers, users and containers."""
     kept = [line for line in text.split("\n") if line.partition(" - ")[2].split(" ")[0] in _MOUNTS_KEPT]
     return scrubber.identifiers("\n".join([*kept, ""]))
-
-
-def _command_line(scrubber: Scrubber, _path: str, text: str) -> str:
-    return kernel_command_line(scrubber, text) + "\n"
-
-
-def _version(scrubber: Scrubber, _path: str, text: str) -> str:
-    return scrubber.identifiers(text, addresses=False)
-
-
-def _plain(scrubber: Scrubber, path: str, text: str) -> str:
-    return scrubber.identifiers(text, host=not _KERNEL_WORDS.match(path))
 
 
 def _grub(scrubber: Scrubber, _path: str, text: str) -> str:
@@ -312,23 +296,29 @@ def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
 _RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
     (re.compile(pattern), cleaner)
     for pattern, cleaner in (
-        (r"/(?:proc|etc/kernel)/cmdline$|/boot/firmware/cmdline\.txt$", _command_line),
+        (
+            r"/(?:proc|etc/kernel)/cmdline$|/boot/firmware/cmdline\.txt$",
+            lambda own, path, text: kernel_command_line(own, text) + "\n",
+        ),
         (r"/proc/self/mountinfo$", _mountinfo),
         (r"/proc/(?:self|\d+|\d+/task/\d+)/stat$", _stat),
         (r"/proc/(?:self|\d+|\d+/task/\d+)/status$", _status),
-        (r"/proc/(?:\d+|\d+/task/\d+)/comm$", _comm),
+        (r"/proc/(?:\d+|\d+/task/\d+)/comm$", lambda own, path, text: own.task_name(path, text.strip()) + "\n"),
         (r"/proc/(?:\d+|\d+/task/\d+)/sched$", _sched),
-        (r"/proc/sys/kernel/hostname$", lambda scrubber, path, text: f"{scrubber.hostname or HIDDEN_NAME}\n"),
-        (r"/proc/sys/kernel/random/boot_id$", lambda scrubber, path, text: text),
-        (r"/proc/sys/kernel/(?:osrelease|version)$|/proc/version$", _version),
-        (r"/(?:proc|sys)/", _plain),
+        (r"/proc/sys/kernel/hostname$", lambda own, path, text: f"{own.hostname or HIDDEN_NAME}\n"),
+        (r"/proc/sys/kernel/random/boot_id$", lambda own, path, text: text),
+        (
+            r"/proc/sys/kernel/(?:osrelease|version)$|/proc/version$",
+            lambda own, path, text: own.identifiers(text, addresses=False),
+        ),
+        (r"/(?:proc|sys)/", lambda own, path, text: own.identifiers(text, host=not _KERNEL_WORDS.match(path))),
         (r"/etc/default/grub(?:\.d/[^/]+)?$", _grub),
         (r"/etc/(?:default/irqbalance|sysconfig/irqbalance|irqbalance\.env)$", _irqbalance),
         (r"/(?:etc|usr/lib)/os-release$", _os_release),
         (r"/boot/loader/entries/[^/]+\.conf$", _boot_entry),
         (r"/boot/config-[^/]+$|/(?:usr/)?lib/modules/[^/]+/config$", _config),
         # Only the existence of these files is kept.
-        (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", lambda scrubber, path, text: ""),
+        (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", lambda own, path, text: ""),
     )
 )
 """The first matching pattern decides; a path without a match is left out."""

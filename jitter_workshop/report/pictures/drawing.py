@@ -220,11 +220,10 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
         x, long = plot.x(tick.position), sum(map(_em, tick.label)) * TEXT_PX
-        words = Words(x, y, tick.label, "dim", "middle")
-        if x + long / 2 > WIDTH - 4:
+        words, right = Words(x, y, tick.label, "dim", "middle"), x + long / 2
+        if right > WIDTH - 4:
             # At the right edge a label ends at the edge.
-            words = Words(WIDTH - 4, y, tick.label, "dim", "end")
-        right = words.x if words.anchor == "end" else words.x + long / 2
+            words, right = Words(WIDTH - 4, y, tick.label, "dim", "end"), WIDTH - 4
         if right <= free_to:
             found.append(words)
             free_to = right - long - _BETWEEN_PX

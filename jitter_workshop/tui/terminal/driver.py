@@ -68,7 +68,8 @@ class QuietDriver(LinuxDriver):
         os.set_blocking(self._wake_read, False)
         # The pipe lives as long as the driver: a stopped program closes its terminal, goes on, and needs the pipe
         # again.
-        self._wake_closer = weakref.finalize(self, _close, self._wake_read, self._wake_write)
+        weakref.finalize(self, os.close, self._wake_read)
+        weakref.finalize(self, os.close, self._wake_write)
         self._leaving = threading.Event()
         self._output = _Output(self._file or sys.stderr)
         self._file = self._output  # type: ignore[assignment]  # it is used as a stream only
@@ -149,7 +150,9 @@ class QuietDriver(LinuxDriver):
                 ready = {key.fd for key, _ in selector.select(timeout)}
                 timeout = None
                 if self.fileno in ready:
-                    data = self._read()
+                    data = b""
+                    with contextlib.suppress(OSError):
+                        data = os.read(self.fileno, 4096)
                     if not data:
                         self._terminal_gone()
                         break
@@ -163,19 +166,7 @@ class QuietDriver(LinuxDriver):
             for _ in parser.feed(""):
                 pass
 
-    def _read(self) -> bytes:
-        try:
-            return os.read(self.fileno, 4096)
-        except OSError:
-            return b""
-
     def _terminal_gone(self) -> None:
         """End the app after the terminal was closed, like SIGHUP, which may not reach us (another session leader)."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))
-
-
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)

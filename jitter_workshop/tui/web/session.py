@@ -59,15 +59,16 @@ class PageSession(AppService):
         """Pass on the workshop's output until it has ended. Then send its last words, and close the page."""
         process = self._process
         assert process is not None
+        out = process.stdout
+        assert out is not None
         assert process.stderr is not None
         said = asyncio.create_task(_tail(process.stderr))
         # A page that is gone accepts nothing more; ``stop`` tells its workshop.
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, RuntimeError):
-            await self._draw(process)
-        if process.stdout is not None:
-            with contextlib.suppress(OSError):
-                while await process.stdout.read(1 << 16):
-                    """Read and drop the rest of the output: the workshop could not end while its pipe is full."""
+            await self._draw(out)
+        with contextlib.suppress(OSError):
+            while await out.read(1 << 16):
+                """Read and drop the rest of the output: the workshop could not end while its pipe is full."""
         await process.wait()
         with contextlib.suppress(ConnectionError, RuntimeError):
             words = last_words(await said)
@@ -75,9 +76,7 @@ class PageSession(AppService):
                 await self.remote_write_bytes(words)
             await self.remote_close()
 
-    async def _draw(self, process: Process) -> None:
-        out = process.stdout
-        assert out is not None
+    async def _draw(self, out: asyncio.StreamReader) -> None:
         if await out.readline() != b"__GANGLION__\n":
             return
         while True:
