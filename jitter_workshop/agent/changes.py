@@ -107,10 +107,8 @@ class Changes:
             if lease_s is not None:
                 self.leased.append(journal.id)
                 self.lease_s = lease_s
-            try:
+            with contextlib.closing(journal):
                 result = apply_changes(self.setup.root, self.setup.writer, changes, journal, stopped)
-            finally:
-                journal.close()
             if journal.trouble:
                 why = (
                     f"the journal's last records could not be written ({journal.trouble}); 'restore' will use the "

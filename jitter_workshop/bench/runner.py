@@ -227,10 +227,8 @@ class RunController:
         return len(self.gathered.blocks) >= self.blocks_wanted
 
     def _ready(self) -> protocol.Ready:
-        event = self.child.wait(self.cancel, _READY_WITHIN_S)
-        while event.kind == "suspend":
+        while (event := self.child.wait(self.cancel, _READY_WITHIN_S)).kind == "suspend":
             self._suspend()
-            event = self.child.wait(self.cancel, _READY_WITHIN_S)
         return self._receive(event, "ready", protocol.Ready)
 
     def _blocks(self) -> None:

@@ -10,8 +10,9 @@ guessed. If there was no trace (no rights, no tracefs), counters are shown inste
 from __future__ import annotations
 
 import argparse
+import contextlib
 
-from jitter_workshop.commands.common.base import add_json, print_json, show_lines
+from jitter_workshop.commands.common.base import add_json, show
 from jitter_workshop.errors import UsageError
 
 _MOST = 1_000
@@ -33,15 +34,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top must be a number from 0 to {_MOST}")
     with open_session(args) as session:
         measured = session.find(args.run)
-        late = LateLine("explaining")
-        try:
+        with contextlib.closing(LateLine("explaining")) as late:
             report = explained(session, measured, args.top, late)
-        finally:
-            late.close()
         notices = tuple(session.notices)
     say_notices(notices)
-    if args.json:
-        print_json(report)
-    else:
-        show_lines(lambda width: causes.explained(report, width, measured.label))
+    show(args, report, lambda width: causes.explained(report, width, measured.label))
     return 0

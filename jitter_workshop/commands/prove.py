@@ -25,7 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
+from jitter_workshop.commands.common.base import Interrupted, add_json, require_live_host, say, show, show_lines
 from jitter_workshop.commands.common.shared import (
     agreed,
     number,
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
         # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
         with contextlib.suppress(*(OSError,) if received else ()):
-            _print(proof, args.json)
+            _print(args, proof)
             for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
                 say(sentence)
     if received:
@@ -237,22 +237,16 @@ def _old(args: argparse.Namespace) -> int:
         notices = tuple(session.notices)
     say_notices(notices)
     if args.show is not None:
-        _print(found[0], args.json)
-    elif args.json:
-        print_json({"proofs": [as_json(proof) for proof in found]})
+        _print(args, found[0])
     else:
-        show_lines(partial(listed, found))
+        show(args, {"proofs": [as_json(proof) for proof in found]}, partial(listed, found))
     return 0
 
 
-def _print(proof: Proof, as_object: bool) -> None:
+def _print(args: argparse.Namespace, proof: Proof) -> None:
     from jitter_workshop.presenter.proof import verdict
 
-    if as_object:
-        print_json(as_json(proof))
-    else:
-        show_lines(partial(verdict, proof))
-    sys.stdout.flush()
+    show(args, as_json(proof), partial(verdict, proof))
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

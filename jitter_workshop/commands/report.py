@@ -17,6 +17,7 @@ chapters, no proofs and no raw data. The causes of stalls are worked out once an
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -57,22 +58,18 @@ def run(args: argparse.Namespace) -> int:
     if args.output == "":
         raise UsageError("-o names no file", "give a file name, or '-' for standard output")
     chosen = FORMATS[args.format or _format_of(args.output)]
-    late = LateLine()
-    with _session(args) as session:
+    with _session(args) as session, contextlib.closing(LateLine()) as late:
         if args.output != "-" and not args.private:
             # Check the file's name first: explaining the traces takes long.
             made_at = timestamp()
             known = session.session
             check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
-        try:
-            ids = [session.find(wanted).id for wanted in args.run]
-            document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-            keep_found(session, HostRoot(args.root), document)
-            draft = Draft(session, os.uname().nodename, document)
-            target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
-            files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
-        finally:
-            late.close()
+        ids = [session.find(wanted).id for wanted in args.run]
+        document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
+        keep_found(session, HostRoot(args.root), document)
+        draft = Draft(session, os.uname().nodename, document)
+        target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
+        files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
         notices = tuple(session.notices)
     say_notices(notices)
     if args.output == "-":

@@ -15,10 +15,11 @@ Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reb
 from __future__ import annotations
 
 import argparse
+import contextlib
 from functools import partial
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, require_live_host, show_lines
+from jitter_workshop.commands.common.base import add_json, require_live_host, show
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.record import picked
@@ -43,19 +44,13 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.presenter import changes
 
     change_log = apply.change_log_of(args.session)
-    agent_session = AgentSession(change_log=change_log)
-    try:
+    with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
         result, notice = apply.restore(agent_session, args.tunables, forget=args.discard)
-    finally:
-        agent_session.close()
     trouble = apply.note_stack(args.session)
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         say_if_any(sentence)
-    if args.json:
-        print_json(as_json(result))
-    else:
-        show_lines(partial(changes.given_back, result))
+    show(args, as_json(result), partial(changes.given_back, result))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 
@@ -81,13 +76,11 @@ def _list(args: argparse.Namespace) -> int:
     entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
-    if args.json:
-        active = [
-            {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
-            for e in entries
-        ]
-        nothing = as_json(RestoreResult((), (), False))
-        print_json({"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing})
-    else:
-        show_lines(partial(changes.standing, entries, problems, traces))
+    active = [
+        {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
+        for e in entries
+    ]
+    nothing = as_json(RestoreResult((), (), False))
+    payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
+    show(args, payload, partial(changes.standing, entries, problems, traces))
     return 0

@@ -152,26 +152,20 @@ def _import(args: argparse.Namespace) -> int:
     store = SessionStore()
     back = [(page, archive.bring_back(store.folder, page.unpacked)) for page in pages]
     told = [import_report.as_json(*one) for one in back]
+    said = "".join(f"{line}\n" for one in back for line in import_report.lines(*one))
     if back and not others:
-        if args.json:
-            sessions = tuple(store.find(one.session) for _, one in back)
-            print_json({**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told})
-        else:
-            sys.stdout.writelines(f"{line}\n" for one in back for line in import_report.lines(*one))
+        sessions = tuple(store.find(one.session) for _, one in back)
+        show(args, {**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told}, said)
         return 0
     with _session_for(store, args) as opened:
         kept = [opened.add_import(run) for run in found]
         notices, session = tuple(opened.notices), opened.session
     say_notices(notices)
-    if args.json:
-        payload = _as_json((session,), (), store.current_id())
-        print_json({**payload, "imported": [_import_json(run) for run in kept], "brought_back": told})
-        return 0
-    sys.stdout.writelines(f"{line}\n" for one in back for line in import_report.lines(*one))
+    payload = _as_json((session,), (), store.current_id())
     for run in kept:
-        sys.stdout.write(f"{import_line(run)}\n")
-        sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
-    sys.stdout.write(f"Kept in {clean(session.name)}. To see them next to your own: jitter-workshop chart --imported\n")
+        said += "".join(f"{line}\n" for line in (import_line(run), *(f"  {clean(note, 300)}" for note in run.notes)))
+    said += f"Kept in {clean(session.name)}. To see them next to your own: jitter-workshop chart --imported\n"
+    show(args, {**payload, "imported": [_import_json(run) for run in kept], "brought_back": told}, said)
     return 0
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, ThreadTrack, Timeline
+from jitter_workshop.evidence.tracks import (
+    MOVING,
+    READY,
+    RUNS,
+    TASK,
+    UNKNOWN,
+    UNSEEN,
+    WORKQUEUE,
+    Segment,
+    ThreadTrack,
+    Timeline,
+)
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import (
     FrequencySeen,
@@ -50,8 +61,8 @@ class Presence:
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
-        self._visits: dict[tuple[int, str, str], _Visits] = {}
-        self._stays: dict[tuple[str, int], _Stay] = {}
+        self._visits: defaultdict[tuple[int, str, str], _Visits] = defaultdict(_Visits)
+        self._stays: defaultdict[tuple[str, int], _Stay] = defaultdict(_Stay)
         self._frequencies: dict[int, FrequencySeen] = {}
         self._deeds: Counter[tuple[str, str, str, int]] = Counter()
         self._kept: Counter[tuple[int, str]] = Counter()
@@ -120,30 +131,21 @@ class Presence:
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         for cpu, track in timeline.cpus.items():
-            ticks: dict[int, int] = {}
-            keys: dict[int, tuple[int, str, str]] = {}
-            tids: dict[int, int] = {}
-            for begin, stop, kind, name, pid, serial in track.cut(start, end):
-                if (kind == TASK and pid in quiet) or kind == UNKNOWN:
+            ticks: Counter[int] = Counter()
+            first: dict[int, Segment] = {}
+            for piece in track.cut(start, end):
+                if (piece.kind == TASK and piece.pid in quiet) or piece.kind == UNKNOWN:
                     continue
-                took = stop - begin
-                if serial in ticks:
-                    ticks[serial] += took
-                else:
-                    ticks[serial] = took
-                    keys[serial] = (cpu, kind, name)
-                    if kind == TASK:
-                        tids[serial] = pid
-            for serial, own in ticks.items():
-                visits = self._visits.get(keys[serial])
-                if visits is None:
-                    visits = self._visits[keys[serial]] = _Visits()
-                ns = rate.to_ns(own)
+                ticks[piece.serial] += piece.end - piece.start
+                first.setdefault(piece.serial, piece)
+            for serial, piece in first.items():
+                visits = self._visits[cpu, piece.kind, piece.name]
+                ns = rate.to_ns(ticks[serial])
                 visits.count += 1
                 visits.total_ns += ns
                 visits.worst_ns = max(visits.worst_ns, ns)
-                if serial in tids:
-                    visits.tids.add(tids[serial])
+                if piece.kind == TASK:
+                    visits.tids.add(piece.pid)
 
     def _add_stays(self, timeline: Timeline, name: str, thread: ThreadTrack) -> None:
         start, end, rate = timeline.start, timeline.end, timeline.rate
@@ -154,7 +156,7 @@ class Presence:
             if state == UNSEEN and name in self._placed and self._placed[name] not in timeline.lost:
                 state, cpu = RUNS, self._placed[name]
             if cpu >= 0 and state in (RUNS, READY, MOVING):
-                stay = self._stays.setdefault((name, cpu), _Stay())
+                stay = self._stays[name, cpu]
                 if state == RUNS:
                     stay.ran_ns += rate.to_ns(_plain(timeline, cpu, low, high))
                 else:

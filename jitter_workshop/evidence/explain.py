@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from jitter_workshop.evidence.attribution import PRODUCER, Piece, split
@@ -31,12 +33,10 @@ class SplitStall(NamedTuple):
 
     def parts(self) -> dict[CauseKey, int]:
         """Return the time in ns of each cause; they sum to ``duration_ns``. A cause that rounds to 0 is left out."""
-        sums: dict[CauseKey, int] = {}
-        for place, piece in enumerate(self.pieces):
-            took = self.edges_ns[place + 1] - self.edges_ns[place]
-            if took:
-                key = (piece.kind, piece.name)
-                sums[key] = sums.get(key, 0) + took
+        sums: Counter[CauseKey] = Counter()
+        for piece, (start, end) in zip(self.pieces, pairwise(self.edges_ns), strict=True):
+            if end > start:
+                sums[piece.kind, piece.name] += end - start
         return sums
 
 

@@ -7,6 +7,7 @@ middle of a softirq, and every kernel does so in the middle of a work function, 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class CpuState:
     """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: gives a new number for
     each stay."""
 
-    def __init__(self, cpu: int, begin: int, tasks: dict[int, list[Frame]], serials: Callable[[], int]) -> None:
+    def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
         self.since = self.last = begin
         self.segments: list[Segment] = []
@@ -137,8 +138,8 @@ class CpuState:
         if self.irqs:
             self.no_interrupt(ts)
         self.close(ts)
-        stack = self._stack()
-        for depth, frame in enumerate(stack) if stack else ():
+        stack = self._tasks[self.key]
+        for depth, frame in enumerate(stack):
             if frame.kind == kind:
                 self.unbalanced += len(stack) - depth
                 del stack[depth:]
@@ -149,7 +150,7 @@ class CpuState:
         """Enter a function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in
         a softirq of it, or in the idle loop)."""
         self.close(ts)
-        stack = self.irqs if self.irqs or hard else self._stack()
+        stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)
 
     def leave_irq(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
@@ -157,17 +158,13 @@ class CpuState:
             self._left_only(ts, kind, name, 1)
 
     def leave_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
-        stack = self._tasks.get(self.key)
-        if stack is None or not self._pop(stack, ts, kind, number, raw):
+        if not self._pop(self._tasks.get(self.key, []), ts, kind, number, raw):
             self._left_only(ts, kind, name, 2)
 
     def leave_within(self, ts: int, kind: str, raw: str, name: str) -> None:
-        stack = self._tasks.get(self.key)
-        if self._pop(self.irqs, ts, kind, _FUNCTION, raw):
-            return
-        if stack is not None and self._pop(stack, ts, kind, _FUNCTION, raw):
-            return
-        self._left_only(ts, kind, name, 3)
+        stack = self._tasks.get(self.key, [])
+        if not self._pop(self.irqs, ts, kind, _FUNCTION, raw) and not self._pop(stack, ts, kind, _FUNCTION, raw):
+            self._left_only(ts, kind, name, 3)
 
     def nmi(self, ts: int, length: int, kind: str, name: str) -> None:
         """Record an NMI that has just ended: it had the CPU for ``length`` ticks, with other entries open or not."""
@@ -176,14 +173,6 @@ class CpuState:
         if ts > start:
             self.segments.append(Segment(start, ts, kind, name, self.current, self._serials()))
             self.since = ts
-
-    def _stack(self) -> list[Frame]:
-        """Return the current task's stack."""
-        key = self.current or -1 - self.cpu
-        stack = self._tasks.get(key)
-        if stack is None:
-            stack = self._tasks[key] = []
-        return stack
 
     def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
         """Add one more frame on the innermost stack: it owns the time from now on."""

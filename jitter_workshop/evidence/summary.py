@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from jitter_workshop.evidence.attribution import AROUND_NS
 from jitter_workshop.evidence.cpu_occupancy import Presence
@@ -45,7 +46,7 @@ class _Sums:
 
 @dataclass(slots=True)
 class _Totals:
-    causes: dict[CauseKey, _Sums] = field(default_factory=dict)
+    causes: defaultdict[CauseKey, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
     late: int = 0
 
     def add(self, stall: SplitStall, threshold_ns: int, main: bool) -> None:
@@ -53,9 +54,7 @@ class _Totals:
         messages = stall.window.messages if main else 0
         self.late += messages
         for key, took in parts.items():
-            sums = self.causes.get(key)
-            if sums is None:
-                sums = self.causes[key] = _Sums()
+            sums = self.causes[key]
             sums.count += 1
             sums.total_ns += took
             sums.worst_ns = max(sums.worst_ns, took)
@@ -221,11 +220,10 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
     """Return the pieces in order of time. Where there are too many to show, each of _MOST_SLICES equal stretches is
     given to the cause that took most of it."""
-    edges = stall.edges_ns
     every = [
-        (edges[place], edges[place + 1], (piece.kind, piece.name))
-        for place, piece in enumerate(stall.pieces)
-        if edges[place + 1] > edges[place]
+        (start, end, (piece.kind, piece.name))
+        for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)
+        if end > start
     ]
     if len(every) > _MOST_SLICES:
         every = list(_coarse(every, stall.duration_ns))

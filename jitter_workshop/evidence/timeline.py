@@ -6,6 +6,7 @@ workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h)
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
@@ -83,12 +84,12 @@ class _Builder:
                 self._names.setdefault(pid, other)
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}
-        self._tasks: dict[int, list[Frame]] = {}
+        self._tasks: defaultdict[int, list[Frame]] = defaultdict(list)
         self._serials = count(1).__next__
         self._states: dict[int, CpuState] = {}
         self._deeds: list[Sent] = []
         self._frequencies: list[tuple[int, int, int]] = []
-        self._kept: dict[tuple[int, str], int] = {}
+        self._kept: Counter[tuple[int, str]] = Counter()
         self._stacks: dict[int, list[tuple[int, str, str]]] = {}
         self._latest: dict[int, str] = {}
 
@@ -203,8 +204,7 @@ class _Builder:
         """Handle an event that does not change which task has the CPU."""
         ts, cpu, kind, _, a, _, _, name, _, _ = event
         if kind == "tick_stop" and a != 1:
-            key = (cpu, name)
-            self._kept[key] = self._kept.get(key, 0) + 1
+            self._kept[cpu, name] += 1
         elif kind == "stack":
             self._stacks.setdefault(cpu, []).append((ts, self._latest.get(cpu, ""), name))
 

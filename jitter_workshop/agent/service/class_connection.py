@@ -186,16 +186,12 @@ def sweep(setup: Setup) -> None:
     # one whose devices are gone, and then nothing would be restored.
     root = HostRoot(Path(setup.top))
     who = Member(0, "root", True, (), setup.member.described)
-    changes = Changes(replace(setup, root=root, member=who, uid=0, who="the turn service"))
-    try:
+    setup = replace(setup, root=root, member=who, uid=0, who="the turn service")
+    with contextlib.closing(Changes(setup)) as changes:
         attending = Attending(changes.setup, who, changes, end_trace=lambda: None, send=lambda reply: None)
-        try:
+        with contextlib.closing(attending):
             attending.look()
             attending.clear_idle()
-        finally:
-            attending.close()
-    finally:
-        changes.close()
 
 
 def step_aside(setup: Setup, described: ClassFile) -> None:

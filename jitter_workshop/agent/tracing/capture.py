@@ -283,9 +283,7 @@ class Capture:
                 form = parse_event(self._root.text(f"{self._tracefs}/{switch}/format") or "")
                 self._hot.write(f"{switch}/trigger", plan.stack_trigger(self._tids, form))
                 return True
-            except HostError as error:
-                missing[title] = error.message
-            except ValueError as error:
+            except (HostError, ValueError) as error:
                 missing[title] = str(error)
         return False
 
@@ -364,19 +362,15 @@ class Capture:
         path = f"{self._top}{instance.folder}/per_cpu/cpu{cpu}/trace_pipe_raw"
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return  # a CPU that never existed
+            try:
+                while page := os.read(file, self._form.size):
+                    yield page
+            finally:
+                os.close(file)
+        except (FileNotFoundError, BlockingIOError):
+            return  # a CPU that never existed, or all is read
         except OSError as error:
             raise HostError(f"{path} cannot be read: {reason(error)}") from error
-        try:
-            while page := os.read(file, self._form.size):
-                yield page
-        except BlockingIOError:
-            pass  # all is read
-        except OSError as error:
-            raise HostError(f"{path} cannot be read: {reason(error)}") from error
-        finally:
-            os.close(file)
 
     def _note_handed(self) -> None:
         """Note how many events were read so far. Only this process reads between blocks, so any read during a block is

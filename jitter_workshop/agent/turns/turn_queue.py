@@ -13,7 +13,7 @@ import pwd
 import select
 import signal
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.agent import protocol
@@ -46,25 +46,19 @@ Raises Busy if it has to wait for another agent's changes.
 """
 
 
+@dataclass(eq=False)
 class TurnQueue:
     """Hold a connection's place and turn. ``later``: the id of a request that is answered when the turn comes, None for
     none."""
 
-    def __init__(
-        self,
-        root: HostRoot,
-        who: Member,
-        file: TurnFile,
-        group: TurnGroup,
-        audit: Audit,
-        give_back: GiveBack,
-    ) -> None:
-        self._root = root
-        self._who = who
-        self._file = file
-        self._group = group
-        self._audit = audit
-        self._give_back = give_back
+    _root: HostRoot
+    _who: Member
+    _file: TurnFile
+    _group: TurnGroup
+    _audit: Audit
+    _give_back: GiveBack
+
+    def __post_init__(self) -> None:
         me = process(os.getpid())
         assert me is not None
         self._me = me
@@ -117,19 +111,17 @@ class TurnQueue:
             return self._take(request)
         if do == "give":
             self.finish("given back")
-            return {}
-        if do == "need":
+        elif do == "need":
             self.need()
-            return {}
-        if do == "doing":
+        elif do == "doing":
             self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", 400)))
-            return {}
-        if do not in ("end", "freeze", "thaw"):
+        elif do in ("end", "freeze", "thaw"):
+            own = do == "end" and request.get("user") == self._who.user
+            if not self._who.instructor and not own:
+                raise HostError(f"only an instructor may {do}", "ask an instructor of this class")
+            self._instruct(do, request)
+        else:
             raise UsageError(f"'turn' has no action '{clean(do, 20)}'")
-        own = do == "end" and request.get("user") == self._who.user
-        if not self._who.instructor and not own:
-            raise HostError(f"only an instructor may {do}", "ask an instructor of this class")
-        self._instruct(do, request)
         return {}
 
     def look(self) -> TurnGranted | None:

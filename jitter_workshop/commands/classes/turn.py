@@ -49,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not action:
         return _show(args)
-    agent_session = AgentSession()
-    try:
+    with contextlib.closing(AgentSession()) as agent_session:
         if action == "take":
             return _take(args, agent_session)
         if action == "give":
@@ -61,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
             agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
         else:
             agent_session.instruct(action, rest[0] if rest else None)
-    finally:
-        agent_session.close()
     return _show(args)
 
 
@@ -74,8 +71,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
-    token = CancelToken()
-    try:
+    with contextlib.closing(CancelToken()) as token:
         with stopped_by_signals(token) as received:
             wait_s = DAY_S if args.wait is None else args.wait
             try:
@@ -95,8 +91,6 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
         if received and received[0] != signal.SIGINT:
             raise Interrupted(received[0])
         return 0
-    finally:
-        token.close()
 
 
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:

@@ -159,12 +159,14 @@ def print_json(payload: Any) -> None:
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
 
 
-def show(args: argparse.Namespace, payload: Any, text: str) -> None:
-    """Print the payload as JSON with ``--json``, the text without."""
+def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Iterable[Text]]) -> None:
+    """Print the payload as JSON with ``--json``, the text without (or the lines, see :func:`show_lines`)."""
     if args.json:
         print_json(payload)
-    else:
+    elif isinstance(text, str):
         sys.stdout.write(text)
+    else:
+        show_lines(text)
     sys.stdout.flush()
 
 

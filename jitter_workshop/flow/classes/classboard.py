@@ -303,14 +303,13 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
         found = json.loads(data)
         if not isinstance(found, dict):
             raise ValueError("the file does not hold a JSON object")
+        return found
     except FileNotFoundError:
         why.append(f"{file.name} is missing")
     except OSError as error:
         why.append(f"{file.name} cannot be read: {error.strerror}")
     except (ValueError, RecursionError) as error:
         why.append(f"{file.name} is not valid: {clean(error, 80)}")
-    else:
-        return found
     return None
 
 

@@ -231,12 +231,10 @@ class AgentSession:
         leased, self._leased = self._leased, set()
         if agent is None:
             return NOTHING
-        try:
+        with agent:
             result = agent.bye() if leased else NOTHING
             self.change_log.restored(result)
             return result
-        finally:
-            agent.close()
 
     def close(self) -> RestoreResult:
         """Give back as :meth:`give_back` does. Never raises: an error is kept in ``trouble``, and a later ``restore``
@@ -338,8 +336,5 @@ def place_once(pid: int) -> CpuSet:
     """Put a process on the isolated CPUs, over a separate connection that is closed before the run begins. Raises
     HostError.
     """
-    agent_session = AgentSession()
-    try:
+    with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid)
-    finally:
-        agent_session.close()

@@ -113,12 +113,9 @@ def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queu
 
     if os.geteuid() == 0 or class_host() is None:
         return
-    token = CancelToken()
-    try:
+    with contextlib.closing(CancelToken()) as token:
         take_turn(agent_session, wait_s, token, queued)
         agent_session.say_doing(f"applying {clean(' '.join(drawn.words), 40)}")
-    finally:
-        token.close()
 
 
 def restore(

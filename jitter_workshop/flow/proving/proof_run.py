@@ -170,26 +170,21 @@ class _Times:
         return (self._of - done) * (run_s + change_s / 2)
 
 
+@dataclass(eq=False)
 class _Series:
     """Make the rounds of one proof. ``not_kept``: why the session does not have the proof, or ""."""
 
-    def __init__(
-        self,
-        request: ProveRequest,
-        session: OpenSession,
-        agent_session: AgentSession,
-        drawn: Drawn,
-        observer: ProofObserver,
-        cancel: CancelToken,
-    ) -> None:
-        self._request = request
-        self._session = session
-        self._agent_session = agent_session
-        self._plan: ProofPlan = drawn.plan
-        self._sides: Sides = drawn.sides
-        self._observer = observer
-        self._cancel = cancel
-        self._seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
+    _request: ProveRequest
+    _session: OpenSession
+    _agent_session: AgentSession
+    _drawn: Drawn
+    _observer: ProofObserver
+    _cancel: CancelToken
+
+    def __post_init__(self) -> None:
+        self._plan: ProofPlan = self._drawn.plan
+        self._sides: Sides = self._drawn.sides
+        self._seed = self._request.seed if self._request.seed is not None else secrets.randbelow(1 << 31)
         self.id = ids.new_id()
         self._started_at = ids.timestamp()
         self._rounds: list[Round] = []
@@ -198,7 +193,7 @@ class _Series:
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = _Times(drawn)
+        self._times = _Times(self._drawn)
         self.not_kept = ""
 
     def make(self) -> Proof:
