@@ -22,7 +22,7 @@ from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.measuring.measure import MeasurementStopped, measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.observe import RunStarted, SilentObserver
+from jitter_workshop.model.run import RunStarted, SilentObserver
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.session.store import OpenSession, SessionStore
 from tests.classonatree import TEACHER, log, uid_of

@@ -16,9 +16,8 @@ from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.flow.proving.proof_run import ProofObserver, ProofStep, Prover, ProveRequest
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan, ProofRound
-from jitter_workshop.model.run import Block, Clock
+from jitter_workshop.model.run import Block, Clock, Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.stats.verdicts import judge

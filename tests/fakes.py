@@ -21,8 +21,7 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import BESIDE, HUNTED, Run, ThreadRecord
+from jitter_workshop.model.run import BESIDE, HUNTED, Progress, Run, RunObserver, RunStarted, ThreadRecord
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice
-from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import Proof, ProofRound
 from jitter_workshop.model.report import (
@@ -25,6 +24,7 @@ from jitter_workshop.model.report import (
     ReportedRun,
 )
 from jitter_workshop.model.run import ForeignLoad, Run
+from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.report.proof_words import headline

@@ -27,7 +27,7 @@ from jitter_workshop.host.power import read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import RunSpec
 
 M = TypeVar("M")

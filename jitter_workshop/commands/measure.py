@@ -24,11 +24,10 @@ from jitter_workshop.commands.common.shared import number, say_if_any, session_t
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
-from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.lines import Line
 from jitter_workshop.session.store import OpenSession
 
 

@@ -18,21 +18,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import add_json, print_json, show
 from jitter_workshop.commands.common.shared import agreed, open_session, say_notices
-from jitter_workshop.errors import UsageError
+from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.text import clean, minute
+from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
+if TYPE_CHECKING:
+    from jitter_workshop.session.archive import BroughtBack, Unpacked
+
 ACTIONS = ("list", "show", "use", "import", "remove")
+MOST_NAMED = 3
+"""Missing runs of a report that are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +141,6 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
-    from jitter_workshop.commands.common import import_report
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 
@@ -144,15 +149,15 @@ def _import(args: argparse.Namespace) -> int:
     if args.root != Path("/"):
         raise UsageError("'sessions import' cannot read a recorded host", "leave out --root")
     read = [(Path(file), foreign.content(Path(file))) for file in args.id]
-    pages = [import_report.read(path, data) for path, data in read if reportfile.is_page(data)]
+    pages = [_read_page(path, data) for path, data in read if reportfile.is_page(data)]
     if pages and (args.unit or args.label or args.session):
         raise UsageError("a report brings its whole session back unchanged", "leave out --unit, --label and --session")
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
     found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
     back = [(page, archive.bring_back(store.folder, page.unpacked)) for page in pages]
-    told = [import_report.as_json(*one) for one in back]
-    said = "".join(f"{line}\n" for one in back for line in import_report.lines(*one))
+    told = [_page_json(*one) for one in back]
+    said = "".join(f"{line}\n" for one in back for line in page_lines(*one))
     if back and not others:
         sessions = tuple(store.find(one.session) for _, one in back)
         show(args, {**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told}, said)
@@ -292,3 +297,66 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         part = "" if run.complete else "  stopped early"
         lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Hold a report that was read; nothing of it is on disk yet. ``as_written``: its text was not changed since."""
+
+    file: str
+    unpacked: Unpacked
+    as_written: bool
+
+
+def _read_page(path: Path, data: bytes) -> Page:
+    """Return the session in a page. Raises SessionError that names the file."""
+    from jitter_workshop.session import archive, reportfile
+
+    shown = clean(path.name, 100) or "the file"
+    try:
+        found = reportfile.archive_in(data)
+        return Page(shown, archive.unpack(found.archive), found.page_as_written)
+    except SessionError as error:
+        raise SessionError(f"{shown} is not imported: {error.message}", error.advice) from error
+
+
+def page_lines(page: Page, back: BroughtBack) -> list[str]:
+    """Return what was imported, one sentence a line."""
+    name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
+    if back.already:
+        said = [f"Session {name} exists here already, with the same content: nothing was written."]
+    else:
+        how = "bit for bit except its id and name" if back.old_id else "bit for bit"
+        how = f"as far as the report holds it {how}" if back.left_out else how
+        said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
+    if back.old_id:
+        said.append(f"Another session here has the id {back.old_id} already, so this one has a new id.")
+    if back.missing:
+        number = len(back.missing)
+        said.append(
+            f"{many(number, 'run')} that it lists {'was' if number == 1 else 'were'} not in the report: "
+            f"{', '.join(clean(run, 40) for run in back.missing[:MOST_NAMED])}{', …' if number > MOST_NAMED else ''}."
+        )
+    if back.left_out:
+        number = len(back.left_out)
+        were = "was" if number == 1 else "were"
+        said.append(
+            f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come "
+            "back; 'sessions import --json' lists them."
+        )
+    if not page.as_written:
+        said.append(f"The text of {page.file} was changed since it was written; the data are unchanged.")
+    return [*said, f"To work in it: jitter-workshop sessions use {back.session}"]
+
+
+def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:
+    """Return what was imported, for a script."""
+    return {
+        "file": page.file,
+        **picked(back, "session", "name", "runs"),
+        "already_here": back.already,
+        "old_id": back.old_id or None,
+        "compressed_anew": [],
+        **picked(back, "missing", "left_out"),
+        "page_as_written": page.as_written,
+    }

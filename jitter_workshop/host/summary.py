@@ -8,9 +8,8 @@ import re
 from jitter_workshop.host.cpu.cpufreq import read_governors
 from jitter_workshop.host.cpu.cpuidle import read_idle_driver
 from jitter_workshop.host.cpu.cpuinfo import read_clocksource, read_cpu_identity
-from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.power import Thermal, read_on_battery, read_thermal

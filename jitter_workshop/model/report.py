@@ -9,11 +9,11 @@ from typing import Literal
 
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
+from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.verdict import Standing
 from jitter_workshop.model.walk import PredictionOutcome
 

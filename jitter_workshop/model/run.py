@@ -1,5 +1,6 @@
-"""Define the result of a measurement. The fields are those of ``measure --json``: renaming one breaks a
-contract.
+"""Define the result of a measurement, and how a run tells its progress to observers.
+
+The fields are those of ``measure --json``: renaming one breaks a contract.
 
 Times are integers in ns (means are floats), CPU sets integer arrays. An unknown value is None with the reason in
 ``notes``.
@@ -8,11 +9,12 @@ Times are integers in ns (means are floats), CPU sets integer arrays. An unknown
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import KINDS, Placement
+from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
 """The percentiles that every report has as rows. A row is None when the count is below 1/(1-p)."""
@@ -328,3 +330,46 @@ class Run:
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
     return tuple(run for run in runs if run.proof is None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """Hold the facts of a calibrated child that is about to measure. ``tids``: thread name → kernel thread id, for the
+    trace.
+    """
+
+    spec: RunSpec
+    clock: Clock
+    tids: dict[str, int]
+    mlocked: bool
+    notes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Hold the state after one more block. ``curve``: the main histogram's curve over all blocks so far."""
+
+    block: Block
+    done: int
+    total: int
+    curve: PercentileCurve
+    seconds_left: float
+
+
+class RunObserver(Protocol):
+    """Receive a run's progress on the runner's thread, never during a block. The next block begins after ``block_done``
+    returned."""
+
+    def started(self, event: RunStarted) -> None: ...
+
+    def block_done(self, progress: Progress) -> None: ...
+
+
+class SilentObserver:
+    """Ignore all events (headless)."""
+
+    def started(self, event: RunStarted) -> None:
+        return None
+
+    def block_done(self, progress: Progress) -> None:
+        return None

@@ -18,7 +18,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.causes import explained
-from jitter_workshop.presenter.progress import LateLine
+from jitter_workshop.presenter.lines import LateLine
 
 _WORST = 5
 """The number of worst stalls that are listed; with few of them the causes above stay on the screen."""

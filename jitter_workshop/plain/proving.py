@@ -12,8 +12,8 @@ from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
+from jitter_workshop.model.run import RunObserver, SilentObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView

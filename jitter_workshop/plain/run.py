@@ -10,8 +10,7 @@ from functools import partial
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.observe import Progress, RunStarted
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.class_host import disturbed

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
-from jitter_workshop.model.assessment import State
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, compared_at
+from jitter_workshop.model.status import State
 from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.presenter.lines import Lines, in_cells, table, wrap
 from jitter_workshop.presenter.status import COLOURS

@@ -10,8 +10,8 @@ from itertools import groupby
 from rich.text import Text
 
 from jitter_workshop.flow.proving.proof_run import ProofStep
-from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
+from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import clean, many, minute, tally
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter import plan as plan_view

@@ -9,8 +9,16 @@ from itertools import zip_longest
 from rich.text import Text
 
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, Block, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.run import (
+    HUNTED,
+    PERCENTILES,
+    UNSTEADY,
+    Block,
+    HistogramSummary,
+    Progress,
+    Run,
+    ThreadRecord,
+)
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from jitter_workshop.model.assessment import Assessment, State
+from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
 from jitter_workshop.presenter.prose import clean_code

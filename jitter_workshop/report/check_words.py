@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host

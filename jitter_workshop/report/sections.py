@@ -14,11 +14,11 @@ from typing import Literal
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
-from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Culprits, Fate, ReportDocument, ReportedChange, ReportedChapter, ReportedRun
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
+from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Standing, Verdict, VerdictWord
 from jitter_workshop.report import cause_words

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.history import FORMAT_VERSION, HostEvent, Snapshot
+from jitter_workshop.model.status import FORMAT_VERSION, HostEvent, Snapshot
 from jitter_workshop.model.text import many
 from jitter_workshop.session import files
 

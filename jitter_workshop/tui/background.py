@@ -20,7 +20,7 @@ from textual.screen import Screen
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving.proof_run import ProofStep
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.verdict import Order, Round
 from jitter_workshop.stats.verdicts import SoFar, so_far
 from jitter_workshop.tui.core.frame import Frame

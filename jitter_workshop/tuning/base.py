@@ -34,10 +34,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import Risk, When
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 

@@ -10,8 +10,7 @@ from jitter_workshop.host.boot.cmdline import CommandLine, read_command_line
 from jitter_workshop.host.boot.grub import NotUnderstood
 from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, policy_folders, read_policy
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.cpu.isolation import Isolation, read_isolation
-from jitter_workshop.host.cpu.topology import CPU_DIR, online_cpus, read_topology
+from jitter_workshop.host.cpu.topology import CPU_DIR, Isolation, online_cpus, read_isolation, read_topology
 from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel.release import (
     UNKNOWN_ARCHITECTURE,

@@ -8,7 +8,7 @@ from typing import get_args
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.assessment import Assessment, Drift, State
+from jitter_workshop.model.status import Assessment, Drift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned

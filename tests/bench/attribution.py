@@ -27,8 +27,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Span
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import Clock
+from jitter_workshop.model.run import Clock, SilentObserver
 from jitter_workshop.model.trace import unpack
 from jitter_workshop.session.traces import RunTrace
 from tests.bench.figures import Figure, keep, middle, spread

@@ -21,8 +21,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, SilentObserver
 
 ASSET = Path(__file__).resolve().parents[2] / "assets" / "recorded-runs.json"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import SilentObserver
 from tests.bench.figures import Figure, keep, spread
 from tests.bench.ring import measure
 from tests.bench.terminal import Terminal

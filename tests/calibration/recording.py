@@ -24,8 +24,7 @@ from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.observe import Progress, RunStarted
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.comparison import differences

@@ -26,7 +26,7 @@ from jitter_workshop.bench.protocol import NoiseLog
 from jitter_workshop.bench.stall import STALL_NS
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.noise import Burst, pack_bursts
-from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
+from jitter_workshop.model.run import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
 pytestmark = pytest.mark.host

@@ -10,8 +10,7 @@ from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import Clock
+from jitter_workshop.model.run import Clock, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
 pytestmark = pytest.mark.host

@@ -25,7 +25,7 @@ from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost
 from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 
 CHECKOUT = Path(posting.__file__).resolve().parents[2]
 

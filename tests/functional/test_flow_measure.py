@@ -24,8 +24,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.run import result
 from jitter_workshop.session.store import SessionStore

@@ -29,9 +29,8 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run
+from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run, RunObserver, SilentObserver
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.presenter.lines import written

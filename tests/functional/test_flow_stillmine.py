@@ -12,7 +12,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import HoldsTurn
-from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Progress, RunStarted
 
 
 class Notes:

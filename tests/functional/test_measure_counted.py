@@ -22,8 +22,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.trace_recorder import Tracer
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.store import SessionStore
 

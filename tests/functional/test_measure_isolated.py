@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = pytest.mark.host

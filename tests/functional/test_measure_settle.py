@@ -13,7 +13,7 @@ from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
-from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 
 pytestmark = pytest.mark.host

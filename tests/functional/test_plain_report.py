@@ -13,8 +13,8 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.reporting import draft
-from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import SilentObserver
 from tests import madereports
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk

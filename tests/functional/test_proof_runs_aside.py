@@ -9,8 +9,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.cli import main
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import apart_from_proofs
+from jitter_workshop.model.run import SilentObserver, apart_from_proofs
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop, values

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
-from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import BY_ID
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

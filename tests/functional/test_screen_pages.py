@@ -42,7 +42,7 @@ def with_runs(count: int, label: str = "run") -> FakeWorkshop:
     """A workshop with some runs behind it."""
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.measuring.request import MeasureRequest
-    from jitter_workshop.model.observe import SilentObserver
+    from jitter_workshop.model.run import SilentObserver
 
     workshop = open_workshop()
     for number in range(count):

@@ -18,8 +18,8 @@ from jitter_workshop.flow.reporting import draft
 from jitter_workshop.flow.reporting import files as reporting_files
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.flow.reporting.draft import FORMATS, Draft
-from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

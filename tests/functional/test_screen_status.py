@@ -11,7 +11,7 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.host_status import Findings, find, look, treating
-from jitter_workshop.model.assessment import Drift
+from jitter_workshop.model.status import Drift
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

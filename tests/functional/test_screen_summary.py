@@ -11,8 +11,8 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
-from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.home.home import HomeScreen

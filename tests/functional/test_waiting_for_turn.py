@@ -17,7 +17,7 @@ from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Progress, RunStarted
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

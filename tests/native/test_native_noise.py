@@ -18,7 +18,7 @@ from jitter_workshop.bench.noiseorder import NoiseOrder, order_for
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.noise import noise as noise_called
-from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
 pytestmark = pytest.mark.native

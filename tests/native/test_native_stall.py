@@ -9,7 +9,7 @@ import pytest
 from jitter_workshop.bench import runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.stall import STALL_NS
-from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram as histograms
 

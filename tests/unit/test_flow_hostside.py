@@ -18,11 +18,11 @@ from jitter_workshop.flow.host_ops.apply import apply, as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.presenter import changes as changes_view
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.tuning.journal import stack

@@ -16,8 +16,7 @@ from jitter_workshop.flow.chapters.hunting import MOST_KEPT, Hiding, caught, kep
 from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.observe import Progress, RunStarted
-from jitter_workshop.model.run import HUNTED, Run
+from jitter_workshop.model.run import HUNTED, Progress, Run, RunStarted
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter import summary as summary_view

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.flow.reporting import host as reporting_host
-from jitter_workshop.model.history import HostEvent
+from jitter_workshop.model.status import HostEvent
 from jitter_workshop.tuning.journal import Entry
 
 BOOT = "boot-1"

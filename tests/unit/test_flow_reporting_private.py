@@ -14,9 +14,9 @@ from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, for_others, name
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
 from jitter_workshop.model.evidence import Proof as Clean
-from jitter_workshop.model.history import CheckState, HostEvent
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
 from jitter_workshop.model.run import ForeignLoad
+from jitter_workshop.model.status import CheckState, HostEvent
 from jitter_workshop.report.cause_words import cause_words
 from tests.madereports import HOST, bare, made_evidence, made_snapshot, rich
 from tests.madeup import make_run

@@ -20,8 +20,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
 from tests import madeup

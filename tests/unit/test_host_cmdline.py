@@ -15,7 +15,7 @@ from jitter_workshop.host.boot.cmdline import (
     read_command_line,
     split_words,
 )
-from jitter_workshop.host.cpu.isolation import last_cpu
+from jitter_workshop.host.cpu.topology import last_cpu
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import CPU, write

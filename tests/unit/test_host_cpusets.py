@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import read_isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, isolated_at_run_time, read_group, read_groups
 from jitter_workshop.model.cpuset import CpuSet, PartitionState

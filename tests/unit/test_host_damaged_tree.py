@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.cpu import cpufreq, cpuidle, cpuinfo, isolation, topology
+from jitter_workshop.host.cpu import cpufreq, cpuidle, cpuinfo, topology
 from jitter_workshop.host.kernel import hypervisor, release
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import cgroup, cpusets, listing
@@ -26,7 +26,7 @@ READERS: dict[str, Callable[[HostRoot], object]] = {
     "latency": lambda root: cpuidle.read_resume_latency(root, 0),
     "cpusets": cpusets.find_cpusets,
     "hypervisor": hypervisor.read_hypervisor,
-    "isolation": isolation.read_isolation,
+    "isolation": topology.read_isolation,
     "kernel": release.read_kernel,
     "config": lambda root: release.read_kernel_config(root, "6.12.9").value("HZ"),
     "tasks": lambda root: tuple(listing.each_thread(root)),
@@ -80,7 +80,7 @@ def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
     assert tuple(listing.each_process(damaged)) == ()
     assert cpufreq.policy_folders(damaged, CpuSet((0,))) == {}
     assert cpufreq.read_policy(damaged, f"/{CPU}/cpufreq/policy0").max_hz is None
-    assert not isolation.read_isolation(damaged).isolated
+    assert not topology.read_isolation(damaged).isolated
     assert cpusets.find_cpusets(damaged) is None
     assert find("swap").assess(Host(damaged, CpuSet((0,)))).state == "unavailable"
 

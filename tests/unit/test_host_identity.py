@@ -19,7 +19,7 @@ from jitter_workshop.host.cpu.cpuinfo import (
     read_clocksource,
     read_cpu_identity,
 )
-from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import read_isolation
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot

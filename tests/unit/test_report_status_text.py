@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.flow.host_ops.host_status import StatusHead
-from jitter_workshop.model.assessment import Assessment, Drift
+from jitter_workshop.model.status import Assessment, Drift
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Output, wrap, written
 from jitter_workshop.presenter.status import table

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.cli import main
-from jitter_workshop.commands.common import import_report
+from jitter_workshop.commands import sessions
 from jitter_workshop.report import html as page
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.archive import BroughtBack, Unpacked
@@ -52,7 +52,7 @@ def test_it_comes_back_bit_for_bit(report: Path, capsys: pytest.CaptureFixture[s
     assert "back with 2 runs, bit for bit" in said
     assert ours() == {theirs(report).name: content_of(theirs(report))}
     assert main(["sessions", "import", str(report)]) == 0
-    assert "is here already" in capsys.readouterr().out
+    assert "exists here already" in capsys.readouterr().out
     assert len(ours()) == 1
 
 
@@ -72,7 +72,7 @@ def test_another_session_of_its_id_is_left_as_it_is(report: Path, capsys: pytest
         opened.add_run(*make_run(run_id="20260101-000009-aaaa"))
     before = ours()[ident]
     assert main(["sessions", "import", str(report)]) == 0
-    assert f"Another session here already has the id {ident}" in capsys.readouterr().out
+    assert f"Another session here has the id {ident} already" in capsys.readouterr().out
     assert ours()[ident] == before
     (new,) = set(ours()) - {ident}
     assert SessionStore().find(new).name == "monday <b> (imported)"
@@ -190,7 +190,7 @@ def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> No
     unpacked = cast(Unpacked, None)  # what is said needs none of it
     left = archive.LeftOut("runs/a/trace", 5, "too large")
     back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (left,))
-    said = " ".join(import_report.lines(import_report.Page("report.html", unpacked, True), back))
+    said = " ".join(sessions.page_lines(sessions.Page("report.html", unpacked, True), back))
     assert "is back with 112 runs" in said
     assert "report holds it bit for bit." in said
     assert "1 file of it was left out of the report to keep it small and did not come back" in said

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.history import FORMAT_VERSION, CheckState, HostEvent, Snapshot
+from jitter_workshop.model.status import FORMAT_VERSION, CheckState, HostEvent, Snapshot
 from jitter_workshop.session import history
 
 EVENT = HostEvent("2026-01-01T00:00:00.000000Z", "applied", "thp", "/sys/thp", "madvise", "never", "never", boot_id="b")

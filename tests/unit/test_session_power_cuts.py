@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from jitter_workshop.model.history import HostEvent
+from jitter_workshop.model.status import HostEvent
 from jitter_workshop.session import files, history
 from tests.powercuts import Cut, Recorder, Tree, cuts
 

@@ -8,9 +8,9 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import CYCLED

@@ -9,9 +9,9 @@ import pytest
 
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.host.tasks.limits import read_limits
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host

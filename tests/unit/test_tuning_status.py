@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.status import assess_all, find_drift, summary

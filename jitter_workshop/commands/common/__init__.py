@@ -1,1 +1,1 @@
-"""Hold what several verbs share: options, output, importing a report."""
+"""Hold what several verbs share: options, questions, output."""

@@ -11,10 +11,10 @@ from jitter_workshop.flow.host_ops.hostview import View, facts
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, boot_way, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary, Topology
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot

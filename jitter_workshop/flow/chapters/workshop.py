@@ -30,8 +30,7 @@ from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.host import HostSummary, Topology
-from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore

@@ -15,9 +15,9 @@ from typing import Any
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refused, Restored, RestoreResult
-from jitter_workshop.model.history import FORMAT_VERSION, CheckState, Did, HostEvent, Snapshot
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.session import FORMAT_VERSION as SESSION_VERSION
+from jitter_workshop.model.status import FORMAT_VERSION, CheckState, Did, HostEvent, Snapshot
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import history
 from jitter_workshop.session.ids import timestamp

@@ -11,13 +11,12 @@ from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan, Wanted
-from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
+from jitter_workshop.model.status import Assessment, HostEvent, Snapshot
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning import journal, status
 from jitter_workshop.tuning.base import Tunable

@@ -7,8 +7,7 @@ from typing import Literal
 
 from jitter_workshop import paths
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.host.cpu.isolation import read_isolation
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology

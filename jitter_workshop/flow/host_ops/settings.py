@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from jitter_workshop.errors import HostError, LessonError, UsageError
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Unavailable

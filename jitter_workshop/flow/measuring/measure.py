@@ -23,14 +23,12 @@ from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
-from jitter_workshop.host.cpu.isolation import read_isolation
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import (
     BESIDE,
@@ -39,7 +37,10 @@ from jitter_workshop.model.run import (
     UNSTEADY,
     BurstTotal,
     Counters,
+    Progress,
     Run,
+    RunObserver,
+    RunStarted,
 )
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.text import clean

@@ -17,8 +17,7 @@ from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
 from jitter_workshop.flow.proving.experiment_arms import Sides, TunableSides
-from jitter_workshop.host.cpu.isolation import read_isolation
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted

@@ -30,10 +30,9 @@ from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
-from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids

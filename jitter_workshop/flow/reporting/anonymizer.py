@@ -32,11 +32,11 @@ from jitter_workshop.model.evidence import (
     RemoteAction,
     Slice,
 )
-from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument, ReportedRun
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
+from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import sentences

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.change_log import snapshot
 from jitter_workshop.flow.reporting.subject import Subject
-from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Fate, OpenPoint, ReportedChange
+from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import history
 from jitter_workshop.tuning import journal

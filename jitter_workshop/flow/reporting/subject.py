@@ -15,10 +15,10 @@ from jitter_workshop.flow.proving.proof_recovery import settled
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
-from jitter_workshop.model.history import HostEvent, Snapshot
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession

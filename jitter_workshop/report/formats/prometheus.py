@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
-from jitter_workshop.model.assessment import Assessment, State
+from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 
 STATES: tuple[State, ...] = get_args(State)

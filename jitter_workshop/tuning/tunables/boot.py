@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.host.boot.cmdline import CommandLine, parse_isolcpus
-from jitter_workshop.host.cpu.isolation import NOHZ_FULL, last_cpu
-from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.cpu.topology import CPU_DIR, NOHZ_FULL, last_cpu
 from jitter_workshop.host.irq.irq_affinity import read_default_affinity
 from jitter_workshop.host.kernel.release import preemption
 from jitter_workshop.model.cpuset import CpuSet

@@ -10,8 +10,8 @@ from jitter_workshop.host.boot.cmdline import CommandLine, parse_command_line
 from jitter_workshop.host.boot.next_boot import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import When
+from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.host.cpu.cpuinfo import Clocksource, read_clocksource
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 

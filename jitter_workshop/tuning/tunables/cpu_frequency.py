@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, epb_path, read_epb
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of, whole_number

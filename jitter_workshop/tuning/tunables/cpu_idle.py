@@ -13,8 +13,8 @@ from jitter_workshop.host.cpu.cpuidle import (
 )
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, NOT_HELD, effective_limit

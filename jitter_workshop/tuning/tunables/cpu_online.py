@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import CYCLED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.host.power import read_temperatures, read_throttling
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 

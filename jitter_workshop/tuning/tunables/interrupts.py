@@ -13,8 +13,8 @@ from jitter_workshop.host.irq.irq_affinity import (
     read_irqs,
     read_movable,
 )
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of

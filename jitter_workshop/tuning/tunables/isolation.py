@@ -17,8 +17,8 @@ from jitter_workshop.host.tasks.cpusets import (
     read_groups,
 )
 from jitter_workshop.host.tasks.listing import Task, each_thread, read_allowed_cpus
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet, PartitionState
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import BOUND, governor_threads

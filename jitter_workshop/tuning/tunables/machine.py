@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import read_value

@@ -8,7 +8,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.topology import NODE_DIR, read_memory_nodes
 from jitter_workshop.host.root import is_count, printable
 from jitter_workshop.host.tasks.limits import read_limits
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import OneFile, number_of, read_value, whole_number

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from jitter_workshop.host.cpu.topology import read_memory_nodes
 from jitter_workshop.host.irq.network import Interface, read_interfaces
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.interrupts import mask_like

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.tasks.cgroup import read_cgroup
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, only_on_x86
 from jitter_workshop.tuning.context import Host
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.kernel.release import preemption, version_of
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (

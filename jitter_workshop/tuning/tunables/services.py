@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.host.services import KNOWN, RunningService
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jitter_workshop.host.tasks.listing import Task, read_allowed_cpus
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.tasks import affinity_call

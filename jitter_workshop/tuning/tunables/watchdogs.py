@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
