@@ -10,10 +10,9 @@ from typing import Any
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.spec import STALL_DECADES_NS
 from jitter_workshop.model.verdict import SIGNIFICANCE, Round, Side
-from jitter_workshop.stats.measures import lines
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
-from jitter_workshop.stats.rounds import draw_orders
+from jitter_workshop.stats.rounds import draw_orders, lines
 from jitter_workshop.stats.verdicts import judge
 
 QUICK_S = 5.0

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt
-from jitter_workshop.flow.chapters.hunting import remembered as remembered
-from jitter_workshop.flow.chapters.hunting import tries
+from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt, tries
+from jitter_workshop.flow.chapters.hunt import remembered as remembered
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from jitter_workshop.model.verdict import SIGNIFICANCE, Drift, Order
-from jitter_workshop.stats.measures import Line
 from jitter_workshop.stats.paired import Pairs, estimate
+from jitter_workshop.stats.rounds import Line
 
 _LISTED = 40
 """Up to this many rounds all orders are counted. For more, the normal distribution is used; its ps are right within

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.verdict import SIGNIFICANCE
 from jitter_workshop.stats.comparison import STALLS_PREFIX, stall_measure
 from jitter_workshop.stats.exact import smallest_flip_p
-from jitter_workshop.stats.measures import Line
+from jitter_workshop.stats.rounds import Line
 
 _PRIMARY = stall_measure(100_000)
 _PRIMARY_EVENTS = 10

@@ -1,16 +1,32 @@
-"""Combine runs made in pairs into rounds, in an order drawn by chance."""
+"""Combine runs made in pairs into rounds, in an order drawn by chance, and collect the lines of a judgement.
+
+A line is one measure's pairs over all rounds, with the reason if it can have no verdict. Stalls come first: how often,
+over each decade, and how much time they stole. Only a few percentiles are shown, because every line makes all others
+harder to prove. The maximum is never shown, because it is one event.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from jitter_workshop.model.run import Run, Stall
+from jitter_workshop.model.run import Run, Stall, StallRate
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.verdict import Order, Round, Side
-from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.comparison import STOLEN, differences, stall_measure
+from jitter_workshop.stats.curve import SOLID_BEYOND
+from jitter_workshop.stats.paired import Pairs
+from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.stalls import union
+
+PERCENTILES = ("50", "99", "99.9", "99.99")
+PERCENTILES_OF_SPIN = ("99.999", "99.9999")
+"""``spin`` reads the clock tens of millions of times a second: below these, a reading shows the clock alone."""
+
+_UNGATED = 99.0
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
@@ -73,3 +89,159 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
         if unlike := differences(runs[0], run):
             raise ValueError(f"runs {runs[0].id} and {run.id} cannot be compared: " + "; ".join(unlike))
     return tuple(Round(order, side_of(without), side_of(with_it)) for order, without, with_it in listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Hold one measure over all rounds. ``pairs`` are empty where nothing can be compared. ``gate``: why there is no
+    verdict, "" where there can be one. ``without`` and ``with_it``: the sides' levels. ``seconds``: measured time of
+    either side. ``counts``: stalls of either side, None for a percentile."""
+
+    measure: str
+    name: str
+    pairs: Pairs
+    gate: str
+    without: float | None
+    with_it: float | None
+    seconds: tuple[float, float]
+    counts: tuple[int, int] | None = None
+
+
+def lines(rounds: Sequence[Round], workload: str = "ring") -> list[Line]:
+    """Return the measures that all rounds of a workload have in common: the primary ones first, and the longest stalls
+    first among them."""
+    if not rounds:
+        return []
+    sides = [side for one in rounds for side in (one.without, one.with_it)]
+    thresholds = set.intersection(*({r.threshold_ns for r in side.stalls} for side in sides))
+    found = [_stall_line(rounds, threshold) for threshold in sorted(thresholds, reverse=True)]
+    if len({side.threshold_ns for side in sides}) == 1:
+        found.append(_stolen_line(rounds))
+    wanted = PERCENTILES_OF_SPIN if workload == "spin" else PERCENTILES
+    known = [p for p in wanted if any(side.percentiles.get(p) is not None for side in sides)]
+    return [*found, *(_percentile_line(rounds, p) for p in known)]
+
+
+def _rate(side: Side, threshold_ns: int) -> StallRate:
+    none = StallRate(threshold_ns, 0, 0.0, 0.0)
+    return next((r for r in side.stalls if r.threshold_ns == threshold_ns), none)
+
+
+def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
+    """Return the events of each side in the shorter one's time, so that the length of a run changes neither its stalls
+    nor its weight.
+    """
+
+    def scaled(side: Side, other: Side) -> float:
+        return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
+
+    return Pairs(
+        tuple(scaled(r.without, r.with_it) for r in rounds),
+        tuple(scaled(r.with_it, r.without) for r in rounds),
+        counted=True,
+    )
+
+
+def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
+    pairs = _at_equal_time(rounds, lambda side: _rate(side, threshold_ns).count)
+    counts = _counts(rounds, threshold_ns)
+    seconds = _seconds(rounds)
+    return Line(
+        stall_measure(threshold_ns),
+        f"stalls over {nice_ns(threshold_ns)}",
+        pairs,
+        "",
+        *_levels(counts, seconds),
+        seconds,
+        counts,
+    )
+
+
+def _stolen_line(rounds: Sequence[Round]) -> Line:
+    """Return stolen time as a number of stalls of one telling length: (Σs)²/Σs² stalls of equal length vary like the
+    real ones of unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums).
+    """
+    length_ns = _telling_length(rounds)
+    pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
+    seconds = _seconds(rounds)
+    totals = _sums(rounds, lambda side: side.stolen_ns_per_second * side.duration_s)
+    return Line(
+        STOLEN,
+        "stolen time",
+        pairs,
+        "",
+        *_levels(totals, seconds),
+        seconds,
+        _counts(rounds, rounds[0].without.threshold_ns),
+    )
+
+
+def _telling_length(rounds: Sequence[Round]) -> float:
+    """Return Σs²/Σs of all stalls of both sides, from the decades' counts and sums; ns, at least 1."""
+    count: dict[int, float] = {}
+    stolen: dict[int, float] = {}
+    for side in (side for one in rounds for side in (one.without, one.with_it)):
+        for rate in side.stalls:
+            count[rate.threshold_ns] = count.get(rate.threshold_ns, 0) + rate.count
+            stolen[rate.threshold_ns] = stolen.get(rate.threshold_ns, 0.0) + rate.stolen_ns_per_second * side.duration_s
+    squares = whole = above_count = above_ns = 0.0
+    for threshold in sorted(count, reverse=True):
+        in_decade, ns = count[threshold] - above_count, stolen[threshold] - above_ns
+        if in_decade > 0 and ns > 0:
+            squares += ns * ns / in_decade
+            whole += ns
+        above_count, above_ns = count[threshold], stolen[threshold]
+    return max(1.0, squares / whole) if whole else 1.0
+
+
+def _percentile_line(rounds: Sequence[Round], percentile: str) -> Line:
+    both = [(r.without.percentiles.get(percentile), r.with_it.percentiles.get(percentile)) for r in rounds]
+    known = [(x, y) for x, y in both if x is not None and y is not None]
+    step = max(max(r.without.resolution_ns, r.with_it.resolution_ns) for r in rounds)
+    name = "the median" if percentile == "50" else f"p{percentile}"
+    return Line(
+        f"p{percentile}",
+        name,
+        Pairs(tuple(float(x) for x, _ in known), tuple(float(y) for _, y in known), step=float(step)),
+        _percentile_gate(rounds, percentile, len(known)),
+        _geometric([x for x, _ in known]),
+        _geometric([y for _, y in known]),
+        _seconds(rounds),
+    )
+
+
+def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> str:
+    if known < len(rounds):
+        return "not every run has enough samples for it"
+    if float(percentile) <= _UNGATED:
+        return ""
+    fewest = round(min(_sums(rounds, lambda side: side.beyond.get(percentile, 0))))
+    if fewest >= SOLID_BEYOND:
+        return ""
+    stalls = f"distinct stall{'' if fewest == 1 else 's'}"
+    return f"only {fewest} {stalls} beyond it on one side, and {SOLID_BEYOND} are needed"
+
+
+def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[float | None, float | None]:
+    (a, b), (a_s, b_s) = totals, seconds
+    return a / a_s if a_s > 0 else None, b / b_s if b_s > 0 else None
+
+
+def _geometric(values: Sequence[int]) -> float | None:
+    if not values:
+        return None
+    return math.exp(math.fsum(math.log(v) for v in values) / len(values)) if min(values) > 0 else 0.0
+
+
+def _sums(rounds: Sequence[Round], amount: Callable[[Side], float]) -> tuple[float, float]:
+    """Return the sum of an amount over all rounds, without the change and with it."""
+    return math.fsum(amount(r.without) for r in rounds), math.fsum(amount(r.with_it) for r in rounds)
+
+
+def _seconds(rounds: Sequence[Round]) -> tuple[float, float]:
+    return _sums(rounds, lambda side: side.duration_s)
+
+
+def _counts(rounds: Sequence[Round], threshold_ns: int) -> tuple[int, int]:
+    without, with_it = _sums(rounds, lambda side: _rate(side, threshold_ns).count)
+    return round(without), round(with_it)

@@ -25,9 +25,9 @@ from jitter_workshop.model.verdict import (
 from jitter_workshop.stats.comparison import STALLS_PREFIX, measure_name
 from jitter_workshop.stats.drift import drift
 from jitter_workshop.stats.exact import poisson_limits
-from jitter_workshop.stats.measures import Line, lines
 from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
+from jitter_workshop.stats.rounds import Line, lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import nice_ns, times
 

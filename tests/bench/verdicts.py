@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jitter_workshop.model.verdict import SIGNIFICANCE
 from jitter_workshop.stats.comparison import stall_measure
-from jitter_workshop.stats.measures import lines
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
+from jitter_workshop.stats.rounds import lines
 from tests.bench.figures import Figure, keep
 from tests.maderounds import LAPTOP, NULLS, false_claims, false_no_change, make_rounds
 

@@ -15,9 +15,9 @@ from typing import Any
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
 from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.exact import binomial_at_least
-from jitter_workshop.stats.measures import lines
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import estimate, p_value
+from jitter_workshop.stats.rounds import lines
 from jitter_workshop.stats.verdicts import judge
 from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, NullPlan, Pair, PowerPlan, Same
 from tests.calibration.records import Recorded

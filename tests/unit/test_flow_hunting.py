@@ -11,8 +11,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.chapters.course_summary import sum_up
-from jitter_workshop.flow.chapters.hunt import Hunt
-from jitter_workshop.flow.chapters.hunting import MOST_KEPT, Hiding, caught, kept
+from jitter_workshop.flow.chapters.hunt import MOST_KEPT, Hiding, Hunt, caught, kept
 from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet

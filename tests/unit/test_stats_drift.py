@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.stats.drift import drift, kendall_p, rank_sum_p
-from jitter_workshop.stats.measures import lines
-from jitter_workshop.stats.rounds import draw_orders
+from jitter_workshop.stats.rounds import draw_orders, lines
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import make_rounds
 

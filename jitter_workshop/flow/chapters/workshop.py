@@ -13,7 +13,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
-from jitter_workshop.flow.chapters.hunting import Hunts, caught
+from jitter_workshop.flow.chapters.hunt import Hunts, caught
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.chapters.walk import ChapterSession

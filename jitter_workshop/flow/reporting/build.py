@@ -11,7 +11,7 @@ from pathlib import Path
 from jitter_workshop import __version__
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.attribution import explained, unheard
-from jitter_workshop.flow.chapters.hunting import remembered
+from jitter_workshop.flow.chapters.hunt import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
