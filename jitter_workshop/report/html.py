@@ -288,10 +288,7 @@ def _chart(one: blocks.Chart) -> Html:
 
 
 def _stall(one: blocks.Stall) -> Html:
-    legend = [
-        *((str(place), cause) for place, cause in enumerate(one.causes)),
-        *([("rest", one.rest)] if one.rest else []),
-    ]
+    legend = [*enumerate(one.causes), *([("rest", one.rest)] if one.rest else [])]
     keys = (
         tag("li", tag("span", "■", class_=f"key shade-{s}", aria_hidden="true"), f" {cause}") for s, cause in legend
     )

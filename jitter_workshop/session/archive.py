@@ -223,8 +223,7 @@ def most_unpacked(length: int) -> int:
 def read_index(data: bytes) -> Index:
     """Return an archive's index, its sizes and paths checked. Raise SessionError for bytes that :func:`pack` did not
     make."""
-    with _damage_told(data):
-        expand = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
+    with _damage_told(data) as expand:
         entry = _entry(expand.decompress(data, tarfile.BLOCKSIZE))
         if entry.name != MANIFEST or entry.size > min(MOST_INDEX, most_unpacked(len(data))):
             raise ValueError("its index is missing or too large")
@@ -234,8 +233,7 @@ def read_index(data: bytes) -> Index:
 def unpack(data: bytes) -> Unpacked:
     """Return all files of an archive, each compared with its digest. Raise SessionError."""
     most = most_unpacked(len(data))
-    with _damage_told(data):
-        expand = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
+    with _damage_told(data) as expand:
         plain = expand.decompress(data, most + 1)
         if len(plain) > most or not expand.eof or expand.unused_data:
             raise ValueError("it is cut off or too large")
@@ -296,14 +294,14 @@ def _index(manifest: bytes, most: int) -> Index:
 
 
 @contextlib.contextmanager
-def _damage_told(data: bytes) -> Iterator[None]:
-    """Turn the errors of bytes that :func:`pack` did not make into a SessionError."""
+def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
+    """Yield xz's decoder; turn the errors of bytes that :func:`pack` did not make into a SessionError."""
     if not data.startswith(_XZ):
         raise SessionError(
             "it holds no session of this tool", "use the report file unchanged, exactly as the workshop wrote it"
         )
     try:
-        yield
+        yield lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
     except (ValueError, OSError, EOFError, RecursionError, lzma.LZMAError, tarfile.TarError) as error:
         raise _damaged(clean(error, REASON)) from error
 

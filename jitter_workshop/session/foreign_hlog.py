@@ -153,11 +153,8 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
         notes.append(f"{tag.intervals:,} intervals added up")
     measures = "unknown"
     if workshop:
-        tool, measures, label = (
-            "perf-workshop",
-            clean(workshop[1].replace("_", " "), LABEL),
-            label or clean(workshop[2], ID),
-        )
+        tool, label = "perf-workshop", label or clean(workshop[2], ID)
+        measures = clean(workshop[1].replace("_", " "), LABEL)
     elif header.own:
         tool, measures = "jitter-workshop", clean(label.replace("_", " "), LABEL) or "unknown"
     elif header.tool == "jHiccup":

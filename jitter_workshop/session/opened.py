@@ -49,7 +49,7 @@ class OpenSession:
     damaged files that were set aside, runs of a newer version, or another workshop on this session.
     """
 
-    def __init__(self, folder: Path, session: Session, lock: SessionLock | None, read_only: str = "") -> None:
+    def __init__(self, folder: Path, session: Session, lock: SessionLock, read_only: str = "") -> None:
         self.folder = folder
         self.read_only = read_only
         self.notices: list[str] = [read_only] if read_only else []
@@ -73,8 +73,7 @@ class OpenSession:
 
     def close(self) -> None:
         """Let other workshops write; harmless when closed already."""
-        if self._lock is not None:
-            self._lock.release()
+        self._lock.release()
         self.read_only = self.read_only or "this session was closed"
 
     @property

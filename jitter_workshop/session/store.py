@@ -218,13 +218,10 @@ class SessionStore:
 
     def _open(self, session: Session, damaged: tuple[Damaged, ...]) -> OpenSession:
         folder = self.folder / session.id
-        lock: SessionLock | None = SessionLock(folder)
-        read_only = ""
+        lock, read_only = SessionLock(folder), ""
         if session.format_version > FORMAT_VERSION:
-            lock = None
             read_only = f"session {session.id} was written by a newer version, so it is only read"
         else:
-            assert lock is not None
             try:
                 if not lock.take():
                     read_only = f"{lock.holder} has session {session.id} open, so it is only read here"

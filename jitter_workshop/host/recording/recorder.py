@@ -125,15 +125,12 @@ def write_recording(
         return _write_all(root, target, facts, cleaner)
     except BaseException as error:
         left = _remove(target, folder_too=made)
-        if left and isinstance(error, OSError):
-            raise HostError(
-                f"the recording is incomplete ({error.strerror or error})", f"remove what is left in {target} by hand"
-            ) from error
-        if isinstance(error, OSError):
-            raise HostError(
-                f"the recording could not be written ({error.strerror or error})", "nothing of it is left"
-            ) from error
-        raise
+        if not isinstance(error, OSError):
+            raise
+        why, advice = "could not be written", "nothing of it is left"
+        if left:
+            why, advice = "is incomplete", f"remove what is left in {target} by hand"
+        raise HostError(f"the recording {why} ({error.strerror or error})", advice) from error
 
 
 def _take(target: Path) -> bool:

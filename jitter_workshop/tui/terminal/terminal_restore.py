@@ -88,13 +88,8 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 def _farewell(guard: subprocess.Popen[bytes]) -> None:
     """Send the guard the farewell byte, and wait for its end."""
-    assert guard.stdin is not None
-    with contextlib.suppress(OSError):
-        guard.stdin.write(b".")
-    with contextlib.suppress(OSError):
-        guard.stdin.close()
     try:
-        guard.wait(_FAREWELL_S)
+        guard.communicate(b".", _FAREWELL_S)
     except subprocess.TimeoutExpired:
         guard.kill()
         guard.wait()
