@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop import paths
-from jitter_workshop.classroom import banner
+from jitter_workshop.classroom import store
 from jitter_workshop.errors import HostError, WaitStopped
 from jitter_workshop.flow.classes import classview
 from jitter_workshop.flow.classes.classview import ClassView, open_view
@@ -99,7 +99,7 @@ class MadeClass:
 
     def at(self, chapter: str, step: str = "", text: str = "") -> None:
         """Publish the page where the instructor is."""
-        banner.publish(self.board, Banner("ada", "2026-11-22T09:00:00Z", chapter, step, text))
+        store.publish_banner(self.board, Banner("ada", "2026-11-22T09:00:00Z", chapter, step, text))
 
     def _connect(self) -> MadeAgent:
         self.agents.append(MadeAgent(self))

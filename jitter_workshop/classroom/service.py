@@ -27,8 +27,7 @@ from jitter_workshop.agent.policy import Member, keep_to_housekeeping
 from jitter_workshop.agent.service import daemon
 from jitter_workshop.agent.service.listener import inherited, listen_on, take_place
 from jitter_workshop.agent.turns.state_file import published
-from jitter_workshop.classroom.banner import publish
-from jitter_workshop.classroom.store import BoardStore, stamp
+from jitter_workshop.classroom.store import BoardStore, publish_banner, stamp
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
@@ -108,7 +107,7 @@ class Service:
             banner = replace(banner, **words)
         with BoardStore(self._folder) as store:
             store.say(banner)
-        publish(self._folder, banner)
+        publish_banner(self._folder, banner)
         return {}
 
     def _instructs(self, what: str, advice: str = "") -> None:

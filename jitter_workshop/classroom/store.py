@@ -1,4 +1,4 @@
-"""Store the board: what each member posted last, and the best curve of each chapter.
+"""Store the board: what each member posted last, the best curve of each chapter, and the instructor's banner.
 
 A post replaces the one before, so what a member can store is bounded. SQLite lets one process write at a time
 (https://www.sqlite.org/lockingv3.html); others wait. Deleted data is overwritten with zeros (secure_delete,
@@ -34,8 +34,11 @@ from jitter_workshop.model.board import (
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
+from jitter_workshop.session import files
 
 FILE = "board.sqlite"
+BANNER_FILE = "banner.json"
+_MAX_BANNER_BYTES = 4096
 DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
 """Seconds without progress after which a connected member counts as stuck and may want help."""
@@ -327,3 +330,28 @@ def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return "the disk may be full: earlier results stay, and the next ones include these"
     return "try again later"
+
+
+def publish_banner(folder: Path, banner: Banner | None) -> None:
+    """Write the banner to a small file that all can read without asking a service; None removes it. Raises
+    HostError."""
+    try:
+        if banner is None:
+            (folder / BANNER_FILE).unlink(missing_ok=True)
+        else:
+            files.replace(folder / BANNER_FILE, files.json_line(to_plain(banner)), 0o644)
+    except OSError as error:
+        raise HostError(f"the banner cannot be shown: {error.strerror}") from error
+
+
+def read_banner(folder: Path, owners: frozenset[int]) -> Banner | None:
+    """Return the instructor's current banner; None if there is none, or none of ``owners`` wrote it."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        with os.fdopen(os.open(folder / BANNER_FILE, flags), "rb") as file:
+            if os.fstat(file.fileno()).st_uid not in owners:
+                return None
+            data = file.read(_MAX_BANNER_BYTES + 1)
+        return from_plain(Banner, json.loads(data)) if len(data) <= _MAX_BANNER_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return None

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.protocol import MAX_LINE
-from jitter_workshop.classroom import banner, service
+from jitter_workshop.classroom import service, store
 from jitter_workshop.classroom.service import Service
 from jitter_workshop.classroom.store import FILE
 from jitter_workshop.host.classfile import ClassFile
@@ -112,20 +112,20 @@ def test_what_is_the_instructors_is_refused_to_students(connect: Connect, tmp_pa
         ("forget", {}),
     ):
         assert "instructor" in student.ask(verb, **fields)["error"]["message"], verb
-    assert not (tmp_path / banner.FILE).exists()
+    assert not (tmp_path / store.BANNER_FILE).exists()
     assert student.ask("forget", user="grace")["ok"] == {"forgotten": 0}
 
 
 def test_the_banner_says_who_said_it_whatever_they_say(connect: Connect, tmp_path: Path) -> None:
     said = {"by": "root", "at": "1970", "chapter": "pinning", "step": "compare", "text": "look\x1b[2J"}
     assert connect(ADA).ask("say", banner=said)["ok"] == {}
-    found = banner.read(tmp_path, ME)
+    found = store.read_banner(tmp_path, ME)
     assert found is not None
     assert (found.by, found.chapter, found.step, found.text) == ("ada", "pinning", "compare", "look [2J")
     assert found.at > "2020"
     assert connect(GRACE).ask("mine")["ok"]["banner"]["by"] == "ada"
     connect(ADA).ask("say", banner=None)
-    assert banner.read(tmp_path, ME) is None
+    assert store.read_banner(tmp_path, ME) is None
     assert isinstance(found, Banner)
 
 

@@ -8,7 +8,6 @@ import pwd
 from pathlib import Path
 
 from jitter_workshop import paths
-from jitter_workshop.classroom import banner as banners
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.turns.classhost import (
@@ -52,9 +51,11 @@ class ClassView:
 
     def look(self) -> bool:
         """Read the turn and the banner; return True if anything that is shown has changed."""
+        from jitter_workshop.classroom.store import read_banner
+
         before = (self.brief, self.banner, self.lost)
         self._state, self._at_s = read_turns(), now_s()
-        self.banner = banners.read(Path(paths.BOARD_DIR), self._owners)
+        self.banner = read_banner(Path(paths.BOARD_DIR), self._owners)
         turn = self._state.turn
         if self.has_turn or self.waits or (turn is not None and turn.number != self._lost_beside):
             self.lost = ""
