@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from jitter_workshop.agent.statedir import StateDir
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import clean
 
 CHANGES = "audit.jsonl"
@@ -38,12 +39,8 @@ class Audit:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         words = {key: clean(value, 400) if isinstance(value, str) else value for key, value in more.items()}
         line = json.dumps({"at": at, **self._who, "what": what, **words}, separators=(",", ":")).encode() + b"\n"
-        with contextlib.suppress(OSError):
-            file = self._opened(log, len(line))
-            try:
-                os.write(file, line)
-            finally:
-                os.close(file)
+        with contextlib.suppress(OSError), closed_after(self._opened(log, len(line))) as file:
+            os.write(file, line)
 
     def _opened(self, name: str, room: int) -> int:
         """Return a locked descriptor of a log with room for ``room`` bytes. Raises OSError.

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, reason
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.tuning.tunables.isolation import own_group
 from jitter_workshop.tuning.writer import HostWriter
@@ -98,7 +98,5 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
 
 def owners(root: HostRoot, pid: int) -> set[int]:
     """Return the four user ids of a process (proc_pid_status(5)); an empty set if they cannot be read."""
-    for line in (root.text(f"/proc/{pid}/status") or "").splitlines():
-        if line.startswith("Uid:"):
-            return {int(word) for word in line.split()[1:5] if word.isdigit()}
-    return set()
+    words = line_value(root.text(f"/proc/{pid}/status"), "Uid").split()[:4]
+    return {int(word) for word in words if word.isdigit()}

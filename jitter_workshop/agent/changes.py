@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,8 +83,7 @@ class Changes:
         HostError."""
         if self.leased and lease_s is None:
             raise UsageError("the changes of this connection end with it", "send 'keep' first")
-        self._begin()
-        try:
+        with self._locked():
             # Plan only now, under the lock: no other agent writes between the plan and its writes.
             host = Host(host.root, host.hot)
             drawn = plan(host, wanted)
@@ -118,17 +117,12 @@ class Changes:
             if not result.applied:
                 self._tidy()
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
-        finally:
-            self._end()
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Restore these tunables, or all if ``only`` is empty, from all journals or from those named. Raises
         HostError."""
-        self._begin()
-        try:
+        with self._locked():
             return self._give_back(only, journals, forget=forget)
-        finally:
-            self._end()
 
     def keep(self, asked: Sequence[str]) -> list[str]:
         """Take these journals, or all, out of the lease, so that their changes outlast the connection. Return their
@@ -144,12 +138,9 @@ class Changes:
         """Restore what this connection leased; return an empty result if it leased nothing."""
         if not self.leased:
             return RestoreResult((), (), False)
-        self._begin()
-        leased, self.leased, self.lease_s = self.leased, [], None
-        try:
+        with self._locked():
+            leased, self.leased, self.lease_s = self.leased, [], None
             return self._give_back((), leased)
-        finally:
-            self._end()
 
     def close(self) -> None:
         """Release the lock and close the folder."""
@@ -188,10 +179,15 @@ class Changes:
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)
 
-    def _begin(self) -> None:
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
         if self._lock is None:
             self._lock = HostLock(self.folder, f"process {os.getpid()} of {self.setup.who}")
         self._lock.take(self.setup.lock_wait_s)
+        try:
+            yield
+        finally:
+            self._end()
 
     def _end(self) -> None:
         """Release the lock, unless there is a lease. Another agent could otherwise make changes on top of leased ones,

@@ -12,6 +12,7 @@ from typing import Any
 from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir, open_or_read
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.change import Change, LeftAlone
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.tuning.journal import (
     FORMAT,
     INTENT,
@@ -277,12 +278,9 @@ def _folders(folder: StateDir) -> list[int]:
 def _put_away(folder: StateDir, name: str, where: str) -> bool:
     """Move a journal to a folder beside it. Return False if that fails; the journal stays then."""
     try:
-        place = folder.subfolder(where)
-        try:
+        with closed_after(folder.subfolder(where)) as place:
             os.rename(name, name, src_dir_fd=folder.journal, dst_dir_fd=place)
             os.fsync(place)
-        finally:
-            os.close(place)
         os.fsync(folder.journal)
     except (OSError, HostError):
         return False
@@ -290,10 +288,6 @@ def _put_away(folder: StateDir, name: str, where: str) -> bool:
 
 
 def _prune(folder: StateDir) -> None:
-    with contextlib.suppress(OSError, HostError):
-        place = folder.subfolder(DONE)
-        try:
-            for ident in journal_ids(os.listdir(place))[:-KEPT_DONE]:  # noqa: PTH208 - a descriptor
-                os.unlink(ident + SUFFIX, dir_fd=place)
-        finally:
-            os.close(place)
+    with contextlib.suppress(OSError, HostError), closed_after(folder.subfolder(DONE)) as place:
+        for ident in journal_ids(os.listdir(place))[:-KEPT_DONE]:  # noqa: PTH208 - a descriptor
+            os.unlink(ident + SUFFIX, dir_fd=place)

@@ -12,6 +12,7 @@ import os
 import stat
 
 from jitter_workshop.errors import HostError, reason
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.tuning.journal import STATE_DIR
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -60,11 +61,8 @@ def walk(top: str, path: str, owner: int) -> int:
     walked = ""
     for name in path.strip("/").split("/"):
         walked += f"/{name}"
-        try:
-            further = below(folder, name, walked, owner)
-        finally:
-            os.close(folder)
-        folder = further
+        with closed_after(folder):
+            folder = below(folder, name, walked, owner)
     return folder
 
 
@@ -92,11 +90,8 @@ class StateDir:
         """Sync the folders themselves: the process that made them may have been killed before it did. Raises
         OSError."""
         os.fsync(self.state)
-        above = os.open("..", _FOLDER, dir_fd=self.state)
-        try:
+        with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:
             os.fsync(above)
-        finally:
-            os.close(above)
 
     def close(self) -> None:
         os.close(self.journal)

@@ -28,6 +28,7 @@ from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP, parse_class
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import LABEL, REASON, SENTENCE, clean
 from jitter_workshop.paths import BOARD_DIR, CLASS_FILE, INSTALL_DIR, RUN_DIR
@@ -247,12 +248,9 @@ def _board_folder() -> Step:
             Path(BOARD_DIR).mkdir()
         user = pwd.getpwnam(GROUP)
         # The folder's files stay; a link in its place is refused.
-        folder = os.open(BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+        with closed_after(os.open(BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as folder:
             os.fchown(folder, user.pw_uid, user.pw_gid)
             os.fchmod(folder, 0o755)
-        finally:
-            os.close(folder)
 
     def undo() -> None:
         if os.path.lexists(BOARD_DIR):

@@ -32,6 +32,7 @@ from jitter_workshop.model.board import (
     compared_at,
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 from jitter_workshop.session import files
@@ -318,12 +319,9 @@ def _is_damaged(error: sqlite3.Error) -> bool:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Let only one process at a time open the database, by a lock on the folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _advice(error: sqlite3.Error) -> str:

@@ -228,6 +228,16 @@ def parse_integer(text: str | None) -> int | None:
     return int(text) if is_count(text[1:] if text[:1] in ("-", "+") else text) else None
 
 
+def line_value(text: str | None, key: str) -> str:
+    """Return what follows ``key :`` on the first line that begins so, "" without one. Only a newline ends a line: a
+    task's name may hold all other characters that end lines elsewhere."""
+    for line in (text or "").split("\n"):
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == key:
+            return value.strip()
+    return ""
+
+
 def is_count(word: str) -> bool:
     """Return True for a whole decimal number without a sign, of at most 20 digits."""
     return word.isascii() and word.isdigit() and len(word) <= 20

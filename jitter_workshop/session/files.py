@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import NAME, PATH, REASON, clean
 from jitter_workshop.session import ids
 
@@ -217,14 +218,12 @@ def remove_unfinished(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder durable. A file system that cannot sync folders is accepted."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-    finally:
-        os.close(handle)
+    with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
 
 
 def _create(path: Path, mode: int = 0o600) -> BinaryIO:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.status import FORMAT_VERSION, HostEvent, Snapshot
 from jitter_workshop.model.text import many
 from jitter_workshop.session import files
@@ -35,19 +36,15 @@ def append(session: Path, events: Sequence[HostEvent]) -> None:
     path = session / FILE
     lines = b"".join(files.json_line({"format_version": FORMAT_VERSION, **to_plain(one)}) for one in events)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with files.explained("write", path):
-        handle = os.open(path, flags, 0o600)
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
-            if status.st_size and os.pread(handle, 1, status.st_size - 1) != b"\n":
-                lines = b"\n" + lines  # the file ends within a line
-            while lines:
-                lines = lines[os.write(handle, lines) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with files.explained("write", path), closed_after(os.open(path, flags, 0o600)) as handle:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if status.st_size and os.pread(handle, 1, status.st_size - 1) != b"\n":
+            lines = b"\n" + lines  # the file ends within a line
+        while lines:
+            lines = lines[os.write(handle, lines) :]
+        os.fsync(handle)
 
 
 def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.descriptor import closed_after
 
 _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
 
@@ -47,26 +48,20 @@ class HostWriter:
 
     def write(self, path: str, text: str) -> None:
         """Write ``text`` to an existing file in one call (the kernel takes a setting as one write)."""
-        file = os.open(self._place(path), _WRITE)
-        try:
+        with closed_after(os.open(self._place(path), _WRITE)) as file:
             data = text.encode()
             if os.write(file, data or b"\n") < len(data):
                 raise OSError(f"{path} accepted only a part of the value")
-        finally:
-            os.close(file)
 
     def overwrite(self, path: str, data: bytes) -> None:
         """Overwrite the beginning of an existing file in its own blocks, and sync.
 
         The file keeps its size, owner, mode and place on the disk, to which a boot loader may write directly.
         """
-        file = os.open(self._place(path), _WRITE & ~os.O_TRUNC)
-        try:
+        with closed_after(os.open(self._place(path), _WRITE & ~os.O_TRUNC)) as file:
             if os.pwrite(file, data, 0) < len(data):
                 raise OSError(f"only a part of {path} was written")
             os.fsync(file)
-        finally:
-            os.close(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
         """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644.
@@ -109,16 +104,13 @@ class HostWriter:
         Yield the open folder and the file's name in it.
         """
         folder, name = os.path.split(self._place(path))
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as place:
             for other in os.listdir(place):  # noqa: PTH208 - an open folder
                 if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(other, dir_fd=place)
             yield place, name
             os.fsync(place)
-        finally:
-            os.close(place)
 
     def sync_file(self, path: str) -> None:
         """Sync a file and its folder. A file that does not exist, or cannot be synced, is skipped."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.root import MAX_BYTES, HostRoot, parse_integer, printable
+from jitter_workshop.host.root import MAX_BYTES, HostRoot, line_value, parse_integer, printable
 
 
 @pytest.fixture(params=["recorded", "live"])
@@ -255,6 +255,12 @@ def test_printable_is_one_clean_line(text: str, limit: int) -> None:
 
 def test_printable_takes_the_teeth_out_of_escapes() -> None:
     assert printable("\x1b[31mred\x1b]0;title\x07\u202eevil\r\nline") == "[31mred ]0;title evil line"
+
+
+def test_a_task_cannot_forge_a_line_of_its_status_by_its_name() -> None:
+    status = "Name:\ta\x1cUid:\t0\nUid:\t1000\t1001\n"
+    assert line_value(status, "Uid") == "1000\t1001"
+    assert line_value(status, "Gid") == line_value(None, "Uid") == ""
 
 
 def test_host_imports_the_standard_library_only() -> None:

@@ -15,7 +15,7 @@ from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot, line_value, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
@@ -214,11 +214,8 @@ class Capture:
     def _share(self, kilobytes: int) -> int:
         """Return the buffer of one hot CPU in KiB: as asked, within the total limit and a sixteenth of the free
         memory."""
-        free = 0
-        for line in (self._root.head("/proc/meminfo", 4096) or "").splitlines():
-            words = line.split()
-            if words[:1] == ["MemAvailable:"] and len(words) > 1 and words[1].isdigit():
-                free = int(words[1])
+        words = line_value(self._root.head("/proc/meminfo", 4096), "MemAvailable").split()
+        free = int(words[0]) if words and words[0].isdigit() else 0
         most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])
         return max(min(kilobytes, most // len(self._hot.cpus)), LEAST_KB)
 

@@ -21,6 +21,7 @@ from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.turn import Process, TurnState
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.tuning.journal import current_boot
@@ -137,13 +138,9 @@ def wake(agents: Iterable[Process]) -> None:
     for agent in agents:
         if agent.pid == os.getpid():
             continue
-        with contextlib.suppress(OSError):
-            held = os.pidfd_open(agent.pid)
-            try:
-                if alive(agent):
-                    signal.pidfd_send_signal(held, signal.SIGUSR1)
-            finally:
-                os.close(held)
+        with contextlib.suppress(OSError), closed_after(os.pidfd_open(agent.pid)) as held:
+            if alive(agent):
+                signal.pidfd_send_signal(held, signal.SIGUSR1)
 
 
 def _concerned(state: TurnState) -> set[Process]:

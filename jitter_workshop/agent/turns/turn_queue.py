@@ -28,6 +28,7 @@ from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
@@ -305,15 +306,11 @@ class TurnQueue:
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return
-        with contextlib.suppress(OSError):
-            held = os.pidfd_open(state.turn.agent.pid)
-            try:
-                if alive(state.turn.agent):
-                    self._audit.note(TURNS, "agent ended", number=state.turn.number, people=list(state.turn.people))
-                    signal.pidfd_send_signal(held, signal.SIGKILL)
-                    select.select([held], [], [], _DEATH_S)
-            finally:
-                os.close(held)
+        with contextlib.suppress(OSError), closed_after(os.pidfd_open(state.turn.agent.pid)) as held:
+            if alive(state.turn.agent):
+                self._audit.note(TURNS, "agent ended", number=state.turn.number, people=list(state.turn.people))
+                signal.pidfd_send_signal(held, signal.SIGKILL)
+                select.select([held], [], [], _DEATH_S)
 
     def _change(self, how: Callable[[TurnState], TurnState]) -> None:
         with self._file.changing() as draft:

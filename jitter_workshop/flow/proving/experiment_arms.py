@@ -169,9 +169,8 @@ class TunableSides(Sides):
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):
-            self._notes["the two sides were not measured on the same CPUs, so the CPUs are part of the difference"] = (
-                None
-            )
+            said = "the two sides were not measured on the same CPUs, so the CPUs are part of the difference"
+            self._notes[said] = None
         return super().spoiled(without, with_it)
 
     def notes(self) -> tuple[str, ...]:

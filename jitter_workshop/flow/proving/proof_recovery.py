@@ -57,13 +57,12 @@ def stands(subject: str, root: HostRoot) -> bool:
 def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
     if proof.subject == PLACEMENT:
         return dataclasses.replace(proof, restored=True)
+    notes = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
     if why:
-        others = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
-        return dataclasses.replace(proof, notes=(*others, f"{_NOT_KNOWN}{why}"))
+        return dataclasses.replace(proof, notes=(*notes, f"{_NOT_KNOWN}{why}"))
     if stands(proof.subject, root):
         return proof
     later = () if proof.stopped == CUT_OFF else (GIVEN_BACK_LATER,)
-    notes = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
     return dataclasses.replace(proof, restored=True, left_alone=(), notes=(*notes, *later))
 
 

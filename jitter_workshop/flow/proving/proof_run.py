@@ -350,12 +350,8 @@ class _Series:
         """Return a warning for a proof that was stopped when it could already have a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        return (
-            (
-                "a proof that stops as soon as a line claims something claims too often: decide the number of rounds "
-                "first"
-            ),
-        )
+        often = "a proof that stops as soon as a line claims something claims too often"
+        return (f"{often}: decide the number of rounds first",)
 
 
 def _drifted_without(strange: Sequence[LeftAlone]) -> str:

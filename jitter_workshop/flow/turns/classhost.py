@@ -18,8 +18,9 @@ from jitter_workshop.agent.turns.state_file import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
 from jitter_workshop.host.classfile import MAX_BYTES, ClassFile, parse_class
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.host.tasks.listing import read_task
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
@@ -285,23 +286,18 @@ def only_one() -> Iterator[None]:
         lock = os.open(folder / "measuring.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise HostError(f"{folder} cannot be written: {error.strerror}") from error
-    try:
+    with closed_after(lock):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise BusyError("another measurement of yours is running in this turn", "wait until it ends") from None
         yield
-    finally:
-        os.close(lock)
 
 
 def _parent(root: HostRoot, pid: int) -> int:
     """Return the id of a process's parent, 0 where it cannot be read."""
-    for line in (root.text(f"/proc/{pid}/status", _STATUS_BYTES) or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "PPid" and value.strip().isdigit():
-            return int(value)
-    return 0
+    value = line_value(root.text(f"/proc/{pid}/status", _STATUS_BYTES), "PPid")
+    return int(value) if value.isdigit() else 0
 
 
 def left_s(state: TurnState, uid: int, at_s: float) -> float | None:

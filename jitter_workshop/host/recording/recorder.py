@@ -20,6 +20,7 @@ from jitter_workshop.host.recorded_tree import FILE_NAME, FORMAT_VERSION
 from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.root import MAX_BYTES, HostRoot
 from jitter_workshop.host.tasks.listing import parse_stat
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.record import dataclass
 
 MAX_TOTAL_BYTES = 512 << 20
@@ -166,8 +167,7 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
     if total > MAX_TOTAL_BYTES or len(kept) > _MAX_FILES:
         raise HostError(f"this host shows {len(kept)} files with {total >> 20} MiB, more than a recording may hold")
     folders = set(_folders(root, cleaner, kept))
-    top = os.open(target, _FOLDER)
-    try:
+    with closed_after(os.open(target, _FOLDER)) as top:
         changed = _write_tree(top, kept, folders)
         not_permitted = sorted(
             where
@@ -178,8 +178,6 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
         plain = {"format_version": FORMAT_VERSION, **facts, "not_permitted": not_permitted, "read_only": read_only}
         _write_file(top, FILE_NAME, (json.dumps(plain, indent=1) + "\n").encode())
         os.fsync(top)
-    finally:
-        os.close(top)
     return RecordingReport(
         folder=str(target),
         files=len(kept) - len(changed),
@@ -237,7 +235,7 @@ def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str
                 raise
             changed.extend(paths)
             continue
-        try:
+        with closed_after(descriptor):
             for path in sorted(paths):
                 try:
                     _write_file(descriptor, path.rpartition("/")[2], kept[path])
@@ -245,8 +243,6 @@ def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str
                     if error.errno not in _CHANGED:
                         raise
                     changed.append(path)
-        finally:
-            os.close(descriptor)
     return changed
 
 
@@ -256,24 +252,18 @@ def _open_folder(top: int, folder: str) -> int:
     for name in folder.split("/"):
         if not name:
             continue
-        try:
+        with closed_after(current):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, 0o777, dir_fd=current)
-            following = os.open(name, _FOLDER, dir_fd=current)
-        finally:
-            os.close(current)
-        current = following
+            current = os.open(name, _FOLDER, dir_fd=current)
     return current
 
 
 def _write_file(folder: int, name: str, data: bytes) -> None:
-    file = os.open(name, _NEW_FILE, 0o666, dir_fd=folder)
-    try:
+    with closed_after(os.open(name, _NEW_FILE, 0o666, dir_fd=folder)) as file:
         view = memoryview(data)
         while view:
             view = view[os.write(file, view) :]
-    finally:
-        os.close(file)
 
 
 def _remove(target: Path, *, folder_too: bool) -> bool:

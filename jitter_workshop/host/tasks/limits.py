@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.model.record import dataclass
 
 _CAP_IPC_LOCK = 14
@@ -42,11 +42,8 @@ def read_limits(root: HostRoot) -> Limits:
 
 def _capable(root: HostRoot, number: int) -> bool:
     """Return True if this process has a capability in effect (proc_pid_status(5): CapEff)."""
-    for line in (root.text("/proc/self/status") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "CapEff":
-            with contextlib.suppress(ValueError):
-                return bool(int(value, 16) >> number & 1)
+    with contextlib.suppress(ValueError):
+        return bool(int(line_value(root.text("/proc/self/status"), "CapEff"), 16) >> number & 1)
     return False
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitter_workshop.host.root import HostRoot, is_count, printable
+from jitter_workshop.host.root import HostRoot, is_count, line_value, printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
@@ -188,8 +188,4 @@ def _number(text: str) -> int | None:
 def _value(text: str | None, key: str) -> int | None:
     """Return the number after ``key :`` on a line of its own; only the first line counts, and never the task's name in
     it."""
-    for line in (text or "").split("\n"):
-        name, colon, value = line.partition(":")
-        if colon and name.strip() == key:
-            return _number(value.strip())
-    return None
+    return _number(line_value(text, key))

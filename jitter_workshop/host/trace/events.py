@@ -303,10 +303,7 @@ def _in_mask(decoder: Decoder, mask: bytes) -> list[int]:
 
 
 def _idle(decoder: Decoder, event: EventFormat) -> Plan:
-    def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
-        return record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
-
-    return ("state", "cpu_id"), (), build
+    return ("state", "cpu_id"), (), lambda record, v: record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
 
 
 def _fault(user: int) -> Maker:

@@ -246,7 +246,10 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
     The end includes the kernel's padding to whole words. Raise ValueError.
     """
-    end = form.data_offset + _committed(page, form) % (_LENGTH + 1)
+    if len(page) < form.data_offset:
+        raise ValueError("a page of the trace without its beginning")
+    committed = int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
+    end = form.data_offset + committed % (_LENGTH + 1)
     if end > len(page):
         raise ValueError("a page of the trace claims to be longer than it is")
     now = int.from_bytes(page[form.stamp.offset : form.stamp.offset + 8], "little")
@@ -300,12 +303,6 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
             raise ValueError(f"an entry of the unknown type {kind}")
         if now >> 64:
             raise ValueError("a time beyond 64 bits")
-
-
-def _committed(page: bytes, form: PageFormat) -> int:
-    if len(page) < form.data_offset:
-        raise ValueError("a page of the trace without its beginning")
-    return int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
 
 
 def _absolute(stamp: int, now: int) -> int:

@@ -13,6 +13,7 @@ from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
 from jitter_workshop.host.tasks.listing import each_process, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind, Number
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -234,14 +235,9 @@ def effective_limit(path: str) -> int | None:
     Return None where it cannot be read (only root may). Opening the device requests nothing until something is written.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with closed_after(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as file:
+            data = os.read(file, 4)
     except OSError:
         return None
-    try:
-        data = os.read(file, 4)
-    except OSError:
-        return None
-    finally:
-        os.close(file)
     limit = int.from_bytes(data, sys.byteorder, signed=True) if len(data) == 4 else -1
     return limit if limit >= 0 else None
