@@ -116,7 +116,7 @@ def verdict(finding: Finding, hunt: Hunt) -> str:
     """Return the result of an answer in one line."""
     if finding.right:
         done = hunt.outcome
-        also = "" if done is None else " and stopped" if done.stopped else " and stopped" if done.cured else ""
+        also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
         return f"✓ Found{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
     if hunt.state == "answered":
         return f"It was: {finding.title}."

@@ -384,7 +384,7 @@ def test_a_preset_on_a_host_that_is_too_slow_has_fewer_blocks_and_says_so(monkey
     count = len(result.gathered.blocks)
     assert result.complete
     assert 5 <= count <= 10, "each takes 30 ms, of 300"
-    assert result.notes["blocks"].startswith(f"{count} blocks instead of 200: between two")
+    assert result.notes["blocks"].startswith(f"the run has {count} blocks instead of 200: ")
     assert (watching.progress[-1].done, watching.progress[-1].total) == (count, count)
     asked = run("ok", dataclasses.replace(SPEC, blocks=20), sensor=slow)
     assert len(asked.gathered.blocks) == 20, "who asks for a duration gets it"

@@ -68,7 +68,7 @@ def test_a_witness_that_fails_leaves_the_finished_blocks() -> None:
     result = run(watching)
     assert (len(result.gathered.blocks), result.complete) == (1, False)
     assert result.failure is not None
-    assert result.failure.message.endswith("taken: the buffer is gone")
+    assert result.failure.message.endswith("read: the buffer is gone")
     with pytest.raises(ProcessLookupError):
         os.kill(watching.pid, 0)
 

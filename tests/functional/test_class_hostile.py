@@ -205,7 +205,7 @@ def test_a_folder_of_the_students_own_is_not_used(tree: Path) -> None:
         TurnFile(str(tree))
     os.chown(place, 0, 0)
     place.chmod(0o777)
-    with pytest.raises(HostError, match="can be written by others"):
+    with pytest.raises(HostError, match="can be written by users other than root"):
         TurnFile(str(tree))
 
 

@@ -98,7 +98,7 @@ def test_a_user_has_so_many_and_no_more(echoing: Running) -> None:
         assert one.recv(100)
     with echoing.connect() as fifth:
         reply = json.loads(fifth.recv(4096))
-        assert "you have 4 connections already" in reply["error"]["message"]
+        assert "you already have 4 connections" in reply["error"]["message"]
         assert fifth.recv(100) == b""
     four.pop().close()
     until(lambda: len(echoing.children()) == 3)

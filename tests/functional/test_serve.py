@@ -219,7 +219,7 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
     assert said.out == ""
     assert said.err == (
         f"jitter-workshop: port {port} cannot be used: Address already in use; "
-        "--port N names another, --port 0 takes any free port\n"
+        "--port N chooses another port, --port 0 any free one\n"
     )
 
 

@@ -233,7 +233,7 @@ def test_a_small_terminal_gets_a_sentence_and_the_plain_walk(
     terminal = Terminal(columns=columns, rows=rows, term="xterm")
     terminals.append(terminal)
     said = terminal.until("Enter go on")
-    assert f"This terminal has {columns}×{rows}; the screen needs 60×16" in " ".join(said.split())
+    assert f"This terminal has {columns}×{rows}, and the screen needs 60×16" in " ".join(said.split())
     terminal.type("\x04")
     terminal.until("kept")
     assert terminal.end() == 0

@@ -80,5 +80,5 @@ def test_enter_leads_through_every_chapter_and_all_is_given_back(lab_factory: Ca
         assert "governor" in held
         leaving = console.answer("q")
         assert "Enter restores it ·" in leaving
-        assert "Given back" in console.answer("", PATIENCE_S)
+        assert "Restored: " in console.answer("", PATIENCE_S)
         assert console.code == 0

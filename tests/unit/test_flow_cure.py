@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters import mitigation
-from jitter_workshop.flow.chapters.hunt import Hunt
+from jitter_workshop.flow.chapters.hunt import Hunt, remembered
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, EvidenceReport
@@ -177,6 +177,7 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     workshop.hunts.answer("greedy")
     (outcome,) = workshop.walk("hunt").progress.hunts
     assert (outcome.named, outcome.stopped, outcome.cured) == (True, False, True)
+    assert "(kept away, and named at" in remembered([outcome])
 
 
 def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(

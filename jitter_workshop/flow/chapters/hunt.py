@@ -336,7 +336,7 @@ def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
 
 def _outcome(outcome: HuntOutcome) -> str:
     title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
-    stopped = "stopped, and " if outcome.stopped else "stopped, and " if outcome.cured else ""
+    stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
     if outcome.named:
         return f"{title} ({stopped}named at {tries(outcome.wrong_answers)})"
     return f"{title} ({stopped}not named)"

@@ -126,7 +126,7 @@ class _Chapter:
         root = recorded_host(name, self._course_dir)
         topology = read_topology(root)
         if not topology.online:
-            yield self._problem(f"{name}: this is no recorded host: it shows no CPU", key)
+            yield self._problem(f"{name}: this is not a recorded host: it has no readable CPU", key)
         elif self._chapter.tunables and look:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
