@@ -200,7 +200,8 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
         clean, sentence = None, "Nothing was traced."
     elif visitors:
         clean = False
-        other = f"other tasks ran {_times(tasks)}" if tasks else "no other task ran"
+        often = {1: "once", 2: "twice"}.get(tasks, f"{tasks:,} times")
+        other = f"other tasks ran {often}" if tasks else "no other task ran"
         broke = f"{rest:,} interruption{'' if rest == 1 else 's'}"
         sentence = f"{stretch} {other} on {where}, and there were {broke}: together {nice_ns(taken)}."
         if doubts:
@@ -210,7 +211,3 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
     else:
         clean, sentence = True, f"{stretch} nothing but the measured threads ran on {where}."
     return Proof(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

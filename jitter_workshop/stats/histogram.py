@@ -8,10 +8,9 @@ own decoder trusts the header it is given.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
 from jitter_workshop.stats.encoded import packed_counts, unwrap
@@ -40,7 +39,9 @@ def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digi
         raise ValueError(f"no such histogram: {lowest_ns} to {highest_ns}, {digits} digits")
     if layout(lowest_ns, highest_ns, digits).counts_len > MAX_COUNTERS:
         raise ValueError(f"a histogram from {lowest_ns} to {highest_ns} with {digits} digits is too large")
-    return _library()(lowest_ns, highest_ns, digits)
+    from hdrh.histogram import HdrHistogram as Library
+
+    return Library(lowest_ns, highest_ns, digits)
 
 
 def geometry(histogram: HdrHistogram) -> Geometry:
@@ -180,10 +181,3 @@ def summary(
     lowest = bins[0].low if min_ns is None else min_ns
     highest = bins[-1].high if max_ns is None else max_ns
     return HistogramSummary("ns", count, lowest, highest, total / count, percentiles, overflow)
-
-
-@functools.cache
-def _library() -> Any:
-    from hdrh.histogram import HdrHistogram
-
-    return HdrHistogram

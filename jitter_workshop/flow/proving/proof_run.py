@@ -242,7 +242,8 @@ class _Series:
             if run.disturbed:
                 load = run.disturbed[0]
                 self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
-        self._session.add_proof(self._under_way())
+        # It is marked as not given back: it is read again only after a kill.
+        self._session.add_proof(dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False))
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
@@ -309,10 +310,6 @@ class _Series:
                 self._trouble.append(f"the change was not restored: {error.sentence()}")
 
     # -- what is kept --------------------------------------------------------------------------------------------------
-
-    def _under_way(self) -> Proof:
-        """Return the proof so far, marked as not given back: it is read again only after a kill."""
-        return dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False)
 
     def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
         rounds, plan = tuple(self._rounds), self._plan

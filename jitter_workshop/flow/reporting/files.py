@@ -112,7 +112,10 @@ def check(target: Path, force: bool) -> None:
                 return
             raise
     if stat.S_ISLNK(there.st_mode):
-        told = f"{shown} is a link to {clean(_link(target), 200)}, and links are not followed"
+        place = "something"
+        with contextlib.suppress(OSError):
+            place = str(target.readlink())
+        told = f"{shown} is a link to {clean(place, 200)}, and links are not followed"
         raise NotWritten(told, "name the file itself, or remove the link")
     if stat.S_ISDIR(there.st_mode):
         raise NotWritten(f"{shown} is a folder", "name a file in it with -o")
@@ -158,10 +161,3 @@ def _explained(target: Path) -> Iterator[None]:
         raise NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice) from error
     except ValueError as error:  # a NUL in the name
         raise NotWritten(f"{clean(target, 200)} is not a file name", "name another file with -o") from error
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
-    except OSError:
-        return "something"

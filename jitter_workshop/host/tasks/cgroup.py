@@ -74,7 +74,8 @@ def read_cgroup(root: HostRoot) -> Cgroup:
     if cpu is None:
         return Cgroup(None, cpuset=cpuset, reason="no cgroup hierarchy with a cpu controller is mounted")
     version, levels = cpu
-    limit = min((found for level in levels if (found := _limit(root, version, level))), default=None, key=_ratio)
+    limits = [found for level in levels if (found := _limit(root, version, level))]
+    limit = min(limits, default=None, key=lambda one: one[0] / one[1])
     counts = {f"{level}/cpu.stat": _throttled(root, f"{level}/cpu.stat") for level in levels}
     shown = {path: count for path, count in counts.items() if count is not None}
     return Cgroup(
@@ -169,10 +170,6 @@ def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
 def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
     """Return a limit as two positive numbers; ``max`` and −1 mean none."""
     return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
-
-
-def _ratio(limit: tuple[int, int]) -> float:
-    return limit[0] / limit[1]
 
 
 def _throttled(root: HostRoot, path: str) -> int | None:
