@@ -8,9 +8,8 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.plain.causes import tell_causes
 from jitter_workshop.plain.class_host import have_turn
-from jitter_workshop.plain.run import run_plainly
+from jitter_workshop.plain.run import run_plainly, tell_causes
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import hunt as words

@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
 from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.text import clean
-from jitter_workshop.plain.causes import stopped_by_ctrl_c
+from jitter_workshop.plain.run import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import report_preview as preview
 

@@ -1,8 +1,8 @@
 """Hide one noise, which the learner has to name and may cure; keep the outcomes.
 
-A hunt has a thread of its own, because its noise dies with the thread that started it. The
-kind of noise is not stored anywhere before the answer: the child gets its order through a pipe, its threads have the
-same name for every kind, and nothing is logged or stored. The child's own words for a refusal are not passed on.
+A hunt has a thread of its own, because its noise dies with the thread that started it. The kind of noise is not stored
+anywhere before the answer: the child gets its order through a pipe, its threads have the same name for every kind, and
+nothing is logged or stored. The child's own words for a refusal are not passed on.
 """
 
 from __future__ import annotations
