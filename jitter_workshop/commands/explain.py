@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution import explained
     from jitter_workshop.presenter import causes
-    from jitter_workshop.presenter.lines import LateLine
+    from jitter_workshop.presenter.progress import LateLine
 
     if not 0 <= args.top <= _MOST:
         raise UsageError(f"--top must be a number from 0 to {_MOST}")

@@ -27,7 +27,7 @@ from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import Line
+from jitter_workshop.presenter.progress import Line
 from jitter_workshop.session.store import OpenSession
 
 

@@ -40,7 +40,7 @@ from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.presenter.lines import Line
+from jitter_workshop.presenter.progress import Line
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:

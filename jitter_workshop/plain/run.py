@@ -21,7 +21,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.causes import explained
 from jitter_workshop.presenter.class_host import disturbed
-from jitter_workshop.presenter.lines import LateLine
+from jitter_workshop.presenter.progress import LateLine
 from jitter_workshop.presenter.run import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns

@@ -14,8 +14,7 @@ import math
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -29,8 +28,6 @@ from jitter_workshop.model.text import clean
 Lines = list[Text]
 
 NARROWEST, WIDEST = 60, 160
-PATIENCE_S = 1.0
-"""Work that ends sooner shows no line of its progress."""
 PIPE_WIDTH = 100
 """The assumed width of a pipe or a file, which have no width of their own."""
 
@@ -280,46 +277,3 @@ def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 1
 
 
 # -- the progress of work ----------------------------------------------------------------------------------------------
-
-
-class Line:
-    """Write a calm line on stderr again and again in place; write nothing if stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
-        self._length = 0
-
-    def write(self, text: str) -> None:
-        if self.shown:
-            # Blanks clear the line without an escape, which works on every terminal.
-            try:
-                sys.stderr.write("\r" + text[:79].ljust(self._length))
-                sys.stderr.flush()
-            except OSError:
-                self.shown = False  # the terminal is gone; the work goes on, or ends in its own way
-            self._length = len(text[:79])
-
-    def close(self) -> None:
-        """Leave an empty line behind."""
-        if self._length:
-            self.write("")
-            self.write("")
-
-
-class LateLine(Line):
-    """Show ``what`` and its progress from PATIENCE_S on. It is called with done and total."""
-
-    def __init__(self, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._what = what
-        self._clock = clock
-        self._due = clock() + PATIENCE_S
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._clock() >= self._due:
-            self.write(f"  {self._what}: block {done} of {total} is done")
-
-    def told(self, what: str, done: int, total: int) -> None:
-        """Show another piece of work."""
-        self._what = what
-        self(done, total)

@@ -1,0 +1,56 @@
+"""Show one calm line on stderr for work that takes longer than a second.
+
+It is apart from ``lines``, because 'measure --help' must not load rich.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+PATIENCE_S = 1.0
+"""Work that ends sooner shows no line."""
+
+
+class Line:
+    """Write a line on stderr again and again in place; write nothing if stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+        self._length = 0
+
+    def write(self, text: str) -> None:
+        if self.shown:
+            # Blanks clear the line without an escape, which works on every terminal.
+            try:
+                sys.stderr.write("\r" + text[:79].ljust(self._length))
+                sys.stderr.flush()
+            except OSError:
+                self.shown = False  # the terminal is gone; the work goes on, or ends in its own way
+            self._length = len(text[:79])
+
+    def close(self) -> None:
+        """Leave an empty line behind."""
+        if self._length:
+            self.write("")
+            self.write("")
+
+
+class LateLine(Line):
+    """Show ``what`` and its progress from PATIENCE_S on. It is called with done and total."""
+
+    def __init__(self, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._what = what
+        self._clock = clock
+        self._due = clock() + PATIENCE_S
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._clock() >= self._due:
+            self.write(f"  {self._what}: block {done} of {total} is done")
+
+    def told(self, what: str, done: int, total: int) -> None:
+        """Show another piece of work."""
+        self._what = what
+        self(done, total)
