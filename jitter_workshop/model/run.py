@@ -67,7 +67,7 @@ class Stall:
         return self.end_ns - self.start_ns
 
 
-AT = "at: since the run began, with the pauses between its blocks"
+AT = "at: time since the start of the run, pauses included"
 """The note beside a stall's time, which includes the pauses: it can be later than the measured time is long."""
 
 

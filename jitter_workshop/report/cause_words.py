@@ -38,12 +38,13 @@ _STAND_IN = re.compile(r"task \d{1,6}")
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
-    "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
-    "no_event": "no event: the trace saw nothing in this time, so it has no named cause.",
+    "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
+    "hypervisor's work.",
+    "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",
 }
 _MISSING = (
-    "not known: the trace contradicts itself there. A switch or an end is missing, though the kernel says that "
-    "nothing was lost. So this time has no named cause."
+    "not known: the trace contradicts itself. A task switch or the end of an event is missing, but the kernel reports "
+    "no lost event. This time has no named cause."
 )
 _MOST_OTHERS = 8
 
@@ -109,11 +110,11 @@ def limits(report: EvidenceReport) -> list[str]:
         )
     if report.unbalanced:
         events = many(report.unbalanced, "event")
-        said.append(f"{events} did not fit the events before; the cause of that time is not known.")
+        said.append(f"{events} did not fit the earlier events. The cause of that time is not known.")
     if report.missing:
         some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
-        said.append(f"This kernel does not give {some}{more}: their information is missing below.")
+        said.append(f"This kernel does not offer the events {some}{more}. Their information is missing below.")
     return said + [clean(note, 300) + "." for field, note in report.notes.items() if field != "below_now"]
 
 
@@ -126,7 +127,7 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
         if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
             yield text
             if kind == "no_event" and report.candidates:
-                yield "It may have been one of these; the trace cannot tell:"
+                yield "The cause may be one of these; the trace cannot tell which:"
                 yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
 
 
@@ -139,10 +140,10 @@ def without(cause: Cause, report: EvidenceReport) -> str:
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``In time now: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
+    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
     if report.below_now is None or not report.messages:
         return ""
-    return f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
+    return f"Messages in time: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
 
 
 def _share(share: float | None) -> str:
@@ -165,27 +166,28 @@ def verdict(report: CounterReport) -> Iterator[str]:
     elif report.waited_ns is None:
         reason = clean(report.notes.get("waited_ns", ""), 200)
         yield (
-            f"Stalls took {nice_ns(report.stalled_ns)}. How much of it the threads waited for a CPU is not known: "
-            f"{reason}."
+            f"Stalls took {nice_ns(report.stalled_ns)}. It is not known how long the threads waited for a "
+            f"CPU: {reason}."
         )
     else:
         waited, rest = report.waited_ns, report.stalled_ns - report.waited_ns
         said = (
-            f"Stalls took {nice_ns(report.stalled_ns)}. In the same time the measured threads waited {nice_ns(waited)} "
-            "for a CPU while they could have run, by the scheduler's own count (run delay)"
+            f"Stalls took {nice_ns(report.stalled_ns)}. In the same time the measured threads were ready to run "
+            f"but waited {nice_ns(waited)} for a CPU (the scheduler's run delay)."
         )
         if rest > 0:
             yield (
-                f"{said}: about {nice_ns(rest)} of the stalls, or more, was something else, which is not counted here: "
-                "interrupts, a hypervisor, firmware, memory, or a sleep of their own."
+                f"{said} At least about {nice_ns(rest)} of the stalls has another cause, which is not counted here: "
+                "interrupts, a hypervisor, firmware, memory, or the threads' own sleep."
             )
         else:
-            yield f"{said}: that may be all of it, though waits too short for a stall are in it, too."
-    yield "Counters do not say who had the CPU, nor which task caused which stall. A trace does."
+            yield f"{said} That may explain all stalls, but it also counts waits that are too short for a stall."
+    yield "Counters do not show which task had the CPU, or which task caused a stall. A trace does."
 
 
 def others(report: CounterReport) -> Iterator[str]:
     """Yield the other tasks that were seen on the measured CPUs."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
-        yield f"Also there: {called(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."
+        task = f"{called(load.name, 40)} (pid {load.pid})"
+        yield f"Also on the measured CPUs: {task}, {load.cpu_percent:g} % of a CPU{where}."

@@ -24,13 +24,13 @@ SENTENCES = 1_000
 _FILES = 24
 """The largest number of files that are listed; the other files are covered by the pattern."""
 
-_RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
+_RISKS = {"low": "low", "medium": "medium", "high": "high: understand it before you apply it"}
 _WHEN = {
     "runtime": "at once, until it is restored or the host reboots",
     "run": "for as long as a run lasts",
     "boot": "from the next boot on, until it is restored; with 'apply --next-boot' in the next boot only",
-    "host": "only by the owner of the hypervisor",
-    "report": "it is reported, this tool does not change it",
+    "host": "when the owner of the hypervisor changes it",
+    "report": "this tool only reports it and does not change it",
 }
 
 
@@ -49,10 +49,10 @@ class Explained:
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     """Return the full explanation of a check, with its files read now. ``check``: the assessment of ``host`` by
     ``tunable``."""
-    facts = [("why", tunable.why), ("what stands", clean(check.value, 300) if check.value is not None else "not known")]
+    facts = [("why", tunable.why), ("value now", clean(check.value, 300) if check.value is not None else "not known")]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
-    facts += [("it says", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
+    facts += [("finding", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
     if tunable.values:
         facts.append(("values", tunable.values + (f" (default: {tunable.default})" if tunable.default else "")))
     facts += [("in effect", _WHEN[tunable.when])]
@@ -80,8 +80,8 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
 
 def _undo(tunable: Tunable) -> str:
     if tunable.when == "boot":
-        return f"jitter-workshop restore {tunable.id} takes out what was added; the boot after that is as before"
-    return f"jitter-workshop restore {tunable.id} writes back the value before, unless somebody changed it since"
+        return f"jitter-workshop restore {tunable.id} removes what apply added; the next boot is then as before"
+    return f"jitter-workshop restore {tunable.id} restores the earlier value, unless something else changed it since"
 
 
 def _says(setting: Setting) -> str:

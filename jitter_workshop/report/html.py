@@ -108,24 +108,24 @@ def _style() -> str:
 
 def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]:
     if packed is None:
-        why = " It was made for others: names are replaced." if document.private else ""
+        why = " The report was made for others (--private), so names are replaced." if document.private else ""
         yield blocks.Paragraph(f"The raw data are not in this file.{why}")
         return
     index = archive.read_index(packed)
     yield blocks.Paragraph(
         f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
-        f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below brings it "
-        "back. 'report' then shows the measured figures again, even if this page was edited:"
+        f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below imports "
+        "it. 'report' then shows the measured figures again, even if this page was edited:"
     )
     yield blocks.Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
     if not index.left_out:
-        yield blocks.Paragraph("It comes back bit for bit, with nothing left out.")
+        yield blocks.Paragraph("The import restores the session bit for bit, with nothing left out.")
         return
     left_out = many(len(index.left_out), "file")
     yield blocks.Paragraph(
-        f"{left_out} of it would have made this page too large and are left out (histograms of single blocks, kernel "
-        "traces); every curve and figure of this report comes back without them, and all that comes back is as it was, "
-        "bit for bit."
+        f"{left_out} of the session would make this page too large and are left out: histograms of single blocks, "
+        "kernel traces. No curve and no figure of this report needs them. The import restores all other files bit for "
+        "bit."
     )
     rows = tuple((blocks.code(f.path, 400), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))

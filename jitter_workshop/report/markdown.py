@@ -31,9 +31,9 @@ _BAR = 20
 _WIDEST_COLUMN = 44
 """Columns of a table are aligned up to this width, for readers of the plain text."""
 _NO_RAW_DATA = blocks.Paragraph(
-    "The raw data are not in this file: the page that 'report' makes by itself (--format html) has them inside."
+    "The raw data are not in this file. 'jitter-workshop report --format html' makes a page with them inside."
 )
-_NO_CHARTS = "The charts are left out here: written to a file ('-o FILE'), they lie beside it."
+_NO_CHARTS = "The charts are left out here. With '-o FILE', 'report' writes them beside that file."
 
 _LINKED = re.compile(r"@|://|#\d|(?<!\w)www\.|\bgh-\d|:[\w+-]+:|\$|&#?\w+;|\b(?:mailto|xmpp):", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*\[\]<>~]")

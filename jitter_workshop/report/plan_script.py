@@ -24,7 +24,7 @@ from jitter_workshop.tuning.switched import read_switched
 NOT_BY_A_SCRIPT = {
     "held": "its limit lasts only while a process keeps the file open, and a script ends",
     **dict.fromkeys(
-        ("grub-entry", "grub-once", "grub-next"), "a script cannot copy GRUB's default entry as it will be when it runs"
+        ("grub-entry", "grub-once", "grub-next"), "a script cannot copy the default entry that GRUB will have by then"
     ),
 }
 """Kinds of setting that no script can change, and why; every other kind has a line in the script."""
@@ -92,7 +92,7 @@ def nothing_written(plan: Plan) -> list[str]:
     if plan.changes:
         return []
     found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
-    return found or ["nothing is written: nothing was to be improved"]
+    return found or ["nothing is written: nothing needs to be improved"]
 
 
 def _head(plan: Plan, host: str, made: str, works: bool) -> str:
@@ -105,12 +105,12 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
         *nothing,
         "#",
-        "#   sh plan.sh apply    writes them, each only if its value is still the one before",
-        "#   sh plan.sh undo     writes back the values before, in an order that works",
+        "#   sh plan.sh apply    makes each write only if the value has not changed since",
+        "#   sh plan.sh undo     restores the earlier values, in an order that works",
         "#",
-        "# It knows nothing of masks that were set after it was printed: ending a set overwrites these.",
+        "# This script does not know masks that were set after it was printed: ending a set overwrites them.",
         "#",
-        "# Exit codes: 0 all done, 1 something was left alone or refused (said on stderr), 2 wrong use.",
+        "# Exit codes: 0 all done, 1 something was left alone or refused (see stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
         "# shellcheck disable=SC2016 # text in single quotes is meant literally",
         "set -eu",
@@ -147,9 +147,9 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
-        ['say "the host was booted since, which undid the rest"', "return 0"]
+        ['say "the host was rebooted since, and the reboot undid the rest"', "return 0"]
         if undo
-        else ['say "this is another host, or it was booted since: make a new plan"', "exit 2"]
+        else ['say "this is another host, or it was rebooted since: make a new plan"', "exit 2"]
     )
     return [
         'now=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || true)',
@@ -184,8 +184,8 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 def _is_back(change: Change) -> list[str]:
     """Return the lines that stop the undo if a CPU that went offline did not come back."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
-    words = f"stopped: {clean(change.path, 120)} does not say {clean(change.before, 20)}: the partition stays, because "
-    words += "tasks would lose that CPU with it; bring it back and run undo again"
+    words = f"stopped: {clean(change.path, 120)} is not {clean(change.before, 20)}, so the partition is kept. "
+    words += "Without it, all tasks would lose that CPU. Bring the CPU online and run undo again"
     return [
         f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
         f"    say {quote(words)}",
@@ -224,7 +224,7 @@ def step(change: Change, *, undo: bool) -> str:
     if undo:
         return "true"
     hold = " --hold" if change.lease else ""
-    why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot tell what is meant")
+    why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot make this change")
     tunable = clean(change.tunable, 40)
     command = f"'jitter-workshop apply {tunable}{hold}' does it"
     return f"fail {quote(f'left alone: {tunable} ({clean(change.path, 120)}): {why}; {command}')}"

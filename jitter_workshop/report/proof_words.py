@@ -63,5 +63,5 @@ def given_back(proof: Proof) -> str:
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
     if proof.left_alone:
-        return "Everything was restored, and the host has other values since"
+        return "Everything was restored, but some values have changed since"
     return "Everything was restored at the end"

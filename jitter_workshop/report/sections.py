@@ -66,7 +66,7 @@ FATES: dict[Fate, str] = {
     "left_alone": "left alone",
     "refused": "refused",
     "gone": "gone",
-    "rebooted": "gone with a reboot",
+    "rebooted": "ended by a reboot",
     "unknown": "not known",
 }
 
@@ -89,7 +89,7 @@ OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "change
 
 FEW = (
     f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
-    "distinct stalls beyond it. –: too few samples to say. The maximum is one event."
+    "distinct stalls beyond it. – means that there are too few samples. The maximum is a single event."
 )
 """The meaning of the marks in a table of runs."""
 FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
@@ -102,20 +102,20 @@ HOW_CURVES = (
     "solid where at least ten samples lie beyond it and dotted where fewer do."
 )
 HOW_VERDICTS = (
-    "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A line "
-    "is called lower or higher only where chance alone is unlikely (5 % over all lines together), and no "
-    f"verdict is based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
-    f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
+    "Each line was measured in pairs of fresh runs, one with the change and one without, in random order. A line is "
+    "called lower or higher only if chance alone is unlikely to show this (5 % over all lines together). No verdict is "
+    f"based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
+    f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
 )
 NOTHING_PROVEN = (
-    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them and "
-    "judges nothing. 'jitter-workshop prove', or 'p' at a chapter's compare step, compares rounds of fresh runs with a "
-    "change and without it."
+    "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
+    "verdict, run 'jitter-workshop prove', or press 'p' at a chapter's compare step: it compares rounds of fresh runs "
+    "with a change and without it."
 )
 HOW_IT_COUNTS = (
-    "A stall is a time in which a measured thread did not do its work. A percentile counts messages, a stall is one "
-    "event: a single long one makes many messages late. Times are shown to three digits; the raw data have all of "
-    "them. All moments are in UTC."
+    "A stall is a time in which a measured thread did not do its work. A percentile counts messages, but a stall is "
+    "one event: one long stall makes many messages late. Durations are shown with three digits; the raw data have all "
+    "digits. All dates and times are in UTC."
 )
 
 HEADLINE_STALL_NS = 100_000
@@ -173,7 +173,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
     facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, 30)}")))
     found: list[Block] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
     if d.recorded:
-        told = f"About a recorded host ({clean(d.recorded, 80)}), not one that was measured on."
+        told = f"This report is about a recorded host ({clean(d.recorded, 80)}). Nothing was measured there."
         found.insert(0, Paragraph(told, "origin"))
     return tuple(found)
 
@@ -186,15 +186,15 @@ def sections(document: ReportDocument) -> Iterator[Section]:
         yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d)))
     yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
     known = tuple(_culprits(one, links) for one in d.culprits)
-    yield Section("culprits", "Who stole the time", known or (_not_known(d, "culprits"),))
+    yield Section("culprits", "Who took the time", known or (_not_known(d, "culprits"),))
     yield Section("changes", "Changes", (*_changes(d), *_notes(d, "changes", "events")))
     if d.chapters or "chapters" in d.notes:
         told = tuple(_chapter(one, links) for one in d.chapters)
         yield Section("chapters", "Chapters and predictions", (*told, *_notes(d, "chapters")))
     yield Section("status", "Status before and after", tuple(_status(d)))
     yield Section("open", "Still open", tuple(_still_open(d)))
-    none = Paragraph("No commands are known.")
-    yield Section("again", "How to get there again", (Shell(d.commands),) if d.commands else (none,))
+    none = Paragraph("This session has no commands to repeat.")
+    yield Section("again", "How to repeat this", (Shell(d.commands),) if d.commands else (none,))
     yield Section("runs", "Runs", tuple(_runs(d)))
     yield Section("host", "Host", tuple(map(_host, d.hosts)) or (_not_known(d, "hosts"),))
 
@@ -302,7 +302,7 @@ def _proof(proof: Proof) -> Iterator[Block]:
         columns = tuple(map(Column, ("path", "without", "with", "why")))
         caption = f"Written in each round of {clean(proof.subject, 60)}: {many(len(rows), 'write')}"
         if proof.subject == PLACEMENT:
-            caption = "Where the threads were, without and with it"
+            caption = "CPUs of the threads, without the change and with it"
         yield Table("", caption, columns, rows, most=0)
 
 
@@ -327,9 +327,9 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
         Column("in words", prose=True),
     )
     rows = tuple(_verdict(one, axis) for one in judged.rows)
-    yield Table("verdicts", f"What {clean(subject, 60)} did, line by line", columns, rows)
+    yield Table("verdicts", f"The effect of {clean(subject, 60)} on each line", columns, rows)
     if judged.rounds < ENOUGH_ROUNDS:
-        few = f"{many(judged.rounds, 'round')} give figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
+        few = f"Only {many(judged.rounds, 'round')}: a verdict needs {ENOUGH_ROUNDS}. Nothing above is a verdict."
         yield Paragraph(few)
     for told in (judged.worst, judged.drift.words):
         if told:
@@ -378,14 +378,14 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
     blocks += [Paragraph(text) for text in lead[1:]]
     blocks += [Bullets(tuple(clean(text, 400) for text in items))] if items else []
     if one.report is not None and one.report.worst:
-        blocks += [Paragraph(f"The worst stalls; {AT}."), Stalls(tuple(map(_stall, one.report.worst)))]
+        blocks += [Paragraph(f"The worst stalls ({AT})."), Stalls(tuple(map(_stall, one.report.worst)))]
     run = links.get(one.run, code(one.run, 60))
     return Part((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
 def _causes(report: EvidenceReport) -> Block:
     if not report.causes:
-        return Paragraph("No stall to explain." if not report.stalls else "Nothing is known of what took the time.")
+        return Paragraph("No stall to explain." if not report.stalls else "The cause of these stalls is not known.")
     shares = report.below_now is not None
     columns = [
         Column("cause", brief=True),
@@ -398,9 +398,9 @@ def _causes(report: EvidenceReport) -> Block:
     columns += [Column("in time without it", number=True)] if shares else []
     most = max(cause.total_ns for cause in report.causes) or 1
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
-    caption = "What took their time, largest first"
+    caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
-        caption += f". {told} The last column: without that cause and what is around it."
+        caption += f". {told} The last column shows the same share without that cause and the time around it."
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 
@@ -437,7 +437,7 @@ def _stall(stall: ExplainedStall) -> Stall:
 def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
     blocks: list[Block] = []
     if one.rehearsed:
-        blocks.append(Paragraph("Gone through on a recording: nothing was measured on this host.", "origin"))
+        blocks.append(Paragraph("Done on a recording: nothing was measured on this host.", "origin"))
     marks = (
         "done" if one.done else "under way",
         _SETTINGS[one.setting],
@@ -491,7 +491,7 @@ def _changes(document: ReportDocument) -> Iterator[Block]:
         fates = Counter(FATES[change.fate] for change in document.changes)
         told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
         caption = f"{many(len(document.changes), 'write')} of this session, oldest first: {told}"
-        heads = ("setting", "path", "before", "after", "read back", "what became of it")
+        heads = ("setting", "path", "before", "after", "read back", "result")
         columns = tuple(Column(head, brief=head not in ("setting", "read back")) for head in heads)
         yield Table("changes", caption, columns, tuple(map(_change, document.changes)), most=LONG)
     elif not document.events:
@@ -517,7 +517,7 @@ def _change(one: ReportedChange) -> Cells:
 
 def _event(one: HostEvent) -> Cells:
     what = "applied" if one.did == "applied" else FATES[one.did]
-    what += ", to stay until restore" if one.kept else ""
+    what += ", kept until restore" if one.kept else ""
     change = (code(one.before), " → ", code(one.after))
     cells = (time(one.at, seconds=True), what, clean(one.tunable, 60), code(one.path, 300), change)
     return (*cells, clean(one.reason, 400))
@@ -545,7 +545,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
                 yield _checks(many(len(others), "other check"), head, others, most=0)
         return
     if before.boot_id != after.boot_id:
-        yield Paragraph("The host was booted between the two.", "dim")
+        yield Paragraph("The host was rebooted between the two.", "dim")
     was, now = ({check.id: check for check in one.checks} for one in (before, after))
     differ = [ident for ident in dict.fromkeys((*now, *was)) if _standing(was.get(ident)) != _standing(now.get(ident))]
     same = [check for check in now.values() if check.id not in differ]
@@ -607,7 +607,7 @@ def _host(host: HostSummary) -> Part:
             rows.append((_FACTS[field.name], (code(value, 300), *((below(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name, 80)}", columns, tuple(rows))
-    recorded = (Span("origin", "recorded, not measured on"),) if host.recorded else ()
+    recorded = (Span("origin", "recorded; nothing was measured there"),) if host.recorded else ()
     return Part((name(host.name), *recorded), (table,))
 
 

@@ -520,7 +520,7 @@ def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
     (left,) = proof.left_alone
     assert (left.tunable, left.expected, left.found) == ("stat-interval", "1", "7")
     text = written(verdict(proof, 100))
-    assert "the host has other values since:" in text
+    assert "some values have changed since:" in text
 
 
 # -- rounds that do not count ------------------------------------------------------------------------------------------

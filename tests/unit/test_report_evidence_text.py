@@ -77,7 +77,7 @@ def test_the_report_of_a_noisy_block() -> None:
         "softirq NET_RX",
         "around nic0",
         "no event ",
-        "In time now: 99.70 % of 1,000",
+        "Messages in time: 99.70 % of 1,000",
         "50.2 µs at 9.9 µs · sampler on CPU 1",
         "in the kernel at 100 ns: __schedule+0x2a0 ← schedule",
         "other tasks ran twice on CPU 1",
@@ -96,7 +96,7 @@ def test_what_limits_the_answer_is_said_first() -> None:
     text = render(report)
     assert "The buffer was full: 1,234 events" in text
     assert "(CPU 1: 1,234)." in text
-    assert "does not give csd:csd_function_entry" in text
+    assert "does not offer the events csd:csd_function_entry" in text
     assert "3 shorter stalls were counted" in text
     assert "not known: events lost" in text
     assert text.index("1,234 events") < text.index("\ncause ")
@@ -108,8 +108,8 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "not known: an event is missing" in text
     assert "0 lost" in text
     assert "events lost" not in text
-    assert "1 event did not fit the events before" in text
-    assert "the trace contradicts itself there" in " ".join(text.split())
+    assert "1 event did not fit the earlier events" in text
+    assert "the trace contradicts itself" in " ".join(text.split())
 
 
 def test_several_threads_of_a_name_are_told_within_the_column() -> None:

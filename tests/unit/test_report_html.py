@@ -190,9 +190,9 @@ def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument
 
 def test_what_was_recorded_or_published_says_so(page: str) -> None:
     assert "published 2015" in page
-    assert "recorded, not measured on" in page
-    assert "Gone through on a recording" in page
-    assert "About a recorded host (a recorded laptop)" in html.render(madereports.bare(), None)
+    assert "recorded; nothing was measured there" in page
+    assert "Done on a recording" in page
+    assert "about a recorded host (a recorded laptop)" in html.render(madereports.bare(), None)
 
 
 def test_what_is_not_known_says_why() -> None:

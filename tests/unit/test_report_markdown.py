@@ -140,12 +140,12 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
     assert heads == [
         "Curves",
         "Verdicts",
-        "Who stole the time",
+        "Who took the time",
         "Changes",
         "Chapters and predictions",
         "Status before and after",
         "Still open",
-        "How to get there again",
+        "How to repeat this",
         "Runs",
         "Host",
         "The session's own record: 25 lines",
@@ -228,7 +228,7 @@ def test_what_stands_on_little_is_marked(text: str) -> None:
 
 
 def test_few_rounds_are_no_verdict(text: str) -> None:
-    assert "3 rounds give figures; a verdict needs 10. Nothing above is one." in text
+    assert "Only 3 rounds: a verdict needs 10." in text
     assert "Ended early: interrupted after 3" in text
     assert "after 3 of 10 rounds" in text
     assert "**Not judged: no round was finished.**" in text
@@ -257,7 +257,7 @@ def test_files_lie_beside_each_other_and_are_linked(tmp_path: Path) -> None:
 
 def test_a_session_with_next_to_nothing() -> None:
     text = page.render(bare(), {})
-    assert "**About a recorded host (a recorded laptop), not one that was measured on.**" in text
+    assert "**This report is about a recorded host (a recorded laptop)." in text
     assert "Nothing was proven in this session." in text
     assert "Status before: this session is older" in text
     assert "Nothing was measured." in text

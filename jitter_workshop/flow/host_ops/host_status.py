@@ -188,7 +188,7 @@ def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     except Exception as error:
         # As in ``status`` itself: one check that fails must not hide all the others.
         what = f"a mistake in this program: {type(error).__name__}: {error}"
-        return Explained((("why", tunable.why), ("it says", check.reason or what)), (), 0, ())
+        return Explained((("why", tunable.why), ("finding", check.reason or what)), (), 0, ())
 
 
 def known_boots(

@@ -16,12 +16,12 @@ def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
     ordered = sorted(checks, key=lambda c: c.id)
     lines = _metric(
         "jitter_workshop_check",
-        "State of a check of the host's settings: 1 for the state that it is in, 0 for the others.",
+        "State of a check of the host's settings: 1 for its present state, 0 for each other state.",
         (({"id": c.id, "when": c.when, "state": state}, int(c.state == state)) for c in ordered for state in STATES),
     )
     lines += _metric(
         "jitter_workshop_check_drifted",
-        "1 where a setting that jitter-workshop made was changed by somebody since.",
+        "1 if something else changed a setting after jitter-workshop set it.",
         (({"id": c.id}, int(c.drifted is not None)) for c in ordered),
     )
     lines += _metric(
@@ -31,7 +31,7 @@ def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
     )
     lines += _metric(
         "jitter_workshop_hot_cpu",
-        "1 for each CPU that the checks want undisturbed.",
+        "1 for each hot CPU, which nothing should disturb.",
         (({"cpu": str(cpu)}, 1) for cpu in sorted(hot_cpus)),
     )
     return "\n".join(lines) + "\n"

@@ -34,8 +34,8 @@ from jitter_workshop.stats.comparison import differences
 
 VERSION = "1.0"
 ENDING = ".pyperf.json"
-BLOCKS = "blocks of a run, which depend on each other: no test of significance means anything here"
-ROUNDS = "rounds of a proof, a fresh run each; its own verdict pairs them and allows for all lines"
+BLOCKS = "blocks of one run depend on each other: no test of significance is valid here"
+ROUNDS = "rounds of a proof, each a fresh run; the proof's verdict pairs them and corrects for all its lines"
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
