@@ -97,7 +97,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         talk.tell(
             "No run of this chapter has a trace: its own runs are measured without one, so that they can be compared."
         )
-        if talk.ask("Enter measures once more, with a trace · any other key does not"):
+        if talk.ask("Enter measures once more, with a trace · any other answer does not"):
             return
         run = run_plainly(workshop, further, talk)
     _tell_causes_of(workshop, run, talk)

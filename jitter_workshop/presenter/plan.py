@@ -27,7 +27,7 @@ _VALUE = 2_000
 
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
 _WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
-_AMONG = ", among them"
+_AMONG = ", including these"
 _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
     "affinity": ("is given other CPUs", "are given other CPUs"),

@@ -548,7 +548,7 @@ class _Way:
         for one in chain.entries:
             one.owed = why
             self.recorders[one.journal].owed(one.n, why)
-        words = f"{why}; run 'restore' again after that" if waits else why
+        words = f"{why}; run 'restore' again when that has ended" if waits else why
         self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:

@@ -182,7 +182,7 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
     who = called(" and ".join(turn.people), 60)
     doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
     left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
-    return f"{who} has the turn{doing}{', which is being restored' if turn.returning else left}"
+    return f"{who} has the turn{doing}{', and the machine is being restored' if turn.returning else left}"
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:

@@ -106,7 +106,7 @@ def _polling(card: Interface) -> str:
     if card.gro_flush_timeout_ns:
         parts.append(f"collects packets for {card.gro_flush_timeout_ns} ns")
     if card.threaded:
-        parts.append("a kernel thread polls it")
+        parts.append("is polled by a kernel thread")
     return f"{card.name} {', '.join(parts)}" if parts else ""
 
 

@@ -374,8 +374,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.walk.sets or not self.walk.host.applied:
             self.tell("No setting of this chapter is applied on this host.")
             return
-        self.tell("Giving back…")
-        self.on_thread(self.walk.undo, self._undone, self._refused("Not given back"))
+        self.tell("Restoring…")
+        self.on_thread(self.walk.undo, self._undone, self._refused("Not restored"))
 
     def _undone(self, result: RestoreResult) -> None:
         self._page.tried = self._page.planned = None

@@ -270,7 +270,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter restores all of this · Esc leaves it as it is"
-        agree = partial(self._change, "Giving back…", self.workshop.undo_all, came_back)
+        agree = partial(self._change, "Restoring…", self.workshop.undo_all, came_back)
         self.app.push_screen(Question("Restore everything that is changed on this host?", about, keys, agree))
 
     # -- applying again --------------------------------------------------------------------------------------------
