@@ -105,11 +105,11 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
     """Return what is wrong with a table and what helps; "" for nothing."""
     for key in sorted(found.keys() - _FORMS.keys()):
-        return f"there is no '{clean(key, 40)}'", f"one of {', '.join(_FORMS)}"
+        return f"unknown key '{clean(key, 40)}'", f"use one of {', '.join(_FORMS)}"
     for key, value in found.items():
         fits, form = _FORMS[key]
         if not fits(value):
-            return f"{key} is {form}", _ADVICE
+            return f"{key} must be {form}", _ADVICE
     for key in _NEEDED:
         if key not in found:
             return f"{key} is missing", _ADVICE
@@ -117,7 +117,7 @@ def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
         if not is_name(who):
             return f"may_apply: '{clean(who, 40)}' is not a user name", _ADVICE
         if not _are_names(ids):
-            return f"may_apply.{who} is {_NAMES}", _ADVICE
+            return f"may_apply.{who} must be {_NAMES}", _ADVICE
     return "", ""
 
 
@@ -154,7 +154,7 @@ _NAMES = f"a list of at most {MAX_NAMES} names"
 _NEEDED = ("name", "hot_cpus")
 _FORMS: dict[str, tuple[Callable[[object], object], str]] = {
     "name": (_is_title, f"a text of 1 to {_TITLE} visible characters"),
-    "hot_cpus": (_cpus, 'a list of CPUs, as "2-3"'),
+    "hot_cpus": (_cpus, 'a list of CPUs, such as "2-3"'),
     "instructors": (_are_names, _NAMES),
     "chapters": (_are_names, _NAMES),
     "longest_turn_minutes": (_is_turn, f"a number from {_LOW_S / 60:g} to {_HIGH_S / 60:g}"),

@@ -48,7 +48,7 @@ KNOWN: tuple[KnownService, ...] = (
     _known("tlp", "tuner", "sets governors, boost and PCIe power at each change of power supply", "tlp-pd"),
     _known("thermald", "tuner", "limits frequency and power to keep the host cool", "thermald"),
     _known("auto-cpufreq", "tuner", "sets governors and boost by load", "auto-cpufreq"),
-    _known("cpufreqd", "tuner", "sets governors by its rules", "cpufreqd"),
+    _known("cpufreqd", "tuner", "sets governors by rules of its own", "cpufreqd"),
     _known("cpupower", "tuner", "sets the governor at boot"),
     _known("laptop-mode", "tuner", "sets governors and writeback by power supply", unit="laptop-mode.service"),
     _known(
@@ -58,7 +58,7 @@ KNOWN: tuple[KnownService, ...] = (
     _known("numad", "tuner", "moves processes and memory between nodes", "numad"),
     _known("ksmtuned", "tuner", "switches KSM on and off", "ksmtuned"),
     _known("rtirq", "tuner", "sets priorities of interrupt threads at boot"),
-    _known("kubelet", "load", "runs pods, and sets cgroups of all of them", "kubelet"),
+    _known("kubelet", "load", "runs pods, and sets the cgroups of all pods", "kubelet"),
     _known("docker", "load", "runs containers", "dockerd"),
     _known("containerd", "load", "runs containers", "containerd"),
     _known("crio", "load", "runs containers", "crio"),

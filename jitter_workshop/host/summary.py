@@ -68,7 +68,7 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     )
     summary.notes.update(_notes(summary, root, hypervisor, stat, cgroup, thermal, limits))
     if isolation.nohz_full is None:
-        summary.notes["nohz_full"] = "this kernel has no tickless CPUs (CONFIG_NO_HZ_FULL is off)"
+        summary.notes["nohz_full"] = "this kernel cannot make CPUs tickless (CONFIG_NO_HZ_FULL is off)"
     return summary
 
 
@@ -145,7 +145,7 @@ def _notes(
     """Return the reason for each field that is None or empty."""
     notes: dict[str, str] = {}
     if summary.hypervisor is None:
-        known = "no virtual machine" if hypervisor.guest is False else "unknown whether this is a virtual machine"
+        known = "not a virtual machine" if hypervisor.guest is False else "not known whether this is a virtual machine"
         notes["hypervisor"] = f"{known}: {hypervisor.source}"
     elif hypervisor.doubt:
         notes["hypervisor"] = hypervisor.doubt
@@ -161,7 +161,7 @@ def _notes(
     if not summary.cpus_online:
         notes["cpus_online"] = f"no CPU is listed: {root.reading('/sys/devices/system/cpu/online').reason or 'empty'}"
     if summary.recorded:
-        notes["is_root"] = notes["cpus_allowed"] = "a recorded host: nothing is known of this process there"
+        notes["is_root"] = notes["cpus_allowed"] = "this is a recorded host: this process does not run there"
     for field, value, reason in (
         ("cpu_model", summary.cpu_model, "/proc/cpuinfo does not name the processor"),
         ("governors", summary.governors or None, _no_cpufreq(hypervisor)),
@@ -189,7 +189,5 @@ def _no_steal(stat: CpuStat, hypervisor: Hypervisor) -> str:
     if stat.reason:
         return stat.reason
     if hypervisor.guest is False:
-        return "no virtual machine: no hypervisor can steal time"
-    return (
-        "0 since boot: the hypervisor took nothing, or gives this guest no steal clock; the kernel does not say which"
-    )
+        return "this is not a virtual machine: no hypervisor can steal time"
+    return "0 since boot: the hypervisor took no time, or this guest has no steal clock; the kernel does not show which"

@@ -71,7 +71,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         if answer.lower() in ("yes", "y"):
             break
         if not (answer.isascii() and answer.isdigit() and 1 <= int(answer[:5]) <= MOST_ROUNDS):
-            talk.tell(f"'{clean(answer, 20)}' is no number of rounds from 1 to {MOST_ROUNDS:,}.")
+            talk.tell(f"'{clean(answer, 20)}' is not a number of rounds from 1 to {MOST_ROUNDS:,}.")
             continue
         shown = plan.changes
         prover = chapter.prover(workshop, walk, int(answer))

@@ -183,7 +183,7 @@ def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
             if stat.S_ISREG(status.st_mode) and is_known(path):
                 found[path] = status.st_size
             else:
-                others.append(LeftOut(clean(path, PATH), status.st_size, "no file of a session"))
+                others.append(LeftOut(clean(path, PATH), status.st_size, "not a file of a session"))
     return found, others
 
 
@@ -240,7 +240,7 @@ def unpack(data: bytes) -> Unpacked:
         (name, manifest), *found = _entries(plain)
         index = _index(manifest, most)
         if name != MANIFEST or tuple(File(path, len(body), _digest(body)) for path, body in found) != index.files:
-            raise ValueError("its files are not what was packed")
+            raise ValueError("its files differ from those that were packed")
         return Unpacked(index.session, dict(found), index.left_out)
 
 
@@ -254,10 +254,10 @@ def _entries(plain: bytes) -> list[tuple[str, bytes]]:
         place += tarfile.BLOCKSIZE
         found.append((entry.name, plain[place : place + entry.size]))
         if len(found[-1][1]) != entry.size or len(found) > MOST_FILES:
-            raise ValueError("it is cut off, or has more files than a session")
+            raise ValueError("it is cut off, or has too many files")
         place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
     if not found or plain[place:].strip(b"\0"):
-        raise ValueError("it is empty, or has something behind its end")
+        raise ValueError("it is empty, or has data after its end")
     return found
 
 
@@ -265,7 +265,7 @@ def _entry(header: bytes) -> tarfile.TarInfo:
     """Return one file's header. The parser of whole archives is not used: it follows whatever a header asks for."""
     entry = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     if entry.type != tarfile.REGTYPE or entry.size < 0:
-        raise ValueError("it holds something that is no file")
+        raise ValueError("one of its entries is not a file")
     return entry
 
 
@@ -274,15 +274,15 @@ def _index(manifest: bytes, most: int) -> Index:
     for an index of a newer version."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
-        raise SessionError("a newer version of the workshop wrote the session in it", "update jitter-workshop")
+        raise SessionError("its session was written by a newer version of the workshop", "update jitter-workshop")
     index = from_plain(Index, value)
     if not ids.is_id(index.session):
-        raise ValueError("its name is not that of a session")
+        raise ValueError("its name is not the id of a session")
     if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
-        raise ValueError("more than a session may hold")
+        raise ValueError("it is larger than a session may be")
     for one in index.files:
         if not is_known(one.path):
-            raise ValueError(f"it names a file that no session has: {clean(one.path, ID)}")
+            raise ValueError(f"it names a file that does not belong to a session: {clean(one.path, ID)}")
         if one.size < 0:
             raise ValueError("a file in it has no size")
     # A file system that ignores case would store two such files as one.
@@ -307,7 +307,7 @@ def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
 
 
 def _damaged(what: str) -> SessionError:
-    return SessionError(f"the session in it is damaged ({what})", "get the report again from where it was written")
+    return SessionError(f"its session is damaged ({what})", "copy the report again from its source")
 
 
 # Bringing back --------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def explained(
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        known = _ADVICE.get(error.errno or 0, "check that path")
+        known = _ADVICE.get(error.errno or 0, "check the path")
         raise kind(f"cannot {what} {clean(path, PATH)}: {reason}", known if advice is None else advice) from error
 
 

@@ -39,13 +39,13 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
     Raise SessionError.
     """
     if unit is not None and unit not in UNITS:
-        raise SessionError(f"there is no unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
+        raise SessionError(f"unknown unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, PATH) or "the file"
     data = data.removeprefix(b"\xef\xbb\xbf")
     reader = next((form for form in FORMATS if form.detect(data)), None)
     if reader is None:
-        what = "is empty" if not data.strip() else "has none of the formats that can be imported"
-        raise SessionError(f"{shown} {what}", f"known are {KNOWN}")
+        what = "is empty" if not data.strip() else "has an unknown format"
+        raise SessionError(f"{shown} {what}", f"import one of these: {KNOWN}")
     return _labelled(reader.parse(data, shown, unit), clean(label, LABEL), shown)
 
 
@@ -71,10 +71,10 @@ def content(path: Path) -> bytes:
         with files.open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        advice = "give the file that the other tool wrote" if error.errno == errno.EINVAL else "check that path"
+        advice = "give the file that the other tool wrote" if error.errno == errno.EINVAL else "check the path"
         raise SessionError(f"cannot read {shown}: {(error.strerror or str(error)).lower()}", advice) from error
     except ValueError as error:
-        raise SessionError(f"cannot read {shown}: that is no path", "give a file") from error
+        raise SessionError(f"cannot read {shown}: that is not a path", "give the path of a file") from error
     if len(data) > MAX_BYTES:
         raise SessionError(f"{shown} is larger than {MAX_BYTES >> 20} MiB", "import a part of it")
     return data

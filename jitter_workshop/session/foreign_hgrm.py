@@ -92,7 +92,7 @@ def _line(read: _Read, name: str, number: int, text: str) -> None:
             greatest = decimal(found[1])
             total = whole(found[2])
             if greatest is None or total is None:
-                broken(name, "the footer's figures make no sense", line=number)
+                broken(name, "the footer's figures are impossible", line=number)
             read.footer = (greatest, total)
         return
     if text.startswith("Detailed Percentile spectrum"):
@@ -102,7 +102,7 @@ def _line(read: _Read, name: str, number: int, text: str) -> None:
     if row is None:
         # Tools print their own sentences around the table; inside it every line is a row.
         if read.rows and read.footer is None:
-            broken(name, "this is no row of a percentile distribution", line=number)
+            broken(name, "this line is not a row of a percentile distribution", line=number)
         return
     if read.footer is not None:
         broken(name, "there are rows after the footer", line=number, advice="import one distribution at a time")
@@ -127,6 +127,6 @@ def _check(read: _Read, name: str) -> None:
     """Raise SessionError where percentiles, values or counts fall, or the footer disagrees with the last row."""
     for before, row in itertools.pairwise(read.rows):
         if row[0] < before[0] or row[1] < before[1] or row[2] < before[2]:
-            broken(name, "values, percentiles or counts fall from the line before", line=row[3])
+            broken(name, "a value, percentile or count is lower than in the line before", line=row[3])
     if read.footer and read.rows[-1][2] > read.footer[1]:
-        broken(name, "the rows count more samples than the footer", line=read.rows[-1][3])
+        broken(name, "the rows hold more samples than the footer says", line=read.rows[-1][3])

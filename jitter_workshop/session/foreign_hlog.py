@@ -75,7 +75,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
         return (_run(name, "", tag, _Header(), unit, cut=False),)
     header, tags, cut = _read(data, name, budget)
     if not tags:
-        broken(name, "the log has no histogram in it", advice="record for longer")
+        broken(name, "the log has no histogram", advice="record for longer")
     return tuple(_run(name, clean(said, LABEL), tag, header, unit, cut) for said, tag in tags.items())
 
 
@@ -104,7 +104,7 @@ def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _T
 def _interval(tags: dict[str, _Tag], name: str, number: int, text: str, budget: Budget) -> None:
     found = _LINE.fullmatch(text)
     if found is None:
-        broken(name, "this is no interval of a histogram log", line=number)
+        broken(name, "this line is not an interval of a histogram log", line=number)
     said = found[1] or ""
     if said not in tags and len(tags) == MAX_TAGS:
         broken(name, f"the log has more than {MAX_TAGS} tags", line=number, advice="import a part of it")

@@ -100,7 +100,7 @@ def _threads(
             if figure is not None:
                 known.append(figure)
             elif word in required:
-                broken(name, f"{where} does not say its {word}")
+                broken(name, f"{where} has no {word}")
         for bucket, samples in thread["histogram"].items():
             many = number(samples)
             if many is None or decimal(bucket) is None:
@@ -139,7 +139,7 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
         buckets[at] += samples
     counted, cycles = buckets.total(), sum(figures["cycles"])
     if counted > cycles:
-        broken(name, f"its buckets hold {counted:,} samples of {cycles:,}")
+        broken(name, f"its buckets hold {counted:,} samples, but it measured only {cycles:,}")
     edges = (min(figures["min"]), max(figures["max"]))
     notes = _added_up(len(figures["min"]), figures["cpu"])
     return _cyclictest(name, buckets, unit or _unit_of(value), cycles - counted, edges, notes, **_header(value))
@@ -170,7 +170,7 @@ def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
     # ``-H`` adds the threads' sum as a last column, which the footer's minima do not have.
     threads = len(footer["Min Latencies"])
     if not threads or len(next(iter(rows.values()))) not in (threads, threads + 1):
-        broken(name, "its footer does not have the columns of its rows")
+        broken(name, "its footer and its rows have different numbers of columns")
     if any(not threads <= len(footer[key]) <= threads + 1 for key in _NEEDED):
         broken(name, "the lines of its footer have different columns")
     buckets = {at: sum(row[:threads]) for at, row in rows.items()}
@@ -197,7 +197,7 @@ def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list
             continue
         at, *row = _numbers(text, name, line, whole)
         if not row or len(row) != (columns or len(row)) or footer:
-            broken(name, "this row has other columns than the rows before it", line=line)
+            broken(name, "this row has more or fewer columns than the rows before it", line=line)
         if at <= last:
             broken(name, "the buckets do not ascend", line=line)
         last, columns = at, len(row)
@@ -331,7 +331,7 @@ def _numbers(text: str, name: str, line: int, read: Callable[[str], N | None]) -
     parts = text.split(None, MAX_COLUMNS + 2)
     values = [value for part in parts[: MAX_COLUMNS + 2] if (value := read(part)) is not None]
     if len(values) != len(parts):
-        broken(name, "there is something other than numbers in this row", line=line)
+        broken(name, "this row has something other than numbers", line=line)
     return values
 
 

@@ -156,12 +156,12 @@ def run_of(
     if len(found) > MAX_BINS:
         broken(name, f"its histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
     if count > MAX_COUNT:
-        broken(name, "it counts more samples than are possible")
+        broken(name, "its number of samples is impossibly large")
     top = max(found[-1][1], max_ns or 0)
     if top > MAX_NS:
         broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")
     if beyond and max_ns is None:
-        broken(name, "it does not say the greatest of the samples beyond its histogram")
+        broken(name, "it does not state its longest sample, which lies beyond its histogram")
     if max_ns is not None and not beyond:
         # The maximum lies in the last bucket, even if its printed value was rounded out of it.
         max_ns = min(max(max_ns, found[-1][0]), found[-1][1])
@@ -171,7 +171,7 @@ def run_of(
     version = clean(tool_version, WORD) if tool_version else None
     if beyond:
         which = "lies" if beyond == 1 else "lie"
-        past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"
+        past = f"{beyond:,} of {count:,} samples {which} beyond its histogram: only the longest of them is known"
         notes = (*notes, past)
     return ImportedRun(
         format_version=IMPORT_FORMAT,

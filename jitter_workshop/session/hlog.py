@@ -74,7 +74,7 @@ def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
 
 def _line(interval: Interval, base_s: float) -> str:
     if not _TAG.fullmatch(interval.tag):
-        raise ValueError(f"{interval.tag!r} cannot be a tag")
+        raise ValueError(f"{interval.tag!r} is not a valid tag")
     start_s = max(interval.start_s - base_s, 0.0)
     max_ms, rest_ns = divmod(interval.max_ns, NS_PER_MS)
     return f"Tag={interval.tag},{start_s:.6f},{interval.length_s:.6f},{max_ms}.{rest_ns:06d},{interval.encoded}\n"

@@ -75,7 +75,7 @@ def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str],
         number = int(wanted[1:]) if wanted[1:].isdecimal() and len(wanted) < 10 else 0
         if 1 <= number <= len(ids):
             return items[ids[-number]]
-        raise SessionError(f"there is no {kind} {shown} among {len(ids)}", advice)
+        raise SessionError(f"there is no {kind} {shown}: there are {len(ids)}", advice)
     if wanted in items:
         return items[wanted]
     begun = [ident for ident in ids if wanted and ident.startswith(wanted)]
@@ -86,6 +86,6 @@ def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str],
         return named[-1]
     if begun:
         raise SessionError(
-            f"{shown} matches {len(begun)} {kind} ids, from {begun[0]} to {begun[-1]}", "type more of it"
+            f"{shown} matches {len(begun)} {kind} ids, from {begun[0]} to {begun[-1]}", "type more of the id"
         )
-    raise SessionError(f"there is no {kind} {shown or 'without a name'}", advice)
+    raise SessionError(f"there is no {kind} {shown or 'with an empty name'}", advice)

@@ -44,7 +44,7 @@ def _check(run: ImportedRun, ident: str) -> None:
             raise ValueError("its buckets are out of order")
         before = high
     if any(not 0 <= p < 100 or v < 0 for p, v in run.points) or run.beyond < 0 or run.max_ns < 0:
-        raise ValueError("its percentiles make no sense")
+        raise ValueError("its percentiles are impossible")
     if not run.bins and not run.points:
         raise ValueError("it holds no samples")
     if run.bins and run.count != run.beyond + sum(samples for _, _, samples in run.bins):

@@ -60,7 +60,7 @@ class Judge:
         if len(pairs) < len(found):
             return None
         if any(run.proof != proof.id for _, *both in pairs for run in both):
-            raise ValueError("a run of its rounds was not made for it")
+            raise ValueError("a run in its rounds belongs to no proof or to another one")
         said = judge(rounds_of(pairs), proof.workload)
         return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
@@ -101,14 +101,14 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
                 with contextlib.suppress(SessionError):
                     keep(session, proof)
             notices.append(
-                f"proof {shown} disagrees with its runs (it was edited, or judged by another version): it is "
-                f"judged again from them; the old file is {where}"
+                f"proof {shown} does not fit its runs (it was edited, or judged by another version). It was "
+                f"judged again from these runs. The old file is {where}"
             )
         if not proof.ended_at and ours and proof.id != own:
             proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
             done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
             notices.append(
-                f"proof {shown} of {clean(proof.subject, LABEL)} was interrupted: {CUT_OFF}; {done} are kept"
+                f"proof {shown} of {clean(proof.subject, LABEL)} was interrupted: {CUT_OFF}. {done} were kept"
             )
         found.append(proof)
     return tuple(sorted(found, key=lambda p: (p.started_at, p.id))), tuple(notices)
@@ -129,19 +129,19 @@ def _check(proof: Proof, ident: str) -> None:
         raise ValueError("its rounds do not add up")
     said = proof.judgement
     if (said is None) != (not proof.rounds) or (said is not None and said.rounds != len(proof.rounds)):
-        raise ValueError("its verdict does not belong to its rounds")
+        raise ValueError("its verdict does not fit its rounds")
     for row in said.rows if said is not None else ():
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
         if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
-            raise ValueError("a figure of its verdict is no number")
+            raise ValueError("a figure of its verdict is not a number")
     if said is None:
         return
     claims = (*(row.verdict for row in said.rows), said.headline.verdict)
     if said.rounds < ENOUGH_ROUNDS and any(word != "cannot_tell" for word in claims):
-        raise ValueError(f"it claims something, and a verdict needs {ENOUGH_ROUNDS} rounds")
+        raise ValueError(f"it has a verdict with too few rounds ({ENOUGH_ROUNDS} are needed)")
     rows = {(row.measure, row.verdict) for row in said.rows} or {("", "cannot_tell")}
     if (said.headline.measure, said.headline.verdict) not in rows:
-        raise ValueError("its headline is none of its rows")
+        raise ValueError("its headline is not one of its rows")
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -28,7 +28,7 @@ _VERSION = 2
 """The version of an archive's form in a report. It is 1 in reports from before the first release, whose archives had
 another form.
 """
-_AGAIN = "get the report again from where it was written"
+_AGAIN = "copy the report again from its source"
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,19 +220,19 @@ class SessionStore:
         folder = self.folder / session.id
         lock, read_only = SessionLock(folder), ""
         if session.format_version > FORMAT_VERSION:
-            read_only = f"session {session.id} was written by a newer version, so it is only read"
+            read_only = f"session {session.id} was written by a newer version, so it is read-only here"
         else:
             try:
                 if not lock.take():
-                    read_only = f"{lock.holder} has session {session.id} open, so it is only read here"
+                    read_only = f"{lock.holder} has session {session.id} open, so it is read-only here"
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
-                read_only = f"session {session.id} cannot be written ({reason}), so it is only read"
+                read_only = f"session {session.id} cannot be written ({reason}), so it is read-only"
         opened = OpenSession(folder, session, lock, read_only)
         for problem in damaged:
             where = f"set aside as {clean(problem.set_aside_as, PATH)}" if problem.set_aside_as else "left where it is"
             opened.notices.append(
-                f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}; the runs are all there"
+                f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}; all runs are still there"
             )
         return opened
 

@@ -103,12 +103,12 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
 def read(file: BinaryIO) -> RunTrace:
     """Return a run's trace. Raise SessionError for anything that :func:`write` did not write."""
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise SessionError("this is no trace, or one of another version")
+        raise SessionError("this is not a trace, or another version wrote it")
     source = _Unpacked(file)
     try:
         (length,) = _LENGTH.unpack(source.take(_LENGTH.size))
         if length > _MOST_HEADER:
-            raise SessionError("the trace's header is longer than any")
+            raise SessionError("the trace's header is too long")
         header = from_plain(_Header, json.loads(source.take(length)))
         blocks = tuple(_block(b, source) for b in header.blocks)
     except (ValueError, CodecError, zlib.error, struct.error, RecursionError) as error:
@@ -118,7 +118,7 @@ def read(file: BinaryIO) -> RunTrace:
 
 def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
     if min(header.index, header.unlisted) < 0:
-        raise ValueError("a block has no number")
+        raise ValueError("a block has a negative number")
     if header.event_bytes < 0 or header.event_bytes % RECORD_BYTES:
         raise ValueError("a block's events are cut off")
     stalls = tuple(Stall(header.index, *fields) for fields in header.stalls)
@@ -136,7 +136,7 @@ class _Unpacked:
     def take(self, size: int) -> bytes:
         """Return exactly ``size`` bytes. Raise ValueError where there are fewer."""
         if size > self._left:
-            raise ValueError("more than a trace may hold")
+            raise ValueError("the trace is too large")
         self._left -= size
         parts: list[bytes] = []
         while size:

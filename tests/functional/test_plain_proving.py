@@ -45,9 +45,9 @@ def test_another_number_of_rounds_and_nonsense(monkeypatch: pytest.MonkeyPatch) 
     made = fakeprover.use(monkeypatch)
     workshop = open_workshop()
     text = said(workshop, "p|many|0|99999999|12|yes|p|again|no|q")
-    assert "'many' is no number of rounds from 1 to 1,000." in text
-    assert "'0' is no number" in text
-    assert "'99999999' is no number" in text
+    assert "'many' is not a number of rounds from 1 to 1,000." in text
+    assert "'0' is not a number" in text
+    assert "'99999999' is not a number" in text
     assert "12 rounds are 24 runs of ring, 5 s each: about 3 min 20 s." in text
     assert "round 12 of 12" in text
     assert "Nothing is measured." in text

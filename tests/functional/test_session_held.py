@@ -35,7 +35,7 @@ async def test_the_screen_says_it_in_a_dialog_over_the_chapter(held: FakeWorksho
         await settled(pilot)
         assert isinstance(app.screen, ErrorDialog)
         text = " ".join(text_of(app).replace("│", " ").split())
-        assert "it is only read here" in text
+        assert "it is read-only here" in text
         assert "work in another session" in text
         await pilot.press("escape")
         await settled(pilot)
@@ -51,8 +51,8 @@ async def test_a_session_of_ones_own_opens_no_dialog() -> None:
 
 def test_the_plain_walk_says_it_before_the_first_step_and_once(held: FakeWorkshop) -> None:
     said = " ".join(talk(held, "p|q", chapter="baseline").split())
-    assert said.count("it is only read here") == 1
-    assert said.index("it is only read here") < said.index("look")
+    assert said.count("it is read-only here") == 1
+    assert said.index("it is read-only here") < said.index("look")
 
 
 def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(

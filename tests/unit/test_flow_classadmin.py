@@ -21,9 +21,9 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
     [
         ("", "name is missing; docs/teaching.md shows a whole one"),
         ('name = "x"', "hot_cpus is missing; docs/teaching.md shows a whole one"),
-        ('name = ""\nhot_cpus = "0"', "name is a text of 1 to 80 visible characters; "),
+        ('name = ""\nhot_cpus = "0"', "name must be a text of 1 to 80 visible characters; "),
         ("hot_cpus = ]", "cannot be read: Invalid value (at line 1, column 12); "),
-        (GOOD + "longest_turn_minuts = 3", "there is no 'longest_turn_minuts'; "),
+        (GOOD + "longest_turn_minuts = 3", "unknown key 'longest_turn_minuts'; "),
         (
             GOOD + 'chapters = ["pining"]',
             "chapters has 'pining', but there is no such chapter; one of baseline, governor,",

@@ -143,7 +143,7 @@ def test_nothing_raises(text: str) -> None:
             {"etc/irqbalance.env": "IRQBALANCE_BANNED_CPULIST=some\n"},
             "/etc/irqbalance.env",
             None,
-            "IRQBALANCE_BANNED_CPULIST in /etc/irqbalance.env is no list of CPUs",
+            "IRQBALANCE_BANNED_CPULIST in /etc/irqbalance.env is not a list of CPUs",
         ),
     ],
 )

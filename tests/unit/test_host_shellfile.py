@@ -70,9 +70,9 @@ GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
         ({"boot/loader/loader.conf": "", "etc/kernel/cmdline": "quiet"}, "by-hand", "systemd-boot", "/etc/kernel/"),
         ({"boot/firmware/cmdline.txt": "quiet"}, "by-hand", "the Raspberry Pi's firmware", "cmdline.txt"),
         ({"run/ostree-booted": ""}, "by-hand", "OSTree", "rpm-ostree kargs"),
-        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "was made from one"),
-        (DEBIAN, "none", "", "no boot loader's files are here"),
-        ({}, "none", "", "no boot loader's files are here"),
+        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "a container or its image"),
+        (DEBIAN, "none", "", "no file of a boot loader"),
+        ({}, "none", "", "no file of a boot loader"),
     ],
 )
 def test_boot_loaders(tmp_path: Path, files: dict[str, str], means: str, name: str, reason: str) -> None:

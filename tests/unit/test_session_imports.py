@@ -93,7 +93,7 @@ def test_nothing_is_kept_where_one_of_the_files_is_wrong(session: Path, capsys: 
     assert main(["sessions", "import", OSLAT, str(SAMPLES / "README.md")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "README.md has none of the formats" in captured.err
+    assert "README.md has an unknown format" in captured.err
     assert captured.err.count("\n") == 1
     assert len(list((session / "imports").iterdir())) == 2
 

@@ -100,9 +100,9 @@ def test_a_second_workshop_reads_only_and_is_told_who(store: SessionStore, make_
         second = store.open("s")
         assert f"pid {os.getpid()}" in second.read_only
         assert second.notices == [second.read_only]
-        with pytest.raises(SessionError, match="only read"):
+        with pytest.raises(SessionError, match="read-only"):
             second.save(second.session)
-        with pytest.raises(SessionError, match="only read"):
+        with pytest.raises(SessionError, match="read-only"):
             second.add_run(*make_run())
         with pytest.raises(SessionError, match="another workshop"):
             store.remove("s")

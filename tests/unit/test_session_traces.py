@@ -73,5 +73,5 @@ def test_what_is_cut_off_is_refused(keep: int) -> None:
 
 def test_a_header_of_any_length_is_not_believed() -> None:
     bomb = b"jitter-workshop trace 1\n" + zlib.compress((2**32 - 1).to_bytes(4, "little") + bytes(1000))
-    with pytest.raises(SessionError, match="longer than any"):
+    with pytest.raises(SessionError, match="is too long"):
         read(io.BytesIO(bomb))

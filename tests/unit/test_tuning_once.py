@@ -112,17 +112,20 @@ def test_status_tells_waiting_from_used(tmp_path: Path) -> None:
         ({"menu": madegrub.menu("0", "blscfg\n")}, "blscfg"),
         ({"menu": madegrub.menu("$x")}, "computed"),
         ({"block": "nothing"}, "not an environment block"),
-        ({"block": madegrub.block(next_entry="2")}, "'2' is chosen for the next boot already"),
+        ({"block": madegrub.block(next_entry="2")}, "'2' is already chosen"),
         ({"block": madegrub.block(env_block="512+1")}, "does not know"),
         ({"block": madegrub.block(prev_saved_entry="0")}, "does not know"),
         ({"mounts": madegrub.MOUNTS.replace("/ / rw,", "/ / ro,")}, "mounted read-only"),
         ({"mounts": madegrub.MOUNTS + f"30 21 {madegrub.DISK} /b /boot ro - ext4 /dev/vda1 rw\n"}, "mounted read-only"),
-        ({"mounts": madegrub.MOUNTS.replace("vda1 rw", "vda1 rw,data=journal")}, "journals its data"),
-        ({"mounts": madegrub.MOUNTS.replace("ext4", "btrfs")}, "cannot forget an entry on btrfs"),
-        ({"mounts": madegrub.MOUNTS + "30 21 0:50 / /boot rw - zfs bpool/BOOT rw\n"}, "cannot forget an entry on zfs"),
-        ({"device": "dm-0"}, "only on a plain disk, not on dm-0"),
-        ({"device": "md0p1"}, "only on a plain disk, not on md0p1"),
-        ({"mounts": ""}, "unknown on which disk"),
+        ({"mounts": madegrub.MOUNTS.replace("vda1 rw", "vda1 rw,data=journal")}, "journals data"),
+        ({"mounts": madegrub.MOUNTS.replace("ext4", "btrfs")}, "cannot write to /boot/grub on btrfs"),
+        (
+            {"mounts": madegrub.MOUNTS + "30 21 0:50 / /boot rw - zfs bpool/BOOT rw\n"},
+            "cannot write to /boot/grub on zfs",
+        ),
+        ({"device": "dm-0"}, "only to a plain disk, not to dm-0"),
+        ({"device": "md0p1"}, "only to a plain disk, not to md0p1"),
+        ({"mounts": ""}, "the disk of /boot/grub is not"),
     ],
 )
 def test_where_it_is_not_offered_and_why(tmp_path: Path, more: dict[str, str], reason: str) -> None:
@@ -142,10 +145,10 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, text: str) -> Non
     (tmp_path / CUSTOM).write_text(text)
     made = plan(tmp_path, "once:rcu-nocbs")
     assert not made.changes
-    assert "not this tool's, or was changed" in made.skipped[0].reason
+    assert "not written by this tool" in made.skipped[0].reason
     for kind, path in (("grub-entry", f"/{CUSTOM}"), ("grub-once", f"/{CUSTOM}(rcu_nocbs)")):
         for value in ("", "rcu_nocbs=6-7"):
-            with pytest.raises(OSError, match="not this tool's"):
+            with pytest.raises(OSError, match="not written by this tool"):
                 kind_of(kind).write(HostWriter(tmp_path), path, value)
     assert (tmp_path / CUSTOM).read_text() == text
 

@@ -63,7 +63,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        reason = "this is a container, or was made from one: the kernel's line is set where it is started"
+        reason = "this is a container or its image: the kernel's parameters are set outside of it, where it is started"
         return BootLoader("none", "", reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader("by-hand", "OSTree", "an image-based system: rpm-ostree kargs --append-if-missing=…")
@@ -82,7 +82,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     for path, name in _LINE_FILES.items():
         if present(root, path):
             return BootLoader("by-hand", name, f"add them to the kernel's line in {path}")
-    reason = "no boot loader's files are here: the kernel's line is set where this machine is started"
+    reason = "no file of a boot loader is here: the kernel's parameters are set where this machine is started"
     return BootLoader("none", "", reason)
 
 

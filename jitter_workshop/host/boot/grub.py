@@ -126,17 +126,17 @@ def entry_of(text: str, command: Command) -> MenuEntry:
         raise NotUnderstood(f"{named} does more than start Linux: {printable(other, 60)}")
     kernels = [c for c in command.block if c.words[0] in _LINUX]
     if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
-        raise NotUnderstood(f"{named} does not start one Linux kernel")
+        raise NotUnderstood(f"{named} does not start exactly one Linux kernel")
     words, end = kernels[0].words, kernels[0].end
     if "--" in words:
-        raise NotUnderstood("the default entry's kernel line has parameters for init after a --")
+        raise NotUnderstood("the default entry's kernel line has parameters for init, after '--'")
     # A user who picks our entry by hand must not make it the default.
     start, stop = command.inside
     before, cut = re.subn(_SAVEDEFAULT, r"\1", text[start:end])
     after, cut_after = re.subn(_SAVEDEFAULT, r"\1", text[end:stop])
     saving = [c.conditional for c in command.block if c.words[0] == "savedefault"]
     if any(saving) or len(saving) != cut + cut_after:
-        raise NotUnderstood(f"{named} makes itself the default in its own way")
+        raise NotUnderstood(f"{named} makes itself the default in an unknown way")
     return MenuEntry(printable(title, 120), before + after, len(before), words[1:])
 
 
@@ -158,24 +158,24 @@ def _no_others(commands: Sequence[Command]) -> None:
     for command in commands:
         first = command.words[0]
         if first == "blscfg":
-            raise NotUnderstood("GRUB takes its entries from boot loader entries (blscfg)")
+            raise NotUnderstood("GRUB reads its entries from separate files (blscfg)")
         if first in ("source", ".", "configfile") and command.words[1:] and command.words[1] not in _CUSTOM:
-            raise NotUnderstood(f"GRUB's menu reads another file, {printable(command.words[1], 60)}")
+            raise NotUnderstood(f"GRUB's menu reads another file: {printable(command.words[1], 60)}")
         assigned = " ".join(command.words[:2])
         if "superusers=" in assigned or first.startswith("password"):
             raise NotUnderstood("GRUB's menu is protected by a password")
         if "check_signatures=" in assigned:
-            raise NotUnderstood("GRUB wants signed files (check_signatures)")
+            raise NotUnderstood("GRUB accepts only signed files (check_signatures)")
 
 
 def _default(commands: Sequence[Command], saved: str) -> str:
     """Return the default that the menu sets when none was chosen for this boot."""
     if any(command.words[0].startswith("default=") for command in commands):
-        raise NotUnderstood("GRUB's menu corrects its default later on")
+        raise NotUnderstood("GRUB's menu changes its default in a later line")
     settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
     found = [word[8:] for word in settings if word.startswith("default=") and word != 'default="${next_entry}"']
     if len(found) != 1:
-        raise NotUnderstood("GRUB's menu sets its default in more than one way" if found else "no default is set")
+        raise NotUnderstood("GRUB's menu sets more than one default" if found else "GRUB's menu sets no default")
     if found[0].strip('"') in ("${saved_entry}", "$saved_entry"):
         return saved or "0"
     value = literal(found[0])
@@ -191,7 +191,7 @@ def _find(commands: Sequence[Command], default: str) -> Command:
         _no_others(commands)
         found = _one([c for c in commands if c.words[0] in ("menuentry", "submenu")], name)
         if found.words[0] != kind:
-            raise NotUnderstood(f"GRUB's default '{printable(default, 60)}' is no entry but a submenu, or lies in none")
+            raise NotUnderstood(f"GRUB's default '{printable(default, 60)}' is not an entry, or its submenu is missing")
         commands = found.block
     return found
 
@@ -204,7 +204,7 @@ def _one(entries: Sequence[Command], name: str) -> Command:
     for position, entry in enumerate(entries):
         names = _names(entry)
         if entry.conditional:
-            raise NotUnderstood("an entry before GRUB's default is there only under a condition")
+            raise NotUnderstood("an entry above GRUB's default is shown only under a condition")
         if position == number or (number is None and name in names):
             return entry
     raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")
@@ -214,10 +214,10 @@ def _names(entry: Command) -> tuple[str, ...]:
     """Return an entry's title and id."""
     title = literal(entry.words[1]) if len(entry.words) > 1 else None
     if title is None or entry.words[1][0] in "-$":
-        raise NotUnderstood("an entry of GRUB's menu has no plain title")
+        raise NotUnderstood("an entry of GRUB's menu has no fixed title")
     idents = [literal(value) for option, value in itertools.pairwise(entry.words) if option in _ID_OPTIONS]
     if None in idents:
-        raise NotUnderstood("an entry of GRUB's menu has no plain id")
+        raise NotUnderstood("an entry of GRUB's menu has no fixed id")
     return title, *(ident for ident in idents if ident is not None)
 
 
@@ -252,7 +252,7 @@ def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) 
             found.append(Command(tuple(words), end, conditional or depth > 0))
             words.clear()
         elif kind in ("brace", "other"):
-            raise NotUnderstood(f"GRUB's menu has {_UNEXPECTED.get(word) or f'a {word!r} that is not expected'}")
+            raise NotUnderstood(f"GRUB's menu has {_UNEXPECTED.get(word) or f'an unexpected {word!r}'}")
     if nested or depth:
         raise NotUnderstood("GRUB's menu ends within a block")
     if words:
@@ -283,7 +283,7 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
     """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:
-        raise ValueError("a value that GRUB would have to escape")
+        raise ValueError("the value has a character that GRUB would have to escape")
     lines = [line for line in _lines(block) if not line.startswith(key)]
     if value:
         lines.append(key + value.encode())

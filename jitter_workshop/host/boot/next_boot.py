@@ -65,7 +65,7 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
         raise NotUnderstood(f"{path} cannot be read: {reading.reason}")
     found = _parse_own(reading.text)
     if found is None:
-        raise NotUnderstood(f"{path} is not this tool's, or was changed by hand")
+        raise NotUnderstood(f"{path} was not written by this tool, or was changed by hand")
     return found
 
 
@@ -117,7 +117,7 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
     environment = _environment(root, folder)
     chosen = environment.get("next_entry", "")
     if chosen not in ("", ENTRY_ID):
-        raise NotUnderstood(f"'{printable(chosen, 60)}' is chosen for the next boot already")
+        raise NotUnderstood(f"'{printable(chosen, 60)}' is already chosen for the next boot")
     if "env_block" in environment or environment.get("prev_saved_entry"):
         raise NotUnderstood("GRUB's environment block is used in a way that this tool does not know")
     block = root.raw(f"{folder}/{ENVIRONMENT}", 65_536) or b""
@@ -126,7 +126,7 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
     except ValueError as error:
         raise NotUnderstood(str(error)) from error
     if torn:
-        raise NotUnderstood("GRUB's environment block holds so much that a power cut could tear it in two")
+        raise NotUnderstood("GRUB's environment block is too full: a power cut could damage it")
     entry = grub.default_entry(menu.text, environment.get("saved_entry", ""))
     _can_be_forgotten(root, folder)
     return OneBoot(folder, entry, chosen)
@@ -147,18 +147,22 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
     """Raise NotUnderstood where GRUB could not write to its environment block: it would boot our entry forever."""
     mount = _mount_of(root, folder)
     if mount is None:
-        raise NotUnderstood(f"it is unknown on which disk {folder} lies")
+        raise NotUnderstood(f"the disk of {folder} is not known")
     number, options, kind = mount
     if "ro" in options.split(","):
         raise NotUnderstood(f"{folder} is mounted read-only")
     if "data=journal" in options.split(","):
         # After a power cut, replaying the journal would overwrite GRUB's own write to the block.
-        raise NotUnderstood(f"GRUB cannot forget an entry where the file system of {folder} journals its data")
+        raise NotUnderstood(
+            f"GRUB cannot write to {folder}: its file system journals data, so the entry would boot each time"
+        )
     if kind not in _WRITABLE:
-        raise NotUnderstood(f"GRUB cannot forget an entry on {printable(kind, 20)}, on which {folder} lies")
+        raise NotUnderstood(
+            f"GRUB cannot write to {folder} on {printable(kind, 20)}, so the entry would boot each time"
+        )
     name = parse_assignments(root.text(f"/sys/dev/block/{number}/uevent") or "").get("DEVNAME", "")
     if not name.startswith(_DISKS):
-        raise NotUnderstood(f"GRUB can forget an entry only on a plain disk, not on {printable(name, 40) or number}")
+        raise NotUnderstood(f"GRUB can write only to a plain disk, not to {printable(name, 40) or number}")
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:

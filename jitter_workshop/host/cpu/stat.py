@@ -67,8 +67,8 @@ class CpuStat:
         if self.reason:
             return self.reason
         if self.steal_available is False:
-            return "not a guest: no hypervisor can steal time"
-        return "this guest has shown no steal since boot: whether it has a steal clock cannot be told"
+            return "this is not a guest: no hypervisor can steal time"
+        return "no steal since boot: it is not known whether this guest has a steal clock"
 
     @property
     def steal_percent(self) -> float | None:

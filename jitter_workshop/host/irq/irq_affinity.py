@@ -108,7 +108,7 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
             try:
                 return IrqBalanceSettings(path, parse(values[key]))
             except ValueError:
-                return IrqBalanceSettings(path, None, f"{key} in {path} is no list of CPUs")
+                return IrqBalanceSettings(path, None, f"{key} in {path} is not a list of CPUs")
         return IrqBalanceSettings(path, None)
     return IrqBalanceSettings(None, None)
 

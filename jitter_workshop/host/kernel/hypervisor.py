@@ -74,7 +74,7 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
         return Hypervisor(False, None, f"{_DMI}/sys_vendor")
     if root.text("/proc/device-tree/model"):
         return Hypervisor(False, None, "/proc/device-tree/model")
-    return Hypervisor(None, None, "neither processor flags nor DMI nor a device tree are shown")
+    return Hypervisor(None, None, "this host shows no processor flags, no DMI data and no device tree")
 
 
 def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
@@ -114,5 +114,5 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
 def _doubt(cpu: CpuIdentity) -> str:
     """Return the doubt that remains about a guest of QEMU."""
     if cpu.model is not None and "TCG" in cpu.model:
-        return "QEMU emulates its CPUs: times measured here mean nothing"
-    return "emulated by QEMU, or a guest of QEMU and KVM: the two cannot be told apart here"
+        return "QEMU emulates the CPUs of this guest: times measured here are meaningless"
+    return "either an emulation by QEMU or a guest of KVM: this host does not show which"

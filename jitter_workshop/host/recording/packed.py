@@ -29,7 +29,7 @@ def unpacked(archive: Path, cache: Path) -> Path:
     """
     try:
         if archive.stat().st_size > MAX_PACKED_BYTES:
-            raise HostError(f"{archive} is too large for a recording ({MAX_PACKED_BYTES >> 20} MiB are the most)")
+            raise HostError(f"{archive} is too large for a recording (at most {MAX_PACKED_BYTES >> 20} MiB)")
         target = cache / hashlib.sha256(archive.read_bytes()).hexdigest()[:32]
         if target.is_dir():
             return _top(target)
@@ -47,7 +47,9 @@ def unpacked(archive: Path, cache: Path) -> Path:
                 raise
     except (OSError, EOFError, ValueError) as error:
         words = getattr(error, "strerror", None) or "it is not a complete tar archive"
-        raise HostError(f"{archive} cannot be unpacked: {words}", "give what record-host wrote") from error
+        raise HostError(
+            f"{archive} cannot be unpacked: {words}", "give the folder or file that record-host wrote"
+        ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return _top(target)

@@ -120,7 +120,7 @@ def write_recording(
     """
     cleaner = scrubber if scrubber is not None else Scrubber()
     if not root.files:
-        raise HostError(f"nothing can be read below {root.root}", "is it a host, or a recording of one?")
+        raise HostError(f"nothing can be read below {root.root}", "give the folder of a host, or of a recording")
     made = _take(target)
     try:
         return _write_all(root, target, facts, cleaner)
@@ -128,7 +128,7 @@ def write_recording(
         left = _remove(target, folder_too=made)
         if not isinstance(error, OSError):
             raise
-        why, advice = "could not be written", "nothing of it is left"
+        why, advice = "could not be written", "no part of it was kept; free some space or name another folder"
         if left:
             why, advice = "is incomplete", f"remove what is left in {target} by hand"
         raise HostError(f"the recording {why} ({error.strerror or error})", advice) from error
@@ -142,11 +142,13 @@ def _take(target: Path) -> bool:
     except FileExistsError:
         pass
     except OSError as error:
-        raise HostError(f"cannot make {target}: {error.strerror or error}", "name a folder that can be made") from error
+        raise HostError(
+            f"cannot make {target}: {error.strerror or error}", "name a folder in a place where you may write"
+        ) from error
     try:
         kind = target.lstat().st_mode
         if not stat.S_ISDIR(kind) or any(target.iterdir()):
-            what = "is not empty" if stat.S_ISDIR(kind) else "is there already and is no folder"
+            what = "is not empty" if stat.S_ISDIR(kind) else "exists and is not a folder"
             raise HostError(f"{target} {what}", "name a folder that does not exist yet; nothing was written")
     except OSError as error:
         raise HostError(f"cannot look into {target}: {error.strerror or error}", "name another folder") from error

@@ -31,7 +31,7 @@ class Limits:
 def read_limits(root: HostRoot) -> Limits:
     """Read this process's limits; in a recorded tree they are unknown, because another process made the recording."""
     if root.recorded:
-        return Limits(None, None, False, False, "a recorded host: the limits of its users were not recorded")
+        return Limits(None, None, False, False, "this is a recorded host: the limits of its users were not recorded")
     return Limits(
         memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
         rtprio=_limit(resource.RLIMIT_RTPRIO),

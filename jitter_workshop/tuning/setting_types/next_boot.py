@@ -122,7 +122,7 @@ class GrubNext(NextBoot):
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
         if value and torn_by_a_cut(block or b"", data):
-            raise OSError(errno.ENOSPC, "GRUB's environment block is so full that a power cut could tear it in two")
+            raise OSError(errno.ENOSPC, "GRUB's environment block is too full: a power cut could damage it")
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
