@@ -26,6 +26,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.progress import Line
 from jitter_workshop.session.store import OpenSession
@@ -33,7 +34,7 @@ from jitter_workshop.session.store import OpenSession
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--workload", choices=("ring", "spin", "wakeup", "ack"), default="ring")
+    what.add_argument("--workload", choices=tuple(KINDS), default="ring")
     what.add_argument("--label", default="", metavar="L", help="a name for the run")
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")

@@ -38,6 +38,7 @@ from jitter_workshop.errors import BusyError, SessionError, UsageError, Workshop
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.presenter.progress import Line
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workload",
-        choices=("ring", "spin", "wakeup", "ack"),
+        choices=tuple(KINDS),
         help="the workload (ring; spin if there is one hot CPU)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")

@@ -62,11 +62,10 @@ def unheard(*progress: object) -> None:
 
 
 def explained(
-    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
+    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
-    """Return the report of :func:`explain`, computed only once if it can be kept. Raises the errors of
-    :func:`explain`.
-    """
+    """Return the report of :func:`explain`, which is computed only once if the session can keep it. ``keep``: write a
+    newly computed report into the session. Raises the errors of :func:`explain`."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -76,7 +75,7 @@ def explained(
         if isinstance(found, CounterReport):
             return found
         report = found
-        if not session.read_only:
+        if keep and not session.read_only:
             # Where it cannot be kept, it is computed again the next time.
             with suppress(SessionError):
                 files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))

@@ -25,15 +25,17 @@ STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 class WorkloadKind:
     """Hold the facts of a workload: a new one is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
 
-    ``threads``: in the order of native code, each with the field of its CPU in :class:`Placement`. ``rated``: the
+    ``title``: for people. ``threads``: in the order of native code, each with the field of its CPU in
+    :class:`Placement`. ``rated``: the
     threads whose stalls count in a run's rates. The first one is the main histogram's. Overlapping stalls of two
     threads count once. ``histogram``: the one that charts and tables show first; ``counted``: its unit in words.
     ``makes``: the name of the things that a run makes, for rates a second. ``done``: the name of the things that a
     thread counts by CPU (``messages_by_cpu``). ``interval_ns``: the default time between two of the things it makes.
     ``threshold_ns``: the default length from which on a gap is a stall. ``paced``: it does something at every interval.
-    ``waits``: its threads sleep in the kernel until the next one.
+    ``waits``: its threads sleep in the kernel until the next one. ``payload``: what a message carries, "" for none.
     """
 
+    title: str
     threads: dict[str, str]
     rated: tuple[str, ...]
     histogram: str
@@ -44,10 +46,12 @@ class WorkloadKind:
     threshold_ns: int
     paced: bool = True
     waits: bool = False
+    payload: str = ""
 
 
 KINDS: dict[str, WorkloadKind] = {
     "ring": WorkloadKind(
+        title="Messages through the ring",
         threads={"producer": "producer", "accumulator": "accumulator", "journaller": "journaller"},
         rated=("accumulator", "producer"),
         histogram="accumulator_transit",
@@ -56,8 +60,10 @@ KINDS: dict[str, WorkloadKind] = {
         done="where their messages were handled",
         interval_ns=10_000,
         threshold_ns=1_000,
+        payload="64-byte record",
     ),
     "spin": WorkloadKind(
+        title="Gaps in a tight clock loop",
         threads={"sampler": "sampler"},
         rated=("sampler",),
         histogram="spin_gap",
@@ -70,6 +76,7 @@ KINDS: dict[str, WorkloadKind] = {
     ),
     # A sleeper is seldom back within a µs.
     "wakeup": WorkloadKind(
+        title="How late timers wake",
         threads={"sleeper": "sampler"},
         rated=("sleeper",),
         histogram="wakeup_latency",
@@ -82,6 +89,7 @@ KINDS: dict[str, WorkloadKind] = {
     ),
     # An interval between ACKs is never much shorter than the one between segments.
     "ack": WorkloadKind(
+        title="Intervals between ACKs",
         threads={"sender": "producer", "receiver": "accumulator"},
         rated=("receiver",),
         histogram="ack_interval",
@@ -91,6 +99,7 @@ KINDS: dict[str, WorkloadKind] = {
         interval_ns=100_000,
         threshold_ns=500_000,
         waits=True,
+        payload="TCP segments",
     ),
 }
 PACED = tuple(name for name, kind in KINDS.items() if kind.paced)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallRate
-from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -27,7 +27,6 @@ _SAME_RATIO = 1.1
 _STOLEN_WORTH_SAYING = 1.2
 _MEDIAN_WORTH_SAYING = 1.5
 _TEXT_LINES, _TEXT_COLUMNS = 3, 76
-_PAYLOAD = {"ring": "64-byte record", "spin": "", "wakeup": "", "ack": "TCP segments"}
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
@@ -42,7 +41,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
         *((pacing,) if alike and a.workload == "ring" else ()),
         *((interval,) if alike and a.workload in PACED else ()),
         ("clock", a.clock.source, b.clock.source),
-        ("payload", _PAYLOAD.get(a.workload, ""), _PAYLOAD.get(b.workload, "")),
+        ("payload", *(KINDS[run.workload].payload if run.workload in KINDS else "" for run in (a, b))),
         ("duty", f"{a.duty} %", f"{b.duty} %"),
         *((("pause", a.pause, b.pause),) if a.pause and b.pause else ()),
     ):

@@ -281,6 +281,9 @@ def test_who_stole_the_time_is_worked_out_once(
     with SessionStore().open("@1") as opened:
         run, blocks = make_run([[100] * 1000], run_id="20260103-000000-cccc", name="spin_gap", workload="spin")
         opened.add_run(run, blocks, trace=trace_of(events, stalls))
+        assert reporting.build(opened).culprits[0].evidence == "trace"
+    kept = session / "runs" / "20260103-000000-cccc" / causes.KEPT_FILE
+    assert not kept.exists(), "building a report writes nothing"
     first = json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"]
     assert [(one["run"], one["evidence"]) for one in first] == [("20260103-000000-cccc", "trace")]
     assert {"kind": "task", "name": "thief"}.items() <= first[0]["report"]["causes"][0].items()
@@ -291,7 +294,6 @@ def test_who_stole_the_time_is_worked_out_once(
     with monkeypatch.context() as patch:
         patch.setattr(causes, "explain", again)
         assert json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"] == first
-    kept = session / "runs" / "20260103-000000-cccc" / causes.KEPT_FILE
     for damage in (b"", b"{}", b'{"made_by": "another"}', kept.read_bytes()[:-40], b"[" * 100_000):
         kept.write_bytes(damage)
         assert json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"] == first

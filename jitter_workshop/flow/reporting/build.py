@@ -1,4 +1,4 @@
-"""Build a report of a session as plain data; ``flow.reporting.formats`` write it and add nothing."""
+"""Build a report of a session as plain data; the writers in ``report`` lay it out."""
 
 from __future__ import annotations
 
@@ -93,6 +93,22 @@ def build(
         changes=standing.changes,
         host_name=host_name,
     )
+
+
+def explain_ahead(
+    given: Workshop | OpenSession,
+    root: Path = HERE,
+    *,
+    course_dir: Path | None = None,
+    runs: Sequence[str] = (),
+    progress: Progress = unheard,
+) -> None:
+    """Explain the traces of the runs that a report tells of, and keep the results in the session, where :func:`build`
+    finds them. Explaining takes seconds, and building writes nothing. In a session that is only read, nothing is done.
+    Arguments and errors are those of :func:`build`."""
+    subject = subject_of(given, root, course_dir, runs, progress)
+    if not subject.context.handle.read_only:
+        culprits(subject, keep=True)
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
@@ -240,11 +256,11 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-def culprits(subject: Subject) -> tuple[Culprits, ...]:
+def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
     """Return the culprits of each chapter's explained run and of the newest run with evidence, oldest run first. Where
-    runs were picked, return those of all picked runs with evidence."""
+    runs were picked, return those of all picked runs with evidence. ``keep``: write new ones into the session."""
     wanted = _explainable(subject)
-    return tuple(_culprits_of(subject, run, number, len(wanted)) for number, run in enumerate(wanted, 1))
+    return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))
 
 
 def _explainable(subject: Subject) -> list[Run]:
@@ -259,10 +275,10 @@ def _explainable(subject: Subject) -> list[Run]:
     return [run for run in told if run.id in ids or run is told[-1]]
 
 
-def _culprits_of(subject: Subject, run: Run, number: int, total: int) -> Culprits:
+def _culprits_of(subject: Subject, run: Run, number: int, total: int, keep: bool) -> Culprits:
     what = "explaining" if total == 1 else f"explaining run {number} of {total}"
     try:
-        report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what))
+        report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)
     except SessionError as error:
         return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
     if isinstance(report, CounterReport):

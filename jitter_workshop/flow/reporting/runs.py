@@ -17,6 +17,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import add, new_histogram
@@ -33,12 +34,6 @@ LATEST = 6
 ONE_RUN = "There is one run, and nothing to compare it with."
 LONGEST = 5
 """Number of a run's longest stalls in a report; the raw data have all that the run listed."""
-WORKLOADS = {
-    "ring": "Messages through the ring",
-    "spin": "Gaps in a tight clock loop",
-    "wakeup": "How late timers wake",
-    "ack": "Intervals between ACKs",
-}
 _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked")
 """The notes of a run that its reader must know, wherever its figures are shown."""
 
@@ -169,7 +164,7 @@ def _others(subject: Subject) -> Iterator[Overlay]:
         alike = [run for run in free if run.workload == workload]
         shown = alike if subject.chosen else alike[-LATEST:]
         less = f" The newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
-        title = WORKLOADS.get(workload, clean(workload, 40))
+        title = KINDS[workload].title if workload in KINDS else clean(workload, 40)
         text = f"Single runs are described, not judged.{less}" if len(shown) > 1 else ONE_RUN
         yield Overlay(title, text, _curves(subject, shown))
 

@@ -1,1 +1,1 @@
-"""Hold what all screens share: keys, themes, and background tasks."""
+"""Hold what all screens share: keys, frames and themes."""
