@@ -89,23 +89,25 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))
-    found = [Flaw((), f"the mark '{mark}' is earned without any work") for mark, earned in without.items() if earned]
+    found = [
+        Flaw((), f"the learner earns the mark '{mark}' without any work") for mark, earned in without.items() if earned
+    ]
     for n, check in enumerate(chapter.checks):
         alone = dataclasses.replace(chapter, checks=(check,))
         measured = chapter.measurement(check.slot or "")
         if not marks(alone, runs, dict.fromkeys(tunables, True))[check.mark]:
             how = measured.placement if measured else "nothing"
-            message = f"asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
-            found.append(Flaw(("check", n, "placement"), f"{message}: the mark can never be earned"))
+            message = f"the check asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
+            found.append(Flaw(("check", n, "placement"), f"{message}: no learner can earn the mark"))
         if check.mark == "setting" and chapter.changes == "nothing":
             found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it has no mark 'setting'"))
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
-        found.append(Flaw(("changes",), f"{message}: it can never be earned"))
+        found.append(Flaw(("changes",), f"{message}: no learner can earn it"))
     without_hands = [step for step in ("plan", "apply") if step not in chapter.steps]
     if chapter.changes == "tunables" and without_hands:
         missing = " and ".join(f"'{step}'" for step in without_hands)
-        found.append(Flaw(("steps",), f"this chapter sets tunables but has no step {missing}: nothing applies them"))
+        found.append(Flaw(("steps",), f"this chapter sets tunables but has no step {missing} to apply them"))
     return tuple(found)
 
 

@@ -67,7 +67,7 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
                 problems.add(text.file, page_lines.get(step, 1), f"the page for {step!r} is missing or empty")
         for page, line in page_lines.items():
             if page not in chapter.steps:
-                problems.add(text.file, line, f"a page for {page!r}, which is not among the chapter's steps")
+                problems.add(text.file, line, f"this page is for {page!r}, which is not a step of this chapter")
     return chapter if len(problems.found) == before else None
 
 
@@ -75,7 +75,7 @@ def check_version(table: Table) -> None:
     """Refuse files of a newer format; the mistake is noted in the table's problems."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
-        table.wrong("format_version", f"format_version {version}; this workshop reads {FORMAT_VERSION}")
+        table.wrong("format_version", f"format_version is {version}, but this workshop reads only {FORMAT_VERSION}")
 
 
 def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[str]) -> Chapter:
@@ -88,19 +88,19 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     changes = table.choice("changes", CHANGES)
     steps = tuple(cast(StepName, s) for s in table.choices("steps", STEPS))
     if list(steps) != sorted(steps, key=STEPS.index):
-        table.wrong("steps", f"steps must keep the order of the loop: {', '.join(STEPS)}")
+        table.wrong("steps", f"steps must be in this order: {', '.join(STEPS)}")
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
     measurements = _measurements(table, steps)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
     treats = table.texts("treats", limit=40, most=40)
-    _check_ids(table, "treats", treats, treats, "no ID of a tunable", known)
+    _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
-        table.wrong("hunt", "a hunt needs the step 'again': the run beside the hidden noise")
+        table.wrong("hunt", "a hunt needs the step 'again', which measures beside the hidden noise")
     if tunables and not all(recordings):
-        table.wrong("tunables", "a chapter with tunables needs recording and recording_after")
+        table.wrong("tunables", "a chapter with tunables needs the keys recording and recording_after")
     return Chapter(
         id=ident,
         title=title,
@@ -132,7 +132,7 @@ def read_id(table: Table) -> str:
     """Return the ``id`` of a course or chapter, as typed after ``--chapter``."""
     ident = table.text("id", limit=40)
     if ident and not ID_PATTERN.fullmatch(ident):
-        table.wrong("id", "an id begins with a letter and holds small letters, digits and hyphens")
+        table.wrong("id", "an id begins with a letter and has only small letters, digits and hyphens")
     return ident
 
 
@@ -147,21 +147,21 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
         noise = inner.choice("noise", NOISE_KINDS, required=False)
         sched = inner.text("sched", limit=10, required=False)
         if sched and not _SCHED.fullmatch(sched):
-            inner.wrong("sched", "sched is other or fifo:1 to fifo:49")
+            inner.wrong("sched", "sched must be other, or fifo:1 to fifo:49")
         pacing = inner.choice("pacing", typing.get_args(Pacing), required=False)
         duration = inner.number("duration_s", *DURATIONS_S)
         duty = inner.integer("duty", 1, 100, required=False)
         if duty is not None and duty not in DUTIES:
-            inner.wrong("duty", f"duty is one of {', '.join(map(str, DUTIES))}")
+            inner.wrong("duty", f"duty must be one of {', '.join(map(str, DUTIES))}")
         elif duty is not None and workload not in (None, "spin"):
-            inner.wrong("duty", f"duty is for the workload spin, not for {workload}")
+            inner.wrong("duty", f"only the workload spin has a duty, not {workload}")
         if pacing is not None and workload not in (None, "ring"):
-            inner.wrong("pacing", f"pacing is for the workload ring, not for {workload}")
+            inner.wrong("pacing", f"only the workload ring has a pacing, not {workload}")
         inner.finish()
         if slot in [m.slot for m in found]:
-            inner.wrong("slot", f"a second measurement for {slot!r}")
+            inner.wrong("slot", f"{slot!r} has a second measurement: remove one")
         elif slot and slot not in steps:
-            inner.wrong("slot", f"a measurement for {slot!r}, which is not among the chapter's steps")
+            inner.wrong("slot", f"this measurement is for {slot!r}, which is not a step of this chapter")
         elif slot and workload and placement and preset:
             priority = int(sched.partition(":")[2] or 0) if sched and _SCHED.fullmatch(sched) else 0
             found.append(
@@ -193,7 +193,7 @@ def _prediction(
     if kind is None or (kind == "mark" and slot is None):
         return None
     if slot is None and not any(a.right for a in answers):
-        inner.wrong("answer", "where no run decides, an answer needs right = true")
+        inner.wrong("answer", "without a slot, one answer needs right = true")
     return PredictionTask(
         kind=cast(typing.Literal["mark", "choice"], kind),
         question=question,
@@ -209,13 +209,13 @@ def _answers(prediction: Table, kind: str) -> tuple[Answer, ...]:
     for inner in tables:
         ident = read_id(inner)
         if ident and ident in [a.id for a in answers]:
-            inner.wrong("id", f"a second answer with the id {ident!r}")
+            inner.wrong("id", f"two answers have the id {ident!r}")
         text = inner.text("text", limit=200)
         explanation = inner.text("explanation", limit=1200)
         right = inner.boolean("right")
         up_to = inner.integer("up_to_ns", 1, 60_000_000_000, required=False)
         if kind == "choice" and up_to is not None:
-            inner.wrong("up_to_ns", "up_to_ns belongs to a prediction of the kind 'mark'")
+            inner.wrong("up_to_ns", "only a prediction of the kind 'mark' has up_to_ns")
         inner.finish()
         answers.append(Answer(ident, text, explanation, right, up_to))
     if not tables:
@@ -224,7 +224,7 @@ def _answers(prediction: Table, kind: str) -> tuple[Answer, ...]:
         bounds = [a.up_to_ns for a in answers]
         limits = [b for b in bounds if b is not None]
         if bounds[-1] is not None or None in bounds[:-1] or limits != sorted(set(limits)):
-            prediction.wrong("answer", "answers to a mark need growing up_to_ns, and the last one none")
+            prediction.wrong("answer", "each answer to a mark needs a larger up_to_ns, and the last answer needs none")
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     return tuple(answers)
@@ -236,7 +236,7 @@ def _by_hand(table: Table) -> tuple[ByHand, ...]:
         command = inner.text("command", limit=300)
         why = inner.text("why", limit=500)
         if "\n" in command:
-            inner.wrong("command", "a command is one line")
+            inner.wrong("command", "a command must be on one line")
         for key, text in (("command", command), ("why", why)):
             for name in _PLACEHOLDER.findall(text):
                 if name not in PLACEHOLDERS:
@@ -260,9 +260,9 @@ def _checks(
         placement = inner.choice("placement", PLACEMENTS, required=False)
         inner.finish()
         if slot and slot not in [m.slot for m in measurements]:
-            inner.wrong("slot", f"a check of {slot!r}, which is not measured")
+            inner.wrong("slot", f"the check is for {slot!r}, which is not measured")
         if tunable is not None and (mark != "setting" or slot):
-            inner.wrong("tunable", "a check of a tunable is of the mark 'setting' and has no slot")
+            inner.wrong("tunable", "a check of a tunable must have the mark 'setting' and no slot")
         elif tunable is not None and tunable not in ids and not (mistyped and tunable in known):
             inner.wrong("tunable", f"{tunable!r} is not among the chapter's tunables{nearest(tunable[:40], ids)}")
         elif mark and (slot or tunable):
@@ -277,10 +277,10 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
     """Return the chapter's ``ID`` or ``ID=VALUE`` words."""
     words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
-        table.wrong("changes", "a chapter that changes tunables names them in tunables = […]")
+        table.wrong("changes", "a chapter that changes tunables must list them: tunables = […]")
     if words and changes != "tunables":
         table.wrong("tunables", f"this chapter changes {changes!r}, so it cannot have tunables")
-    _check_ids(table, "tunables", words, [word.partition("=")[0] for word in words], "no ID or ID=VALUE", known)
+    _check_ids(table, "tunables", words, [word.partition("=")[0] for word in words], "neither ID nor ID=VALUE", known)
     return words
 
 
@@ -298,13 +298,13 @@ def _check_ids(
             meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
             table.wrong_word(key, word, f"there is no tunable {ident!r}{meant}")
     if len(set(ids)) < len(ids):
-        table.wrong(key, f"{key} names one of them twice")
+        table.wrong(key, f"{key} lists one of them twice")
 
 
 def _recording(table: Table, key: str) -> str:
     name = table.text(key, limit=40, required=False)
     if name and not _RECORDING.fullmatch(name):
-        table.wrong(key, "the name of a recording holds small letters, digits and hyphens")
+        table.wrong(key, "the name of a recording may have only small letters, digits and hyphens")
     return name
 
 
@@ -317,7 +317,7 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
         check_text(table.source.file, _first_line(inner, text), text, table.problems, folder)
         inner.finish()
         if step and step not in steps:
-            inner.wrong("step", f"a text for {step!r}, which is not among the chapter's steps")
+            inner.wrong("step", f"this text is for {step!r}, which is not a step of this chapter")
         elif step and when and text:
             found.append(PageWhen(step, cast(HostState, when), text))
     return tuple(found)
@@ -366,14 +366,14 @@ def read_pages(
             if step not in STEPS:
                 problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], STEPS)}")
             elif step in pages:
-                message = f"a second page for {step!r}; the first is on line {starts[step]}"
+                message = f"{step!r} has a second page; the first is on line {starts[step]}"
                 problems.add(source.file, number, message)
             else:
                 pages[step], starts[step] = current, number
         elif current is not None:
             current.append(line)
         elif line.strip() and not line.startswith("# "):
-            problems.add(source.file, number, "text before the first page; a page begins with `## step`")
+            problems.add(source.file, number, "there is text before the first page; a page begins with `## step`")
             current = []
     markup.end()
     for step, lines in pages.items():
@@ -408,7 +408,7 @@ class _Markup:
             self._open = 0 if self._open else number
         if kind == "text" and line.strip():
             if _FENCE_LIKE.match(line):
-                message = "a code block begins with ``` at the start of its line, with at most a word behind it"
+                message = "a code block begins with ``` at the start of a line; at most one word may follow"
                 self._problems.add(self._file, number, message)
             self._first = self._first if self._block else number
             self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it also matches an empty text
@@ -418,21 +418,21 @@ class _Markup:
     def end(self) -> None:
         self._check()
         if self._open:
-            self._problems.add(self._file, self._open, "a code block that is never closed")
+            self._problems.add(self._file, self._open, "this code block has no closing ```")
 
     def _check(self) -> None:
         # Removed text keeps its line ends, so that a later mistake keeps its line number.
         plain = _ESCAPED_OR_CODE.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(self._block))
         self._block = []
         if (at := plain.find("![")) >= 0:
-            self._wrong(plain, at, "a picture; a page is text")
+            self._wrong(plain, at, "a page cannot have pictures: use text only")
         for found in (*_LINK.finditer(plain), *_REFERENCE.finditer(plain)):
             target = found[1]
             if wrong := "" if _WEB.match(target) else _wrong_link(target, self._folder):
                 beside = "a link must begin with https:// or http://, or name a file beside it"
                 self._wrong(plain, found.start(1), f"{beside}: {wrong}")
         if tag := _HTML.search(_AUTOLINK.sub("", plain)):
-            self._wrong(plain, tag.start(), "an HTML tag; write it in `backticks` if it is meant to be seen")
+            self._wrong(plain, tag.start(), "a page cannot have HTML tags; to show one, write it in `backticks`")
 
     def _wrong(self, plain: str, at: int, message: str) -> None:
         self._problems.add(self._file, self._first + plain.count("\n", 0, at), message)

@@ -82,10 +82,10 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
     seen: set[str] = set()
     for name in folders:
         if not _FOLDER.fullmatch(name):
-            table.wrong("chapters", f"a chapter's folder is a plain name inside the course, not {name!r}")
+            table.wrong("chapters", f"a chapter's folder must be a plain name inside the course, not {name!r}")
             continue
         if name in seen:
-            table.wrong("chapters", f"chapters names {name} twice")
+            table.wrong("chapters", f"chapters lists {name} twice")
             continue
         seen.add(name)
         chapter = read_lesson(base, name, problems, known)
@@ -93,7 +93,7 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
             continue
         if chapter.id in [other.id for _, other in chapters]:
             line = Places(base, name).line("id")
-            problems.add(f"{name}/lesson.toml", line, f"the id {chapter.id!r} is already another chapter's")
+            problems.add(f"{name}/lesson.toml", line, f"another chapter already has the id {chapter.id!r}")
             continue
         chapters.append((name, chapter))
     return tuple(chapters)

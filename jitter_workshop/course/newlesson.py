@@ -45,9 +45,9 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
     """
     if not ID_PATTERN.fullmatch(ident):
         shown = clean(ident, ID)
-        raise UsageError(f"'{shown}' is no id", "an id begins with a letter and holds small letters, digits, hyphens")
+        raise UsageError(f"'{shown}' is not an id", "begin with a letter; use only small letters, digits, hyphens")
     if course.is_symlink():
-        raise UsageError(f"{clean(course, PATH)} is a link", "--course takes the folder itself: name the link's target")
+        raise UsageError(f"{clean(course, PATH)} is a link", "give --course the folder itself, not a link to it")
     with _explained("make the folder", course):
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
@@ -179,4 +179,4 @@ def _write_new(path: Path, content: bytes) -> None:
 
 
 def _explained(what: str, path: Path) -> AbstractContextManager[None]:
-    return files.explained(what, path, LessonError, "--course takes a folder that you may write to")
+    return files.explained(what, path, LessonError, "give --course a folder that you may write to")

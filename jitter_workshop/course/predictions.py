@@ -59,7 +59,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
         text = f"This run has too few {what} to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured)
-    text = f"You marked {nice_ns(guessed)} at p{percentile}; it was {nice_ns(measured)}. {words}"
+    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run had {nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"
@@ -76,7 +76,7 @@ def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
         return True, "That is practically exact."
     side = "slower" if measured_ns > guessed_ns else "faster"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: the host was {_times(ratio)} {side} than you thought, less than half a decade."
+        return True, f"Near: the host was {_times(ratio)} {side} than you thought."
     return False, f"The host was {_times(ratio)} {side} than you thought."
 
 

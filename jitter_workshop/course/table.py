@@ -91,7 +91,7 @@ class Table:
             if not isinstance(item, str) or item not in names:
                 self.wrong(key, f"unknown name {_shown(item)} in {key}{nearest(str(item)[:40], names)}")
             elif item in good:
-                self.wrong(key, f"{key} names {item} twice")
+                self.wrong(key, f"{key} lists {item} twice")
             else:
                 good.append(item)
         return tuple(good)
@@ -133,12 +133,12 @@ class Table:
         elif len(value) > limit:
             self.wrong(key, f"{key} is longer than {limit} characters")
         elif columns(value) > limit:
-            self.wrong(key, f"{key} is wider than {limit} columns: its characters take two each")
+            self.wrong(key, f"{key} is wider than {limit} columns: each of its characters takes two")
         # TOML's \u escapes can produce characters that the file itself does not contain.
         elif not value.replace("\n", "").replace("\t", "").isprintable() or first_control(value) is not None:
-            self.wrong(key, f"{key} holds a control or invisible character")
+            self.wrong(key, f"{key} has a control character or an invisible one")
         elif heaped_marks(value):
-            self.wrong(key, f"{key} holds accents that stand on nothing, or too many on one letter")
+            self.wrong(key, f"{key} has an accent without a letter, or a letter with too many accents")
         else:
             return value
         return ""

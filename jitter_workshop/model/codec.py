@@ -187,7 +187,7 @@ def _union(args: tuple[Any, ...]) -> Reader:
 def _choice(args: tuple[Any, ...]) -> Reader:
     def read(value: Any) -> Any:
         if value not in args:
-            raise _Unfit(f"{value!r} is none of {', '.join(map(str, args))}")
+            raise _Unfit(f"{value!r} is not one of {', '.join(map(str, args))}")
         return value
 
     return read

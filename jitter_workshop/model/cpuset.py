@@ -54,7 +54,7 @@ class CpuSet:
             rising = rising and (not found or not cpus or found[-1] < cpus[0])
             found.extend(cpus)
             if len(found) > _MAX_NAMED:
-                raise ValueError("a CPU list that names the same CPUs over and over")
+                raise ValueError("a CPU list that repeats the same CPUs too often")
         return _sorted(found) if rising else cls(tuple(found))
 
     @classmethod
@@ -208,7 +208,7 @@ def _parse_range(part: str, last: int | None) -> Sequence[int]:
     low = _number(first, last)
     high = _number(end, last) if dash else low
     if high < low:
-        raise ValueError(f"a range that runs backwards: {part!r}")
+        raise ValueError(f"a range from a higher to a lower CPU: {part!r}")
     if not colon:
         return range(low, high + 1)
     if not dash:

@@ -62,8 +62,8 @@ NOISES = (
     Noise(
         "spinners",
         "Spinners",
-        "On every CPU a thread is busy for 3 ms and asleep for 30, as on a busy desktop.",
-        "Another task runs on the hot CPU, the same one on all others, for milliseconds at a time.",
+        "On every CPU a thread is busy for 3 ms, then sleeps for 30 ms, as on a busy desktop.",
+        "Another task runs on the hot CPU for milliseconds at a time. Tasks of the same name run on all other CPUs.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),
         busy_ns=3_000_000,
@@ -72,9 +72,9 @@ NOISES = (
     Noise(
         "greedy",
         "A greedy thread",
-        "One thread, bound to the hot CPU, is busy for half a millisecond, some fifty times a second.",
+        "One thread, bound to the hot CPU, is busy for half a millisecond, about fifty times a second.",
         "Another task runs on the hot CPU and on no other.",
-        "Give that thread other CPUs (taskset), or isolate the hot one.",
+        "Move that thread to other CPUs (taskset), or isolate the hot CPU.",
         (What((_MINE,)),),
         busy_ns=500_000,
         period_ns=20_000_000,
@@ -82,9 +82,9 @@ NOISES = (
     Noise(
         "timer",
         "Timers",
-        "A thread on the hot CPU arms eighty timers at a time, ten times a second, and sleeps; eight expire together.",
-        "The hot CPU's local timer interrupts it ten times as often as a task runs there.",
-        "Timers expire where they were armed: keep the thread that arms them off the hot CPU.",
+        "Ten times a second, a thread on the hot CPU arms eighty timers and sleeps. Eight of them expire together.",
+        "The hot CPU has ten times as many local timer interrupts as runs of a task.",
+        "A timer expires on the CPU where it was armed. Keep the thread that arms timers off the hot CPU.",
         (
             What((("timer", "timerfd_tmrproc"), ("vector", "local_timer"), ("irq", "arch_timer")), "measured"),
             What((_MINE,)),
@@ -95,8 +95,8 @@ NOISES = (
         "softirq",
         "Network softirqs",
         "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that no program reads.",
-        "NET_RX grows on the hot CPU, and most of the time goes to that softirq rather than to the task that sends.",
-        "Loopback traffic is handled on the CPU that sends it: send elsewhere, or let RPS move the handling.",
+        "The softirq NET_RX grows on the hot CPU. It takes more of the time than the task that sends.",
+        "The CPU that sends loopback traffic also handles it. Send from another CPU, or let RPS move the handling.",
         (What((("softirq", "NET_RX"), _MINE)),),
         busy_ns=150_000,
         period_ns=20_000_000,
@@ -106,7 +106,7 @@ NOISES = (
         "Kernel work",
         "The kernel folds its memory statistics on every CPU, because a program asks for them (vm.stat_refresh).",
         "A kworker of the hot CPU runs refresh_vm_stats.",
-        "Work that is bound to a CPU cannot be moved: find who asks for it. Unbound work obeys the workqueue mask.",
+        "Find the program that asks for this work: it is bound to a CPU. The workqueue mask moves only unbound work.",
         (
             What(
                 (
@@ -125,9 +125,9 @@ NOISES = (
     Noise(
         "migration",
         "Forced migrations",
-        "The measured thread is sent to another CPU for 0.3 ms and taken back, ten times a second.",
+        "Ten times a second, the measured thread is moved to another CPU for 0.3 ms and then back.",
         "The measured thread's migrations grow, and messages are received on two CPUs.",
-        "Bind the thread, and find out who changes its affinity.",
+        "Bind the thread, and find the program that changes its affinity.",
         (What((("migration", "*"), ("task", "migration/*"))),),
         cpus=2,
         aimed=True,
@@ -136,9 +136,9 @@ NOISES = (
     Noise(
         "faults",
         "Page faults",
-        "A thread on the hot CPU touches fresh pages and gives them back.",
-        "Another task runs on the hot CPU, in the kernel most of the time, and its page faults grow by thousands.",
-        "Memory that is touched early and locked (mlockall) does not fault; other tasks belong on other CPUs.",
+        "A thread on the hot CPU touches new pages of memory and frees them.",
+        "Another task runs on the hot CPU, mostly in the kernel. Its page faults grow by thousands.",
+        "Move the task to another CPU. Memory that a program touches early and locks (mlockall) does not fault.",
         (What((_MINE,)),),
         busy_ns=300_000,
         period_ns=20_000_000,
@@ -146,7 +146,7 @@ NOISES = (
     Noise(
         "shootdown",
         "TLB shootdowns",
-        "Another thread of the measuring process takes a page's right to be written away and back, 200 times a second.",
+        "Another thread of the measuring process makes a page read-only and writable again, 200 times a second.",
         "TLB shootdowns grow on the hot CPU (TLB in /proc/interrupts), sent by a thread of the same process.",
         "Threads that share memory with a hot thread must not unmap or protect memory while it is measured.",
         (What((("vector", "flush_tlb_func"), ("vector", "call_function*")), "measured"),),
@@ -158,7 +158,7 @@ NOISES = (
         "bandwidth",
         "A hog of memory bandwidth",
         "A thread on another CPU streams through 64 MiB for 5 ms of every 20.",
-        "Nothing: no event of the kernel shows it. Only work that misses the caches becomes slower.",
+        "No event of the kernel shows it. Only work that misses the caches becomes slower.",
         "Keep such work off this memory controller, or limit it (resctrl, where the processor has it).",
         (What((("no_event", ""),)),),
         cpus=2,
@@ -170,8 +170,8 @@ NOISES = (
         "stall",
         "One long stop",
         "The whole measuring process is stopped once for 100 ms.",
-        "No message arrives for 100 ms, yet hardly one counts as late once it arrives (coordinated omission).",
-        "Measure from the time at which a message was due.",
+        "No message arrives for 100 ms, but later almost none counts as late (coordinated omission).",
+        "Measure latency from the time at which each message was due.",
         (What((("no_event", "asleep"), ("task", "idle"))),),
         by="parent",
     ),
@@ -245,13 +245,13 @@ def pack_bursts(bursts: Iterable[Burst]) -> bytes:
 def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts:
     """Return the log of a noise whose threads were called ``name``. Raise ValueError for an impossible log."""
     if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
-        raise ValueError(f"{len(records)} bytes are no log of a noise")
+        raise ValueError(f"{len(records)} bytes are not the log of a noise")
     does = named(noise(kind).does, name)
     found = Bursts(kind, does, records, unlogged)
     last = 0
     for burst in found.list():
         if burst.what >= len(does) or burst.end < burst.start or burst.start < last:
-            raise ValueError("a burst that cannot be")
+            raise ValueError("a burst in the log is impossible")
         last = burst.start
     return found
 

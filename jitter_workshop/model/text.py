@@ -59,8 +59,8 @@ def many(count: int, what: str) -> str:
 
 def fell_away(ended: int) -> str:
     """Return the sentence for a number of writes that were dropped because their tasks had ended; "" for none."""
-    tasks = "task" if ended == 1 else "tasks"
-    return f"{many(ended, 'write')} fell away: the {tasks} had ended." if ended else ""
+    tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
+    return f"{many(ended, 'write')} {were} not needed: the {tasks} had ended." if ended else ""
 
 
 def tally(tunables: Iterable[str]) -> str:

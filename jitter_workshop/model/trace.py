@@ -117,7 +117,7 @@ def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields
         for ts, cpu, kind, flags, pid, a, b, c, name, other in _RECORD.iter_unpack(packed):
             yield ts, cpu, kinds[kind], pid, a, b, c, strings[name], strings[other], flags
     except IndexError as error:
-        raise ValueError("a packed event names what is not in its table") from error
+        raise ValueError("a packed event has a name that is not in its table") from error
 
 
 @dataclass(frozen=True, slots=True)

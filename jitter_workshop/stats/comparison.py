@@ -15,7 +15,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
-NO_PROOF = "Two single runs cannot prove anything: the same thing measured twice also differs."
+NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."
 
 STALLS_PREFIX = "stalls_per_second_over_"
 STOLEN = "stolen_ns_per_second"
@@ -179,7 +179,7 @@ def _stalls_in_words(a: Run, b: Run) -> str:
         if x.count or y.count:
             return f"stalls over {nice_ns(threshold)} {_rate_in_words(x, y, a.rated_s, b.rated_s)}"
     if thresholds:
-        return f"no stall over {nice_ns(min(thresholds))} in either"
+        return f"no stall over {nice_ns(min(thresholds))} in either run"
     return ""
 
 
@@ -205,7 +205,7 @@ def _percentile_in_words(rows: dict[str, ComparisonRow], preferred: str | None, 
         return ""
     row = rows[preferred]
     if row.ratio == 1.0:
-        return f"{preferred} the same to within the clock's {step_ns} ns"
+        return f"{preferred} the same within the clock's {step_ns} ns"
     return f"{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
 
 
@@ -233,11 +233,11 @@ def rate_in_words(run: Run) -> str:
         return ""
     over = nice_ns(stalls.threshold_ns)
     if stalls.count == 0:
-        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: fewer than {_often(high)}, at 95 %"
+        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: the true rate is below {_often(high)} (95 %)"
     else:
         between = f"between {_often(low)} and {_often(high)}"
-        text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"
-    return text + ", if they come independently"
+        text = f"over {over}: {_often(stalls.per_second)}; the true rate is {between} (95 %)"
+    return text + ", if stalls are independent"
 
 
 def _often(per_second: float) -> str:

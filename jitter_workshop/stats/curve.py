@@ -110,7 +110,7 @@ def curve_from_percentiles(
             text = key.removeprefix("p")
             percentile = float(text)
             if not 0 <= percentile < 100:
-                raise ValueError(f"{label}: {key} is no percentile")
+                raise ValueError(f"{label}: {key} is not a percentile")
             if count < samples_needed(text):
                 continue
         points.append(CurvePoint(percentile, round(value), key != "max" and _beyond(count, percentile)))

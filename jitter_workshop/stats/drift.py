@@ -27,7 +27,9 @@ def drift(line: Line, orders: Sequence[Order]) -> Drift:
     """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
-        return Drift(line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known in every round.")
+        return Drift(
+            line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known, because some rounds lack it."
+        )
     levels = [x + y for x, y in zip(pairs.x, pairs.y, strict=True)]
     half = len(levels) // 2
     early, late = math.fsum(levels[:half]), math.fsum(levels[len(levels) - half :])
@@ -102,15 +104,15 @@ def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
 
 def _words(name: str, rounds: int, later: float | None, later_p: float, second: float | None, second_p: float) -> str:
     if rounds < _FEWEST:
-        return f"Drift of {name}: too few rounds to see any."
+        return f"Drift of {name}: too few rounds to show one."
     found: list[str] = []
     if later_p < SIGNIFICANCE and later is not None:
         found.append(f"it {'rose' if later > 1 else 'fell'} over the rounds (later half {_percent(later)})")
     if second_p < SIGNIFICANCE and second is not None:
-        found.append(f"the second run of a round lies {_percent(second)} against its first")
+        found.append(f"the second run of a round against its first: {_percent(second)}")
     if not found:
-        return f"Drift of {name}: none to be seen."
-    return f"Drift of {name}: {'; '.join(found)}. Random order keeps that from deciding; it makes verdicts harder."
+        return f"Drift of {name}: none was seen."
+    return f"Drift of {name}: {'; '.join(found)}. The random order keeps verdicts right. Drift makes them harder."
 
 
 def _percent(ratio: float) -> str:

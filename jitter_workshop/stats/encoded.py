@@ -29,7 +29,7 @@ _OUTER = struct.Struct(">II")
 _INNER = struct.Struct(">IIIIQQd")
 _INNER_V0 = struct.Struct(">IIQQQ")
 _LAST_VARINT_BYTE = 8
-_TOO_MUCH = "the histogram holds more than its geometry allows"
+_TOO_MUCH = "the histogram has counters or counts beyond its limits"
 _PLAIN_CHEAPER = 8
 """Plain counters are read about this many times faster than packed ones."""
 
@@ -44,7 +44,7 @@ class Budget:
         """Subtract bytes from the budget. Raise ValueError once it is used up."""
         self.left -= packed_bytes
         if self.left < 0:
-            raise ValueError("the histograms unpack to more than can be read in reasonable time")
+            raise ValueError("the unpacked histograms are too large to read in reasonable time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _inner(version: int, body: bytes, header: struct.Struct) -> Inner:
     counted = body[header.size :]
     # V1's writers sometimes compress their whole buffer: bytes after the stated length are not part of it.
     if offset != 0 or length > len(counted) or (version == _V2 and length != len(counted)):
-        raise ValueError("the histogram is cut off or shifted")
+        raise ValueError("the histogram is cut off, or its counts are in the wrong place")
     return Inner(2 if version == _V2 else 1, word_bytes, lowest, highest, digits, counted[:length])
 
 

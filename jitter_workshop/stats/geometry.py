@@ -77,7 +77,7 @@ def layout(lowest: int, highest: int, digits: int) -> Geometry:
     """Return the geometry of a histogram from its three settings, as Java's HdrHistogram has it. Raise ValueError for
     settings that make no sense or need more than :data:`MOST_COUNTERS` counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
-        raise ValueError(f"no such histogram: {lowest} to {highest}, {digits} digits")
+        raise ValueError(f"a histogram cannot have this range: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)
     if length > MOST_COUNTERS:
         raise ValueError(f"a histogram from {lowest} to {highest} with {digits} digits is too large")

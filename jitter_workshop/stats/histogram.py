@@ -36,7 +36,7 @@ _HIGHEST_LIMIT = 1 << 62
 def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digits: int = DIGITS) -> HdrHistogram:
     """Return an empty histogram with 64-bit counters. Raise ValueError for a geometry that makes no sense."""
     if digits < 1 or highest_ns >= _HIGHEST_LIMIT:
-        raise ValueError(f"no such histogram: {lowest_ns} to {highest_ns}, {digits} digits")
+        raise ValueError(f"a histogram cannot have this range: {lowest_ns} to {highest_ns}, {digits} digits")
     if layout(lowest_ns, highest_ns, digits).counts_len > MAX_COUNTERS:
         raise ValueError(f"a histogram from {lowest_ns} to {highest_ns} with {digits} digits is too large")
     from hdrh.histogram import HdrHistogram as Library

@@ -86,7 +86,7 @@ def budget_from(run: Run, percentile: str) -> Budget | None:
 FEW_SAMPLES, FEW_STALLS = "·", "~"
 LEGEND = {
     FEW_SAMPLES: "fewer than ten samples beyond it: the chart draws it dotted",
-    FEW_STALLS: "fewer than ten distinct stalls beyond it: luck moves it from run to run",
+    FEW_STALLS: "fewer than ten distinct stalls beyond it: it varies by chance",
 }
 _RARE = 99.0
 """The percentile beyond which a handful of stalls decides (DESIGN §6)."""

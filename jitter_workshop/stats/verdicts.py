@@ -113,7 +113,7 @@ def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     primary line. Its text also names proven changes in the other direction.
     """
     if not rows:
-        return Headline("", "cannot_tell", "These rounds have no measure in common.")
+        return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
     return Headline(row.measure, row.verdict, headline_in_words(row, rows))
 
@@ -147,7 +147,7 @@ def line_in_words(
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
-        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each"
+        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each side"
     span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
@@ -179,7 +179,7 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
         seen = [side.worst_ns for side in sides if side.worst_ns is not None]
         seconds = sum(side.duration_s for side in sides)
         said.append(f"{nice_ns(max(seen)) if seen else 'nothing'} in {seconds:,.0f} s {name}")
-    return f"Worst seen: {', '.join(said)}. One event each: no verdict stands on a maximum."
+    return f"Worst seen: {', '.join(said)}. Each is a single event, so no verdict is based on it."
 
 
 def rarer_than(seconds: float) -> str:
@@ -232,6 +232,6 @@ def _what_would(rounds: int, needed: int | None, coarse: bool) -> str:
     if rounds < ENOUGH_ROUNDS:
         return f"only {rounds} of the {ENOUGH_ROUNDS} rounds that a verdict needs"
     if needed is not None:
-        return f"at this spread about {needed:,} rounds would tell"
+        return f"with this spread, about {needed:,} rounds would tell"
     clock = " or a finer clock" if coarse else ""
-    return f"at this spread it takes more than {MANY_ROUNDS:,} rounds{clock}"
+    return f"with this spread, it takes more than {MANY_ROUNDS:,} rounds{clock}"

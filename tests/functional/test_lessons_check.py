@@ -54,7 +54,7 @@ SPOILT = [
     ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
     ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "but none of its tunables is"),
     ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "never be"),
-    ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched is other or fifo:1 to fifo:49"),
+    ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched must be other, or fifo:1 to fifo:49"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["bost"]', "treats =",
      "there is no tunable 'bost'; did you mean 'boost'?"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["smi", "smi"]', "treats =", "treats names one"),
@@ -148,7 +148,7 @@ def test_a_chapter_that_sets_tunables_has_to_let_them_be_applied(
     )
     (lesson.parent / "lesson.md").write_text("".join(f"## {step}\n\nRead this.\n" for step in steps))
     (tmp_path / "course.toml").write_text('format_version = 1\nid = "c"\ntitle = "C"\nchapters = ["one"]\n')
-    said = f"this chapter sets tunables but has no step {missing}: nothing applies them"
+    said = f"this chapter sets tunables but has no step {missing} to apply them"
     assert found(tmp_path) == ([("one/lesson.toml", 8, said)] if missing else [])
 
 

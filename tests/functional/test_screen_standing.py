@@ -170,7 +170,7 @@ async def test_applied_again_without_the_tasks_that_ended(
         await settled(pilot)
         await pilot.press("a", "enter")
         await settled(pilot)
-        assert "1 write fell away: the task had ended." in " ".join(text_of(app).split())
+        assert "1 write was not needed: the task had ended." in " ".join(text_of(app).split())
 
 
 async def test_after_a_lease_ran_out_home_says_only_what_is_true(

@@ -143,7 +143,7 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
 def test_writes_that_fell_away_are_told(live: FakeWorkshop) -> None:
     hands_of(live).ended = 6
     text = live.walk("pages").apply().text
-    assert "2 writes. 6 writes fell away: the tasks had ended. The host now has the wanted values." in text
+    assert "2 writes. 6 writes were not needed: the tasks had ended. The host now has the wanted values." in text
 
 
 def gone(changes: tuple[Change, ...]) -> Change:
@@ -165,7 +165,7 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
         shown = dataclasses.replace(drawn.plan, changes=(*drawn.plan.changes, gone(drawn.plan.changes)))
         result = apply(used, dataclasses.replace(drawn, plan=shown), lease=True)
         assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
-        assert "\n1 write fell away: the task had ended.\n" in written(changes_view.applied(result, (), 80))
+        assert "\n1 write was not needed: the task had ended.\n" in written(changes_view.applied(result, (), 80))
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:

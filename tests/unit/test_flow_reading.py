@@ -50,9 +50,9 @@ def test_a_receivers_rate_over_its_threshold_is_told_first() -> None:
     run = replace(run, histograms={"ack_interval": run.histograms["accumulator_transit"]})
     first, second, *_ = knee_sentences(run, ())
     assert first.startswith("Over 500 µs: 3 a second;")
-    assert "lies between 0.619 a second and" in first
-    assert "8.77 a second, at 95 %" in first
-    assert first.endswith("if they come independently.")
+    assert "is between 0.619 a second and" in first
+    assert "8.77 a second (95 %)" in first
+    assert first.endswith("if stalls are independent.")
     assert second.startswith("100,000 intervals a second")
     # A run of an older version has no limits, and the ring is judged by its messages.
     for other in (replace(run, stalls=rare), run_with(stalls=told)):
@@ -230,7 +230,7 @@ def test_a_mark_is_judged_and_explained() -> None:
     far = outcome(MARK, Prediction(percentile="99.9", value_ns=2_000_000), run)
     assert (far.near, far.guessed_ns, far.measured_ns) == (False, 2_000_000, 200)
     assert "marked 2 ms at p99.9;" in far.text
-    assert "; it was 200 ns" in far.text
+    assert "; the run had 200 ns" in far.text
     assert "Quiet." in far.explanation
     assert "Queued." in far.explanation
     near = outcome(MARK, Prediction(percentile="99.9", value_ns=210), run)

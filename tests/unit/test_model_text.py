@@ -35,8 +35,8 @@ def test_nothing_that_steers_a_terminal_is_left(text: str, limit: int) -> None:
 def test_writes_whose_tasks_had_ended_are_counted() -> None:
     assert [fell_away(n) for n in (0, 1, 6)] == [
         "",
-        "1 write fell away: the task had ended.",
-        "6 writes fell away: the tasks had ended.",
+        "1 write was not needed: the task had ended.",
+        "6 writes were not needed: the tasks had ended.",
     ]
 
 

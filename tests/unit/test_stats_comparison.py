@@ -59,7 +59,7 @@ def test_differences_below_the_clocks_resolution_are_the_same(make_run: MakeRun)
     b, _ = make_run([[109] * 2_000])
     found = cp.compare(a, b)
     assert {r.measure: r.ratio for r in found.rows}["p99.9"] == 1.0
-    assert "p99.9 the same to within" in found.text
+    assert "p99.9 the same within" in found.text
     assert "within the clock's 10 ns" in found.text
     coarse = dataclasses.replace(a, clock=dataclasses.replace(a.clock, resolution_ns=1))
     fine = dataclasses.replace(b, clock=dataclasses.replace(b.clock, resolution_ns=1))
@@ -144,7 +144,7 @@ def test_the_largest_difference_is_said(make_run: MakeRun) -> None:
         ((5.0, 50), (5.2, 52), "stalls over 100 µs about as often (5/s)"),
         ((5.0, 50), (0.0, 0), "stalls over 100 µs 5/s, then none in 500 ms"),
         ((0.0, 0), (0.1, 1), "stalls over 100 µs none in 500 ms, then 6.0 a minute"),
-        ((0.0, 0), (0.0, 0), "no stall over 100 µs in either"),
+        ((0.0, 0), (0.0, 0), "no stall over 100 µs in either run"),
     ],
 )
 def test_stall_rates_in_words(make_run: MakeRun, x: tuple[float, int], y: tuple[float, int], said: str) -> None:

@@ -193,7 +193,9 @@ def test_none_on_either_side_is_no_proof_of_no_change() -> None:
     assert (none.verdict, none.ratio, none.low, none.high) == ("cannot_tell", None, 0.0, None)
     assert none.rounds_needed is None
     # Three in 50 s is what none in 50 s excludes.
-    assert none.words == "stalls over 100 µs: cannot tell: none on either side, so rarer than one in 16.7 s on each"
+    assert (
+        none.words == "stalls over 100 µs: cannot tell: none on either side, so rarer than one in 16.7 s on each side"
+    )
 
 
 def test_stalls_that_went_away_altogether_are_told_with_both_counts() -> None:
@@ -244,7 +246,7 @@ def test_a_percentile_that_one_run_does_not_know_has_no_verdict() -> None:
 def test_the_maximum_is_named_and_never_judged() -> None:
     judgement = judge(make_rounds(10))
     assert judgement.worst == (
-        "Worst seen: 3 ms in 50 s without, 3 ms in 50 s with. One event each: no verdict stands on a maximum."
+        "Worst seen: 3 ms in 50 s without, 3 ms in 50 s with. Each is a single event, so no verdict is based on it."
     )
     assert "max" not in {r.measure for r in judgement.rows}
 

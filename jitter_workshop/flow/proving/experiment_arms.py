@@ -176,7 +176,7 @@ class TunableSides(Sides):
     def notes(self) -> tuple[str, ...]:
         tasks = []
         if self._ended:
-            tasks.append(f"in a round up to {fell_away(self._ended)[:-1]}")
+            tasks.append(f"in each round, at most {fell_away(self._ended)[:-1]}")
         if self._left_out:
             stayed = "stayed where it was" if self._left_out == 1 else "stayed where they were"
             tasks.append(f"up to {many(self._left_out, 'task')} that began after the plan was shown {stayed}")
