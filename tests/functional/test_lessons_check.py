@@ -53,12 +53,12 @@ SPOILT = [
     ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "'ok' after the change; on lab-stock it is still"),
     ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
     ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "but none of its tunables is"),
-    ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "never be"),
-    ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched must be other, or fifo:1 to fifo:49"),
+    ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "no learner can"),
+    ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched must be other, or fifo:1"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["bost"]', "treats =",
      "there is no tunable 'bost'; did you mean 'boost'?"),
-    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["smi", "smi"]', "treats =", "treats names one"),
-    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["boost=off"]', "treats =", "'boost=off' is no ID"),
+    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["smi", "smi"]', "treats =", "treats lists one"),
+    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["boost=off"]', "treats =", "'boost=off' is not the id"),
 ]  # fmt: skip
 
 
