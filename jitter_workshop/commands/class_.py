@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if ``check`` or ``remove`` found something, or ``collect`` a machine that is not well."""
+    """Return 0. Return 1 if ``check`` or ``remove`` found something, or if ``collect`` found a machine with errors."""
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"

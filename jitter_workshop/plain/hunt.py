@@ -126,7 +126,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     for suspect in suspects:
         talk.tell(clean(suspect.title, 60), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
     talk.tell(f"{words.BOUNDS} {words.YOURS}")
-    if talk.ask("Enter hides one of them · anything else does not"):
+    if talk.ask("Enter hides one of them · any other answer hides none"):
         talk.tell("Nothing is hidden.")
         return False
     if not have_turn(workshop, talk):

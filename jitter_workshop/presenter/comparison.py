@@ -150,7 +150,7 @@ def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)
     if not failed:
-        none = "it is not" if len(verdicts) == 1 else "none is"
+        none = "the run is not" if len(verdicts) == 1 else "no run is"
         return wrap(f"gate {name}: passed, {none} higher {than}", width)
     lines = wrap(f"gate {name}: not passed, {many(len(failed), 'run')} of {len(verdicts)} higher {than}", width)
     for one in failed:

@@ -104,7 +104,7 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 def asked_for(before: Proof | None) -> int | None:
     """Return the number of rounds that the headline of the earlier proof recommended. Return None if that proof has a
-    verdict, or if no sensible number would do.
+    verdict, or if no reasonable number of rounds would be enough.
     """
     if before is None or before.judgement is None:
         return None

@@ -239,7 +239,7 @@ def bullets(items: Iterable[str]) -> Md:
 
 
 def fenced(lines: Iterable[str], language: str = "") -> Md:
-    """Return lines unchanged, in a fixed-width font. Each is one line already, or is made one."""
+    """Return lines in a fixed-width font. A line break inside one of them is removed."""
     shown = [clean_line(one) for one in lines]
     longest = max((len(run) for one in shown for run in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -96,7 +96,7 @@ def test_a_gate_names_what_failed_and_by_how_much(runs: list[str], capsys: pytes
     assert "  quiet: 4 µs against 1 µs, 4.00×" in text
     assert main(["compare", "r0", "r1", "r3", "--gate", "99", "--tolerance", "301"]) == 0
     out = capsys.readouterr().out
-    assert "gate p99: passed, none is higher" in out
+    assert "gate p99: passed, no run is higher" in out
     assert "than A by more than 301 %" in out
 
 

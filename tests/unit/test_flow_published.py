@@ -145,7 +145,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     plan = walk.plan()
     assert plan.changes == ()
     assert plan.text.startswith("This is a recorded host, so nothing is written.")
-    assert "Nothing could be written anyway. " in plan.text
+    assert "There is also nothing to write. " in plan.text
     for word in ("nohz_full=2-3", "rcu_nocbs=2-3"):
         assert any(f"this machine to add '{word}'" in one for one in plan.left_out)
     tick, idle_states = (" ".join(talk(workshop, f"{number}|3|q").split()) for number in (10, 9))

@@ -139,7 +139,7 @@ def test_where_a_sum_is_too_simple_none_is_given() -> None:
     said = " ".join(knee_sentences(run, ()))
     assert "Computed" not in said
     assert "80 % of the time" in said
-    assert "hold up the producer" in said
+    assert "also delay the producer" in said
     alone = replace(run, workload="spin", histograms={"spin_gap": run.histograms["accumulator_transit"]})
     said = " ".join(knee_sentences(alone, ()))
     assert "stalls overlap." in said

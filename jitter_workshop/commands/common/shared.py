@@ -26,7 +26,7 @@ def say_if_any(sentence: str) -> None:
 
 
 def say_notices(notices: Iterable[str]) -> None:
-    """Print the notices about a session from reading it."""
+    """Print the notices that came up when a session was read."""
     for notice in notices:
         say(f"note: {clean(notice, 300)}")
 

@@ -190,7 +190,7 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
 
 
 def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
-    """Return True if any of them was named; None where none ended."""
+    """Return True if the learner named the noise in at least one hunt; None if no hunt has ended."""
     return any(outcome.named for outcome in hunts) if hunts else None
 
 

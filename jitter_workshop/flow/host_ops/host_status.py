@@ -212,4 +212,4 @@ def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection
     # A change from a boot that the session knows may still stand: boot parameters do.
     if any(entry.boot_id in boots for entry in journal.active(root)):
         return ""
-    return f"{here} was rebooted since, or another host has its name"
+    return f"{here} was rebooted since, or this is another host of the same name"

@@ -122,9 +122,7 @@ def plan_view(
     left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         by_hand = (
-            " Nothing could be written anyway. The lines show why, and what you can do by hand."
-            if drawn.skipped
-            else ""
+            " There is also nothing to write. The lines show why, and what you can do by hand." if drawn.skipped else ""
         )
         said.insert(0, f"This is a recorded host, so nothing is written.{'' if drawn.changes else by_hand}")
     elif not drawn.changes:

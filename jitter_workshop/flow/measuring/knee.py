@@ -131,7 +131,7 @@ def knee_sentences(
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
             f"In all, stalls take {100 * stolen:.0f} % of the time. This is too much for the simple sum: where "
-            f"no figure is given, stalls overlap{f' and hold up the {held} as well' if held else ''}."
+            f"no figure is given, stalls overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(

@@ -39,7 +39,7 @@ class MeasureRequest:
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
     while another program measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
     hidden noise goes on beside it. ``settle_s``: seconds at its start that are not recorded, because the host was just
-    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
+    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: the approximate time between two bursts.
     """
 
     workload: WorkloadName = "ring"

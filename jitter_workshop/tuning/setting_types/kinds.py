@@ -97,7 +97,7 @@ class Kind:
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        """Return True if the running kernel still has ``value``, for a kind that takes effect after a boot; most do."""
+        """Return True if the running kernel still has ``value``. Kinds that need a boot for it override this."""
         return True
 
     def exists(self, root: HostRoot, path: str) -> bool:

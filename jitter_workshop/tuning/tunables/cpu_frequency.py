@@ -209,7 +209,9 @@ class Boost(Tunable):
         "With boost the clock rises above its nominal value while heat, power and the number of busy cores "
         "allow it. It is then faster, but changes from one minute to the next."
     )
-    danger = "off: the clock loses what boost adds; on: the clock depends on heat and on the load of other cores"
+    danger = (
+        "off: the clock never exceeds its nominal value; on: the clock depends on heat and on the load of other cores"
+    )
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
     values = "on or off"

@@ -56,7 +56,7 @@ class Autogroup(Observed):
         if state is None:
             return self.answer("unavailable", None, "this kernel was built without CONFIG_SCHED_AUTOGROUP")
         if state == 0:
-            return self.answer("ok", "off", "nice counts among all tasks")
+            return self.answer("ok", "off", "a nice value counts among all tasks")
         return self.answer("info", "on", "a nice value counts only within its own session")
 
 

@@ -48,7 +48,7 @@ class TurnPage(Page, scope="queue"):
             yield from class_host.waiting_lines(view, width)
 
     def key_words(self) -> str:
-        return "Esc reads on and keeps the place · x leaves the queue"
+        return "Esc go on reading and keep your place · x leave the queue"
 
 
 class TurnController:

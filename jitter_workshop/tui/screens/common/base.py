@@ -231,7 +231,7 @@ class WorkshopScreen(KeyedScreen):
 
 
 class HostChangeScreen(WorkshopScreen):
-    """Show a screen that can change the host: on a thread, one change at a time, without other work meanwhile."""
+    """Show a screen that can change the host. Each change runs on a thread; no other work runs at the same time."""
 
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
