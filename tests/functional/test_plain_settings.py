@@ -83,7 +83,7 @@ def test_the_end_of_the_input_gives_back(live: FakeWorkshop, tree: Path) -> None
     said = talk(live, APPLIED)
     assert "Applied and read back: " in said
     assert "Restored: " in said
-    assert "still stands" not in said
+    assert "Applied now: " not in said
     assert tuned_tree.contents(tree) == before
 
 
@@ -136,7 +136,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert "No change of this chapter is applied." in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
     assert "No setting of this host" in flat
-    assert "still stands" not in flat
+    assert "Applied now: " not in flat
     assert tuned_tree.contents(tree) == before
     assert live.session.stack == ()
 
@@ -223,7 +223,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
     assert flat.count("! changing this host needs root's rights; sudo is not installed; run this command as root.") == 1
     assert "\n  $ jitter-workshop plan --sh thp stat-interval > plan.sh\n" in said
     assert "'Pages' is done (setting not verified, curve not measured)." in flat
-    assert "still stands" not in said
+    assert "Applied now: " not in said
     assert tuned_tree.contents(tree) == before
 
 
@@ -298,7 +298,7 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
     assert tuned_tree.contents(tree) == before
     flat = in_a_line("".join(said))
     assert "changes had been restored already." in flat
-    assert "still stands" not in flat
+    assert "Applied now: " not in flat
     assert "Not everything is restored" not in flat
 
 

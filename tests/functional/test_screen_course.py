@@ -41,7 +41,7 @@ where there is anything of the kind to do. What each key does on a recorded host
 
 ANSWERS = {
     "m": "Nothing is measured on a recording.",
-    "u": "Nothing of this chapter's stands on this host.",
+    "u": "No setting of this chapter is applied on this host.",
 }
 
 

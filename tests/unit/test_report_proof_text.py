@@ -100,7 +100,7 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
 
 def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
     assert "pairs, not from the two columns" in " ".join(verdict(make_proof()).split())
-    assert "of the pairs" not in verdict(make_proof(rounds=0))
+    assert "from the pairs" not in verdict(make_proof(rounds=0))
 
 
 def test_without_colour_there_are_no_escapes_and_with_it_the_words_stay() -> None:
@@ -121,7 +121,7 @@ def test_what_could_not_be_given_back_is_said() -> None:
 def test_one_under_way_claims_nothing_of_the_host() -> None:
     text = verdict(make_proof(rounds=3, planned=10, ended_at="", restored=False, complete=False))
     assert "This proof is running." in text
-    assert "NOT ALL" not in text
+    assert "NOT EVERYTHING" not in text
 
 
 def test_hostile_names_stay_on_their_line() -> None:
