@@ -24,9 +24,10 @@ _SHOWN = 80
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
-    """Split ``changes`` into those that were shown and the rest as refused.
+    """Split ``changes`` into those that were shown to the user, and a Refused for each of the others.
 
-    A change was shown if its :func:`planning.digest` is among ``digests``.
+    A change was shown if its :func:`planning.digest` is among ``digests``. A change of a task that was not shown is
+    dropped.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -45,10 +46,10 @@ def apply_changes(
 ) -> ApplyResult:
     """Make ``changes`` in the given order, which must be that of ``ordering``.
 
-    All changes are announced in the journal before the first write, because one write may alter a setting that another
-    change has to give back. A write that the host refuses is reported, and so is each change that depends on it; the
-    others are made. ``stopped`` is called before each write. The result's ``journal_id`` is None; the caller fills it
-    in.
+    All changes are announced in the journal before the first write, because one write may overwrite the old value of
+    another setting. A write that the host refuses is reported, and so is each change that depends on it; the others are
+    made. ``stopped`` is called before each write; if it returns True, the remaining changes are refused. The result's
+    ``journal_id`` is None; the caller fills it in.
     """
     way = _Way(root, writer, recorder, changes)
     ready = [change for change in changes if way.is_as_planned(change)]
@@ -80,8 +81,8 @@ def apply_changes(
 class _Way:
     """Hold the state of one apply.
 
-    ``made`` and ``refused`` are the outcomes so far. ``coming`` are the conditions that remaining writes of the plan
-    will make. ``missing`` are the conditions that no remaining write will make (``ordering.cannot_without``).
+    ``made`` and ``refused`` are the outcomes so far. ``coming``: all conditions that the writes of the plan make.
+    ``missing``: the conditions of refused writes, which no other write will make (``ordering.cannot_without``).
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -93,7 +94,7 @@ class _Way:
         self.switched = Switched(CpuSet())
 
     def is_as_planned(self, change: Change) -> bool:
-        """Check that a setting still has the value that the plan was made for; report it if not."""
+        """Return True if a setting still has the value that the plan was made for; else report a refusal."""
         kind = kind_of(change.kind)
         if kind.of_task and not kind.exists(self.root, change.path):
             return False  # the task has ended since: nothing is left to change
@@ -129,9 +130,8 @@ class _Way:
         self._take_stock(change, kind, found.text, why)
 
     def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
-        """Record the outcome of a write to a setting whose value was ``found`` before. ``why`` is the host's refusal,
-        "" for none.
-        """
+        """Record the outcome of a write to a setting whose value was ``found`` before. ``why``: the reason for which
+        the host refused the write, "" if it accepted the write."""
         says = kind.read(self.root, change.path).text
         # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
         ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
@@ -150,7 +150,7 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """Put a setting back to its value from before after a refusal. Return "" or text to add to the reason."""
+        """Restore a setting's old value after a refused write. Return "", or a text for the reason if that fails."""
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
         if says is not None and not kind.same(says, change.before):
@@ -164,8 +164,8 @@ class _Way:
     def refuse(self, change: Change, why: str) -> None:
         """Report a change that was announced and not made.
 
-        If the setting differs from before, because another write of the plan changed it, the journal keeps it as
-        written.
+        If another write of the plan has changed the setting, the journal records the change as written, so that restore
+        undoes it.
         """
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
@@ -202,7 +202,7 @@ class _Way:
 
 
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
-    """Return why the plan was not made for a setting with the value ``found``; "" if it was."""
+    """Return the reason if ``found`` is neither the old nor the new value of ``change``, or no value; "" otherwise."""
     if found.text is None:
         return f"the setting cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
@@ -220,7 +220,7 @@ def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) ->
 
 
 def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder: Recorder) -> list[Refused]:
-    """Run each follow-up command of the changes once; return those that failed."""
+    """Run each follow-up command of the changes once. Return a Refused for each command that failed."""
     refused = []
     for name in dict.fromkeys(change.then for change in made if change.then):
         try:

@@ -45,8 +45,9 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
-    ``only_host``: the owner of the hypervisor could make it available. ``info``: nothing is missing; there is only
-    nothing to do or to judge. ``paths``: the files shown with it, None for those of the tunable.
+    ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if nothing
+    is missing on this host and there is only nothing to do. ``paths``: the files shown with the reason, None for the
+    tunable's own.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Write:
 
     ``before`` is the current value, ``after`` the wanted one. ``kind`` names how the setting is read, compared and
     written (:mod:`jitter_workshop.tuning.setting_types.kinds`). An empty ``why`` is replaced by the tunable's own
-    ``why``.
+    ``why``. ``then`` and ``lease``: as in ``Change``.
     """
 
     path: str
@@ -81,9 +82,9 @@ class Write:
 class Setting:
     """Hold one file (or call) that a tunable looks at, with its current and its wanted value.
 
-    ``current`` is None if the setting cannot be read; ``reason`` then says why, and it is left alone. ``refuses`` says
-    why a readable setting cannot be written ("" = it can be written); such a setting is reported, but is no reason to
-    judge the host as bad.
+    ``current`` is None if the setting cannot be read; ``reason`` then says why, and the setting is left alone.
+    ``refuses`` says why a readable setting cannot be written, "" if it can be written; such a setting is reported, but
+    is no reason to judge the host as bad.
     """
 
     path: str
@@ -95,9 +96,9 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """Return the CPUs for everything that is not latency-critical: neither hot nor siblings of hot ones.
+    """Return the housekeeping CPUs: those that are neither hot nor siblings of hot CPUs (exceptions: ``context.Host``).
 
-    For the exceptions see ``context.Host``. Raise Unavailable where no CPU would be left: the last one is never taken
+    Raise Unavailable where no CPU is hot, or where no housekeeping CPU would be left: the last one is never taken
     offline, isolated or left without interrupts.
     """
     if not host.hot:
@@ -108,9 +109,9 @@ def left_for_the_rest(host: Host) -> CpuSet:
 
 
 def only_on_x86(host: Host) -> None:
-    """Raise Unavailable on a processor that is known not to be x86, for a feature that only x86 has.
+    """Raise Unavailable if the processor is known not to be x86. Call this for a feature that only x86 has.
 
-    Call it before any check for guests: the owner of the hypervisor could not help here.
+    Call it before any check for guests: the owner of the hypervisor could not add such a feature.
     """
     if host.other_than_x86:
         raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
@@ -119,8 +120,9 @@ def only_on_x86(host: Host) -> None:
 class Tunable:
     """Describe one property of a host that matters for jitter.
 
-    Subclasses are stateless; one instance serves all hosts. ``why``: one or two sentences. ``danger``: the cost or
-    risk, "" for none. ``values``: in words, the values allowed for VALUE in ``ID=VALUE``; "" where there is none.
+    Subclasses are stateless; one instance serves all hosts. ``why``: one or two sentences on how the property causes
+    jitter. ``danger``: the cost or risk of the change, "" for none. ``values``: the values allowed for VALUE in
+    ``ID=VALUE``, in words; "" if the tunable takes no value.
     """
 
     id: ClassVar[str] = ""
@@ -139,7 +141,7 @@ class Tunable:
     """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
-        """Return the entry for ``status``. Never raise because of the host's state."""
+        """Return the entry for ``status``: that of ``judge``, or the reason if ``judge`` raises Unavailable."""
         try:
             return self.judge(host)
         except Unavailable as refusal:
@@ -152,27 +154,27 @@ class Tunable:
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         """Return the writes that set ``value``; None means the good value for this host.
 
-        The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason, and
-        UsageError for an invalid value.
+        The planner drops writes whose ``before`` and ``after`` mean the same. Raise Unavailable with the reason if
+        nothing can be set here, and UsageError for an invalid value.
         """
         owner = "only the owner of the hypervisor can change this"
         raise Unavailable(owner if self.when == "host" else "this tool reports this setting and does not change it")
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes that set it for the next boot only. Raise as ``writes`` does."""
+        """Return the writes that set ``value`` for the next boot only. Raise the same errors as ``writes``."""
         raise Unavailable("this setting cannot be changed for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        """Return the CPUs that ``writes`` takes offline; the rest of a plan is made for the others.
+        """Return the CPUs that ``writes`` takes offline. The other tunables of a plan are planned for the remaining
+        CPUs.
 
-        Raise as ``writes`` does.
+        Raise the same errors as ``writes``.
         """
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Return, in words, the writes that are left out because the host is known to refuse them, with the reason; ""
-        for none.
-        """
+        """Return a sentence on the settings that ``writes`` leaves out because the host is known to refuse a change; ""
+        if there is no such setting."""
         return ""
 
     @property
@@ -195,7 +197,7 @@ class Tunable:
     ) -> Assessment:
         """Return an Assessment of this tunable; ``paths``: the files to show, None for the tunable's own.
 
-        State ``improve`` gets the apply command as its fix if the tunable can be changed.
+        With state ``improve`` and no ``fix``, the fix is the apply command, if the tunable can be changed.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
@@ -218,9 +220,9 @@ class Settings(Tunable):
     """Define a tunable as a list of settings, each with a wanted value; most tunables are of this form."""
 
     good: ClassVar[str] = "as wanted"
-    """The reason shown when every setting is as wanted."""
+    """The reason shown when every setting has its wanted value."""
     bad: ClassVar[str] = "{current}, but {wanted} is better"
-    """The reason shown for a single setting that is not as wanted."""
+    """The reason shown for a single setting that does not have its wanted value."""
     shown_paths: ClassVar[int] = 4
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -253,7 +255,7 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason shown for a setting that is not as wanted, from ``bad``."""
+        """Return the reason shown for a setting that does not have its wanted value, made from ``bad``."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:

@@ -88,7 +88,7 @@ class Host:
         return rest
 
     def core(self, cpu: int) -> CpuSet:
-        """Return the online threads of a CPU's core."""
+        """Return the online CPUs of the core that ``cpu`` belongs to, ``cpu`` included."""
         known = self.topology.cpu(cpu)
         return (known.smt_siblings if known is not None else CpuSet()) & self.online | CpuSet((cpu,))
 
@@ -116,7 +116,7 @@ class Host:
     def instead_of(self, cpus: CpuSet) -> CpuSet:
         """Return the housekeeping CPUs for a task or interrupt that may run on ``cpus`` now.
 
-        These are the housekeeping CPUs among ``cpus``; else those of the same memory nodes, so that it stays on its
+        These are the housekeeping CPUs among ``cpus``; else those of the same memory nodes, so that a task stays on its
         node; else all housekeeping CPUs.
         """
         among = cpus & self.housekeeping
@@ -146,7 +146,7 @@ class Host:
 
     @cached_property
     def guest(self) -> bool:
-        """Return True if this is a virtual machine; unknown counts as no."""
+        """Return True if this is a virtual machine; False where that is unknown."""
         return bool(self.hypervisor.guest)
 
     @cached_property
@@ -173,7 +173,7 @@ class Host:
 
     @cached_property
     def services(self) -> Services:
-        """Return the known services that run: tuners that rewrite settings, and others that take time."""
+        """Return the known services that run: tuners that rewrite settings, and others that take CPU time."""
         return read_services(self.root, self.processes)
 
     @cached_property
@@ -188,7 +188,7 @@ class Host:
 
     @cached_property
     def isolation(self) -> Isolation:
-        """Return the CPUs that the kernel leaves alone now."""
+        """Return the CPUs that the kernel isolates now: since boot, by partitions, or tickless."""
         return read_isolation(self.root)
 
     @cached_property
@@ -198,14 +198,14 @@ class Host:
 
     @cached_property
     def one_boot(self) -> next_boot.OneBoot:
-        """Return the result of checking the boot loader for an entry for one boot."""
+        """Return what GRUB needs for an entry for one boot, or the reason why there can be none."""
         return next_boot.one_boot(self.root)
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
-        """Return our entry for one boot: GRUB's folder, the added parameters, and whether it is booted next.
+        """Return our entry for one boot: GRUB's folder, the added parameters, and True if GRUB boots the entry next.
 
-        ("", (), False) where there is none.
+        Return ("", (), False) where there is none.
         """
         for folder in next_boot.FOLDERS:
             try:

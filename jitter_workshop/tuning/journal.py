@@ -7,11 +7,12 @@ only appends to it. Each line is one JSON object whose last field is the CRC-32 
              programs' partitions at that time; not in journals of earlier versions)
 ``intent``   a write that is about to happen, with the value before it; all intents of an apply are synced to the disk
              before the first write
-``written``  the host says ``read_back``; repeated where another write, or a restore, changed it later
-``refused`` the write did not happen, or was undone at once
-``owed``     a restore could not give it back yet (``why``): every later restore tries again
-``before``   a new value to give back: an earlier write to the same setting was given up
-``undone``   given back, void since a reboot, or gone with its task or device
+``written``  the write was made and the host shows ``read_back``; a further record follows if another write, or a
+             restore, changes that value later
+``refused``  the write did not happen, or was undone at once
+``owed``     a restore could not restore the setting yet (``why``): every later restore tries again
+``before``   a new value to restore, taken over from an earlier write to the same setting that is undone
+``undone``   the setting is restored, void since a reboot, or gone with its task or device
 ``then``     the command that follows a group of writes (``update-grub``) was run
 
 A torn last line is a write to the journal that did not finish: the host write that it announces never happened.
@@ -39,7 +40,7 @@ MAX_ENTRIES = 100_000
 MAX_JOURNALS = 100_000
 
 INTENT = ("n", "tunable", "path", "kind", "before", "after", "when", "lease", "then")
-"""The fields of a Change that its intent has, in this order."""
+"""The fields of a Change that its ``intent`` record has, in this order."""
 
 T = TypeVar("T", str, int)
 EntryState = Literal["intent", "written", "refused", "undone"]
@@ -53,8 +54,8 @@ _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 class Entry:
     """Hold one write as the journal records it.
 
-    ``read_back``: what the host said after it, None while unknown. ``owed``: why it could not be given back when a
-    restore tried; "" where no restore failed.
+    ``read_back``: the value that the host showed after the write, None while unknown. ``owed``: the reason why a
+    restore could not restore the setting; "" where no restore failed.
     """
 
     journal: str
@@ -82,8 +83,8 @@ class Entry:
 class Journal:
     """Hold one journal.
 
-    ``whole``: the number of its bytes that are whole lines (without a torn tail). ``due``: follow-up commands of writes
-    that were made or undone, not run yet. ``problems``: the parts that could not be read, in words.
+    ``whole``: the number of its bytes that are whole lines (without a torn tail). ``due``: the follow-up commands of
+    writes that were made or undone, if they have not run yet. ``problems``: the parts that could not be read, in words.
     """
 
     id: str
@@ -108,8 +109,8 @@ class Recorder(Protocol):
     """Append to an open journal: the announced changes, and the outcome of each.
 
     ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails;
-    then no change was announced. The others do not raise: if the record of a restored setting is lost, the next restore
-    finds the setting in place.
+    then no change was announced. The other methods do not raise: if the record of a restored setting is lost, the next
+    restore finds that the setting has its old value.
     """
 
     def intents(self, changes: Sequence[Change]) -> None: ...
@@ -130,7 +131,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Return the record of one line (with or without its newline). Raise ValueError for a damaged one."""
+    """Return the record of one line (with or without its newline). Raise ValueError for a damaged line."""
     import json
 
     line = line.rstrip(b"\n")
@@ -171,12 +172,13 @@ def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_id(text: str) -> bool:
-    """Check that ``text`` is a journal's id, such as ``000007-20261121T141842``."""
+    """Return True if ``text`` is a journal's id, such as ``000007-20261121T141842``."""
     return _ID.fullmatch(text) is not None
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
-    """Return all journals of a host that are not closed, oldest first. An unreadable one has only ``problems``."""
+    """Return all journals of a host that are not closed, oldest first. A journal that cannot be read has only
+    ``problems``."""
     journals: list[Journal] = []
     for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
         data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
@@ -193,7 +195,7 @@ def current_boot(root: HostRoot) -> str | None:
 
 
 def void(entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a reboot has undone this write: it has another boot id and does not outlive a boot."""
+    """Return True if a reboot has undone this write: its boot id is not the current one, and its kind is void then."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
@@ -205,9 +207,7 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """Return the settings of this tool that are in effect on the host, without owed ones, in the order of their
-    writes.
-    """
+    """Return the entries of our writes that are in effect on the host, without owed ones, in the order of writing."""
     journals = read_journals(root)
     if not journals:
         return ()
@@ -216,11 +216,11 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
 
 
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
-    """Return what is applied now, as ``{"id": …, "value": …}`` in order.
+    """Return the tunables that are applied now, as ``{"id": …, "value": …}``, in the order in which they were applied.
 
-    Value "" is the tunable's good value; ``"once": "1"`` marks one that is for one boot. A tunable that was applied
-    twice has the place and the value of the last time. ``in_effect`` leaves out writes that wait for the next boot or
-    were made for another one.
+    Value "" is the tunable's good value; ``"once": "1"`` marks a boot parameter for one boot. A tunable that was
+    applied twice has the place and the value of the last time. ``in_effect`` leaves out writes that wait for the next
+    boot or were made for another one.
     """
     journals = read_journals(root)
     if not journals:
@@ -265,7 +265,7 @@ def profile(stacked: Sequence[Mapping[str, str]]) -> str:
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:
-    """Add one record. Raise ValueError, TypeError or KeyError for an invalid one."""
+    """Add one record to a journal. Raise ValueError, TypeError or KeyError for an invalid one."""
     what = record["record"]
     if what == "header":
         _header(journal, record)

@@ -1,11 +1,12 @@
 """Order writes by what each write needs, makes, ends and overwrites.
 
-One table of facts serves every order: of an apply, of a restore, of the end of a lease, and of the script of ``plan
---sh``. The facts of a restore are those of the value from before.
+The same facts give the order of an apply, of a restore, of the end of a lease, and of the script of ``plan --sh``. A
+restore uses the facts of writing the old values.
 
-* A write *needs* a condition: it comes after the writes that make it and before those that end it.
-* A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to these come later.
-* A write that *vacates* a CPU comes before the CPU leaves, unless a stronger rule forbids that.
+* A write *needs* a condition: it comes after the writes that make this condition and before those that end it.
+* A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to that group come
+  later.
+* A write that *vacates* a CPU comes before the CPU goes offline, unless a stronger rule forbids that.
 
 Where the facts leave a choice, the given order is kept. Sources: Documentation/core-api/cpu_hotplug.rst,
 Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst, kernel/cgroup/cpuset.c,
@@ -39,8 +40,8 @@ _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 class Facts(NamedTuple):
     """Hold the facts about one write.
 
-    ``group``: the settings that it belongs to. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: groups of
-    settings that the kernel overwrites with it. ``vacates``: True if it takes work off CPUs.
+    ``group``: the group of its setting. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: the groups of
+    settings that the kernel overwrites as a side effect. ``vacates``: True if the write takes work off CPUs.
     """
 
     group: str = ""
@@ -92,12 +93,13 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """Return the condition that a policy's driver accepts an energy preference: its governor is not performance."""
+    """Return the condition that a policy's driver accepts an energy preference, as it does unless its governor is
+    performance."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
 def _switch(kind: str, value: str) -> Facts:
-    """Return the facts of a CPU that leaves, returns, or does both."""
+    """Return the facts of a write that takes a CPU offline, brings it online, or does both in turn."""
     drivers = frozenset({"queues"})
     if kind == "cpu-cycle" and value not in ("0", "1"):
         return Facts("cpus", needs=frozenset({VACANT}), makes=frozenset({CYCLED}), displaces=drivers)
@@ -110,7 +112,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
     """Return the facts of a write to a control group of either version.
 
     A partition is made and ended with every CPU online: kernels before 6.2 set the mask of each task outside it to the
-    CPUs online at that moment, so CPUs that return later would be missing from it.
+    CPUs online at that moment, so CPUs that return later would be missing from that mask.
     """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
@@ -144,7 +146,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
 
 
 def _of_entry(path: str, kind: str, value: str) -> Facts:
-    """Return the facts of one part of a menu entry for one boot."""
+    """Return the facts of a write to one part of a menu entry for one boot."""
     folder = path.partition("(")[0].rpartition("/")[0]
     entry, words = f"{_THERE}entry in {folder}", f"{_THERE}parameters in {folder}"
     if kind == "grub-entry":
@@ -159,7 +161,7 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """Return the facts of a write that makes a condition, or ends it."""
+    """Return ``found`` with a condition that the write makes (``on``) or ends."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 
@@ -181,7 +183,7 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
 
 
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
-    """Return pairs (earlier, later) of positions, conditions and groups.
+    """Return pairs (earlier, later) of positions, conditions and groups. ``softly``: True to respect *vacates* as well.
 
     Each pair has a write on one side and a condition or group on the other, so there are only as many pairs as facts.
     """

@@ -17,11 +17,12 @@ from jitter_workshop.tuning.tunables.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
-    """Return every write that sets ``wanted`` on this host, in the order in which it would happen (``ordering``).
+    """Return the plan that sets the tunables ``wanted``: every write, in the order in which apply makes them
+    (``ordering``).
 
     ``skipped`` lists, with reasons, tunables that need nothing or are not available here, and settings known beforehand
-    to stay as they are. If CPUs leave, the rest is planned for the remaining CPUs. A setting that several tunables
-    write is written once, with the last one's value. Raise UsageError for invalid values.
+    to stay as they are. If a tunable takes CPUs offline, the others are planned for the remaining CPUs. A setting that
+    several tunables write is written once, with the last one's value. Raise UsageError for invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
@@ -102,7 +103,7 @@ def digest(change: Change) -> str:
     """Return the id by which the agent recognises a change that was shown to the user; the agent makes no other
     changes.
 
-    It has 24 hex digits of SHA-256 over tunable, kind, path, old and new value; ``n`` and the wording do not count.
+    The id is 24 hex digits of a SHA-256 over tunable, kind, path, old and new value, without ``n`` and the wording.
     """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
     return hashlib.sha256(told.encode()).hexdigest()[:24]
@@ -123,7 +124,7 @@ def owned(tunable: Tunable, path: str) -> bool:
 def _check_owned(tunable: Tunable, write: Write) -> None:
     """Raise UsageError where a tunable asks for a path that it does not own.
 
-    That is a bug in the tunable, and it must not reach a host.
+    That is a bug in the tunable, and such a write must not reach a host.
     """
     if not owned(tunable, write.path):
         raise UsageError(

@@ -1,14 +1,14 @@
-"""Give back the settings that the journals record as changed, in a safe order, never over a value set by others.
+"""Restore the settings that the journals record as changed, in a safe order, never over a value that others set.
 
-All our writes to one setting form one chain. A chain gives back the value before its oldest write. The order of the
-chains is that of ``ordering``. A setting is given back if it has the value that we wrote, a value that the host made of
-that, or a value that the kernel makes of it when CPUs or sets that we switched come or go (``switched``). Any other
-value was set by somebody else: it is left alone and reported.
+All our writes to one setting form one chain. Restoring a chain writes the value from before its oldest write.
+``ordering`` gives the order of the chains. A setting is restored if it has the value that we wrote, a value that the
+host made of that, or a value that the kernel made of it because we switched CPUs or cpusets (``switched``). Any other
+value was set by somebody else: the setting is left alone and reported.
 
-A value that the host clamps or refuses is tried again when the rest is given back. A setting that still cannot be given
-back is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks settings
-as undone only after all of them were read once more and the follow-up commands (``update-grub``) have run. After a kill
-before that point, the next restore does everything again.
+A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
+restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
+settings as undone only after all of them were read once more and the follow-up commands (``update-grub``) have run.
+After a kill before that point, the next restore does everything again.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def restore(
     forget: bool = False,
     among: Collection[str] | None = None,
 ) -> RestoreResult:
-    """Undo the active entries of ``journals`` (oldest first, as they were read).
+    """Restore the settings of the active entries of ``journals``, which are given oldest first.
 
-    ``only`` limits this to the entries of these tunables and those that are owed; empty means all. ``boot_id`` is the
-    running kernel's. ``culprit`` names the service that probably changed a tunable's setting, or None. With ``forget``,
-    settings that somebody else has changed are reported and struck off, instead of being looked at again next time.
-    ``among`` limits the writes to these journals (ids), None for all; the other journals are still needed, because
-    their writes have to remain in effect.
+    ``only`` limits the restore to the settings of these tunables and to owed settings; empty means all. ``boot_id`` is
+    the running kernel's. ``culprit`` names the service that probably changed a tunable's setting, or None. With
+    ``forget``, a setting that somebody else has changed is reported and then recorded as undone, so that later restores
+    ignore it. ``among`` limits the writes to these journals (ids), None for all; the other journals are still needed,
+    because their writes have to remain in effect.
 
     The journals' entries are updated. The call may be repeated, even after it was killed at any point.
     """
@@ -68,13 +68,14 @@ def restore(
 
 @dataclass(slots=True)
 class _Chain:
-    """Hold our writes to one setting, oldest first, and the value that it must have after the restore.
+    """Hold our writes to one setting, oldest first, and the value that the setting must have after the restore
+    (``target``).
 
-    ``holds``: the setting is to stay in effect; it is written again if giving back another one displaces it.
-    ``foreign``: somebody else has changed it since. ``every``: the CPUs of an affinity that is to be opened to all of
-    them; ``opens``: those of them that are enough after the write. ``sure``: nothing of an interrupted write is left.
-    ``readable``: the setting can be handled. ``first``: its value at the start. ``done``: how it was settled, "" while
-    it is not; then ``why`` gives the reason.
+    ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
+    somebody else has changed the setting since. ``every``: the CPUs that an affinity must have if it is to be opened to
+    all CPUs; ``opens``: the CPUs that are enough after the write. ``sure``: nothing of an interrupted write is left.
+    ``readable``: the setting can be handled. ``first``: its value at the start. ``done``: the outcome, "" while there
+    is none; then ``why`` gives the reason.
     """
 
     kind: Kind
@@ -104,7 +105,7 @@ class _Chain:
         return any(value is not None and self.kind.same(found, value) for value in wanted)
 
     def known(self) -> set[str]:
-        """Return every value that our own writes gave it."""
+        """Return every value that our writes found in the setting or gave it, and the target."""
         return _values(self.entries) | {self.target}
 
 
@@ -112,8 +113,9 @@ class _Chain:
 class _Way:
     """Hold the state of one restore.
 
-    ``recorders``: by the ids of the journals. ``struck``: the entries to mark as undone, and how. ``by_path``: the
-    active entries of each setting, ``undone``: those given back already.
+    ``recorders``: the recorder of each journal, by its id. ``struck``: the entries to mark as undone, each with the
+    outcome. ``by_path``: the active entries of each setting. ``undone``: the entries of each setting that are undone
+    already.
     """
 
     root: HostRoot
@@ -139,11 +141,11 @@ class _Way:
     # Choose the settings to give back ------------------------------------------------------------------------------
 
     def _asked(self, entry: Entry) -> bool:
-        """Return True if an entry is to be given back: it is asked for, or owed."""
+        """Return True if the setting of an entry is to be restored, because the caller asked for it or it is owed."""
         return bool(entry.owed) or (entry.journal in self.among and (not self.only or entry.tunable in self.only))
 
     def choose(self) -> None:
-        """Build the chains of the settings to give back."""
+        """Build the chains of the settings to restore."""
         history: list[Entry] = []
         for journal in self.journals:
             for entry in journal.entries.values():
@@ -184,20 +186,18 @@ class _Way:
 
     @contextlib.contextmanager
     def _guarded(self, entry: Entry) -> Iterator[None]:
-        """Turn any failure by a damaged entry into a setting that is left alone.
-
-        A damaged entry must not stop the others from being given back.
-        """
+        """Report the setting of ``entry`` as left alone if anything fails, because one damaged entry must not keep the
+        others from being restored."""
         try:
             yield
         except Exception as error:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
     def _choose_of(self, entries: list[Entry]) -> None:
-        """Build the chain of one setting from its newest writes that are to be given back.
+        """Build the chain of one setting from its newest writes that are to be undone.
 
-        If an older write is to be given back but a later one stays, the later one takes over the older one's value from
-        before.
+        If an older write is to be undone but a later one stays, the later entry takes over the older entry's
+        ``before``.
         """
         asked = [self._asked(entry) for entry in entries]
         kinds = [kind_of(entry.kind) for entry in entries]
@@ -223,10 +223,10 @@ class _Way:
         self.chains.append(_Chain(kind, mine[0].path, mine[0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
-        """Use an older value as the target if the setting already has it.
+        """Use an older value as the target if the setting already has that value.
 
-        An interrupted restore may have given back several writes to a setting, and recorded this for the earlier ones
-        only. Such writes come directly before the chain: each one wrote the value that the next one found.
+        An interrupted restore may have undone several writes to a setting, and recorded only the earlier ones as
+        undone. Such writes come directly before the chain: each of them wrote the value that the next one found.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -240,9 +240,8 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return how many of the oldest entries came before a value that somebody else set and a later entry
-        overwrote.
-        """
+        """Return the number of the oldest entries to leave out, because somebody else set a value after them, which a
+        later entry overwrote."""
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
@@ -252,7 +251,8 @@ class _Way:
         return 0
 
     def _hand_down(self, entry: Entry, above: Entry) -> None:
-        """Record that a later restore of ``above``, which stays now, gives back the value from before ``entry``."""
+        """Give ``above``, a later entry that stays now, the ``before`` of ``entry``, and record that for a later
+        restore."""
         try:
             if above.before != entry.before:
                 self.recorders[above.journal].handed(above.n, entry.before)
@@ -264,10 +264,10 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Open masks that were noted while one of our sets existed and that lack only the set's CPUs.
+        """Open affinities that were noted while one of our cpusets existed and that lack only the CPUs of that cpuset.
 
-        The kernel took these CPUs from a task that could use all CPUs. Such a task has a right to all of them once the
-        set is gone.
+        The kernel took these CPUs from a task that could use all CPUs. Once the cpuset is gone, the task may use all of
+        them again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -295,9 +295,9 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Open masks that the kernel had narrowed because of another program's partition when they were noted.
+        """Open affinities that the kernel had narrowed because of another program's partition when they were noted.
 
-        Once that partition is gone, its CPUs belong to these masks again.
+        Once that partition is gone, its CPUs belong to these affinities again.
         """
         if not self.switched.gone:
             return
@@ -319,11 +319,11 @@ class _Way:
             chain.target = str(mask | more)
 
     def _note_lost(self) -> None:
-        """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``).
+        """Journal the affinities that the kernel overwrites in this restore, so that they are written again afterwards.
 
-        They are then given back: masks that a task got since the set was made, and masks with CPUs that are offline.
-        The same holds for masks from which another program's partition has taken CPUs that this restore brings back,
-        and for the threads of a governor that has started since.
+        If a cpuset of ours ends, these are the affinities that tasks got after it was made, and those with offline CPUs
+        (``isolation.lost_at_the_end``), and the bound threads of the governor schedutil. If only CPUs return, these are
+        the affinities from which another program's partition has taken such CPUs (``isolation.lost_to_others``).
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -358,9 +358,9 @@ class _Way:
             self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [added], readable=True))
 
     def _governors(self) -> list[str]:
-        """Return the threads of the governor schedutil that are bound after the restore.
+        """Return the paths of the schedutil threads that must be bound after the restore; none from kernel 6.2 on.
 
-        Kernels before 6.2 open their affinity when a partition ends.
+        Earlier kernels let these threads run on every CPU when a partition ends.
         """
         if self.wishes:
             return []
@@ -379,7 +379,7 @@ class _Way:
     # Give them back --------------------------------------------------------------------------------------------------
 
     def give_back(self) -> None:
-        """Settle the chains in their order, and repeat until nothing changes any more."""
+        """Write the target of each chain, in order, and repeat until nothing changes any more."""
         displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
         self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
         in_order = [self.chains[position] for position in ordered([self._facts(c) for c in self.chains])]
@@ -388,7 +388,7 @@ class _Way:
                 break
 
     def _moved(self, chain: _Chain) -> bool:
-        """Settle one setting. Return True if anything changed."""
+        """Restore one setting; an error becomes its reason. Return True if anything changed."""
         try:
             return self._settle(chain)
         except Exception as error:
@@ -399,7 +399,8 @@ class _Way:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
-        """Return True if a setting has a value that we made, or that the kernel made of it."""
+        """Return True if ``found`` is a value that our writes gave the setting, or that the kernel made of such a
+        value."""
         kind = chain.kind
         # Older writes that were given up meant the same value.
         given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
@@ -418,7 +419,7 @@ class _Way:
         )
 
     def _settle(self, chain: _Chain) -> bool:
-        """Bring one setting to its target. Return True if anything changed."""
+        """Bring one setting to its target. Return True if the setting or its outcome changed."""
         kind, was = chain.kind, (chain.done, chain.why)
         if chain.foreign or (chain.done and kind.self_moving):
             return False
@@ -441,9 +442,8 @@ class _Way:
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
-        """Return the current value of a setting that still has to be written; None where it is settled or cannot be
-        written.
-        """
+        """Return the current value of a setting that still has to be written; None if it is settled or cannot be
+        written."""
         kind = chain.kind
         if not kind.exists(self.root, chain.path):
             away = _cpu_offline(self.root, chain.path)
@@ -467,10 +467,10 @@ class _Way:
         return reading.text
 
     def _wish_back(self, chain: _Chain) -> None:
-        """Request a mask once more that the kernel gave back by itself.
+        """Write an affinity again that the kernel has restored by itself.
 
-        From 6.2 on the kernel remembers the last requested mask, which is ours, and returns to it when a set or a CPU
-        comes or goes.
+        From 6.2 on the kernel remembers the last requested affinity, which is ours. It would return to that one
+        whenever a cpuset or a CPU is switched.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
@@ -483,9 +483,8 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Remove the rests of an interrupted write from a setting with its value from before, and make that value
-        durable.
-        """
+        """Remove what an interrupted write has left beside a setting that has its old value, and make that value
+        durable. Return False if that fails."""
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
             return True
@@ -503,7 +502,7 @@ class _Way:
     def finish(self, *, partly: bool) -> RestoreResult:
         """Run the follow-up commands, record the outcome of every chain, and report it.
 
-        ``partly``: not every write was to be given back.
+        ``partly``: True if the caller asked for a part of the writes only.
         """
         needs_reboot = False
         for chain in self.chains:
@@ -517,7 +516,7 @@ class _Way:
         return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
 
     def _tell_done(self, chain: _Chain) -> bool:
-        """Record a setting that is given back. Return True if that takes effect only with the next boot."""
+        """Record a restored setting. Return True if its old value takes effect only at the next boot."""
         told: set[str] = set()
         for entry in reversed(chain.entries):
             if chain.done == "restored" and entry.tunable not in told:
@@ -533,7 +532,7 @@ class _Way:
         )
 
     def _tell_owed(self, chain: _Chain) -> None:
-        """Record a setting that could not be given back yet."""
+        """Record a setting that could not be restored yet, with the reason."""
         says = chain.kind.read(self.root, chain.path).text
         entry = chain.newest
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
@@ -557,7 +556,7 @@ class _Way:
             self.struck += [(entry, "forgotten") for entry in reversed(chain.entries[:-1])]
 
     def _leave_to_others(self, entry: Entry, found: str | None, before: str | None = None) -> None:
-        """Leave a setting as somebody else set it, and report that."""
+        """Report a setting as left alone, because another program or user changed it."""
         who = self.culprit(entry.tunable)
         by = f", probably {who}, which is running" if who else ""
         was = (
@@ -573,8 +572,8 @@ class _Way:
         """Run each follow-up command once for all journals that need it, and only then record the settings as undone.
 
         If a command fails, or the power fails before it, the entries stay and the next restore tries again. A command
-        is due for each setting that was given back, and for each one found as before: a power cut that undid the write
-        may not have undone the effect of the command.
+        is due for each restored setting, and for each setting that already had its old value: a power cut that undid
+        the write may not have undone the effect of the command.
         """
         due: dict[str, list[Journal]] = {}
         for journal in self.journals:
@@ -614,7 +613,7 @@ def _mistake(error: Exception) -> str:
 
 
 def _mask(text: str) -> CpuSet:
-    """Return the CPUs of a list; none for any other text."""
+    """Return the CPUs of a list such as ``0-3``; none for any other text."""
     try:
         return CpuSet.parse_list(text)
     except ValueError:
@@ -622,33 +621,33 @@ def _mask(text: str) -> CpuSet:
 
 
 def _makes_a_set(entry: Entry) -> bool:
-    """Return True if this write made a set of isolated CPUs."""
+    """Return True if this write made an isolated cpuset."""
     if entry.kind == "cpuset":
         return entry.after != "absent"
     return entry.kind == "partition" and entry.after == "isolated"
 
 
 def _ends_a_set(chain: _Chain) -> bool:
-    """Return True if giving this back ends a set of isolated CPUs."""
+    """Return True if restoring this setting ends an isolated cpuset."""
     if chain.kind.name == "cpuset":
         return chain.target == "absent"
     return chain.kind.name == "partition" and chain.target != "isolated"
 
 
 def _brings_cpus(chain: _Chain) -> bool:
-    """Return True if giving this back brings CPUs online."""
+    """Return True if restoring this setting brings CPUs online."""
     facts_ = facts(chain.path, chain.kind.name, chain.target)
     return facts_.group == "cpus" and CPUS in facts_.makes
 
 
 def _values(entries: Iterable[Entry]) -> set[str]:
-    """Return every value that these writes found, wrote and made."""
+    """Return every value that these entries record: found before the write, written, and read back."""
     found = {value for e in entries for value in (e.before, e.after, e.read_back)}
     return {value for value in found if value is not None}
 
 
 def _checked(entry: Entry) -> Kind:
-    """Return the kind of an entry that this version may write. Raise ValueError with the reason for any other."""
+    """Return the kind of an entry that this version may write. Raise ValueError with the reason for any other entry."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:
         raise ValueError("this version has no such tunable; restore it with the version that applied it")
@@ -658,9 +657,8 @@ def _checked(entry: Entry) -> Kind:
 
 
 def _cpu_offline(root: HostRoot, path: str) -> str:
-    """Return a sentence if the CPU of a path is offline, so that its setting is missing only for now; "" for any other
-    path.
-    """
+    """Return "CPU N is offline" if a path belongs to an offline CPU, whose settings are missing only for now; ""
+    otherwise."""
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
     cpu = cpu_of(path)
     if cpu is None or present is None or online is None:

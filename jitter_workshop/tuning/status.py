@@ -21,10 +21,10 @@ _SHOWN = 60
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wrote] = ()) -> tuple[Assessment, ...]:
-    """Return each tunable's Assessment (of ``chosen``, or of all), in the order of the registry.
+    """Return the Assessments of the tunables ``chosen``, or of all in the order of ``status`` if none is chosen.
 
-    ``standing`` are the writes that we made on this host and have not given back. If one of them has another value now,
-    the Assessment reports drift.
+    ``standing``: the writes that we made on this host and that are not restored yet. If such a setting has another
+    value now, the Assessment reports drift.
     """
     writes = list(standing)
     set_by_us: dict[str, list[Wrote]] = {}
@@ -59,8 +59,8 @@ def find_drift(
 ) -> Drift | None:
     """Return the first setting of ours that has another value now; None if all are unchanged.
 
-    These have not drifted: a setting that is gone (a task that ended, a device that left), a value that the kernel made
-    when we switched CPUs or sets (``switched``), and a setting that was only noted.
+    These have not drifted: a setting that is gone (of a task that ended, or a removed device), a value that the kernel
+    made when we switched CPUs or cpusets (``switched``), and a setting that was only noted.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:
@@ -80,7 +80,8 @@ def find_drift(
 
 
 def likely_culprit(host: Host, tunable: Tunable) -> str | None:
-    """Return a service that runs here and is known to rewrite this setting, most likely first; None where none does."""
+    """Return the likeliest of the services that run here and are known to rewrite this tunable's settings; None for
+    none."""
     if not tunable.culprits:
         return None
     running = {service.name for service in host.services.running}
@@ -88,7 +89,7 @@ def likely_culprit(host: Host, tunable: Tunable) -> str | None:
 
 
 def drifted(assessment: Assessment, drift: Drift) -> Assessment:
-    """Return ``assessment`` changed to ``improve`` for a setting of ours that has another value now."""
+    """Return ``assessment`` with state ``improve`` and the reason that one of our settings has another value now."""
     from dataclasses import replace
 
     reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
@@ -109,6 +110,6 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
 
 
 def summary(assessments: Iterable[Assessment]) -> dict[str, int]:
-    """Return how many are ok, improve, unavailable and info (DESIGN §9)."""
+    """Return the number of assessments in each state: ok, improve, unavailable and info."""
     counts = Counter(assessment.state for assessment in assessments)
     return {state: counts[state] for state in get_args(State)}

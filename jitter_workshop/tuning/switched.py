@@ -1,8 +1,8 @@
-"""Work out which values the kernel may have given a setting when CPUs or sets that we switched came or went.
+"""Compute which values the kernel may have given a setting because we switched CPUs or cpusets on or off.
 
-A CPU that leaves, and a set that is made or dissolved, change other settings as a side effect (see ``ordering``). We
-have to give back such a change; it does not count as somebody else's. :class:`Switched` holds every state of the host
-since our first write, worked out from the journals. The kinds ask it if a value comes from one of these states.
+The kernel changes other settings when a CPU goes offline or a cpuset is made or removed (see ``ordering``). A restore
+has to undo such a change, because no other program made it. :class:`Switched` holds every state of the host since our
+first write, computed from the journals. Each kind of setting asks it if a value comes from one of these states.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ _OWN_LISTS = (
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _OF_CPU = re.compile(r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)(\d{1,6})/", re.ASCII)
 _MANY = 16
-"""Up to this number of CPUs, every order of leaving is considered. With more CPUs, it is assumed that all leave at
-once.
-"""
+"""With up to this number of switched CPUs, the states between the first and the last switch are considered. With more
+CPUs, only the states before and after are."""
 
 
 class Wrote(Protocol):
@@ -47,14 +46,14 @@ class Wrote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Hold the CPUs and sets that we switched, and the states of the host that followed.
+    """Hold the CPUs and cpusets that we switched, and the states of the host that followed.
 
-    ``online``: the CPUs that were online together at some moment since our first write, one set for each moment.
-    ``lasting``: the same without the moments within a CPU's cycle. ``taken``: the lists of CPUs that our sets had.
-    ``rest``: those of the version 1 set for everything else. ``isolated``: all CPUs that no other task could use.
-    ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off them as well. ``gone``: the CPUs
-    of partitions that others had when we wrote, and no longer have. ``cpus``, ``sets``: True if we switched any.
-    ``possible``: all CPUs there may be.
+    ``possible``: all CPUs that this kernel can have. ``online``: the CPUs that were online together, one item for each
+    moment since our first write. ``lasting``: the same without the moments within a CPU's cycle. ``taken``: the lists
+    of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for everything else. ``isolated``: all
+    CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other programs' partitions now; the kernel
+    keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other programs had when we wrote, and no
+    longer have. ``cpus``, ``sets``: True if we switched a CPU, a cpuset.
     """
 
     possible: CpuSet
@@ -72,25 +71,25 @@ class Switched:
         return self.cpus or self.sets
 
     def opened(self) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given a task which could use every CPU.
+        """Return every affinity that the kernel may have given to a task that could use every CPU.
 
         The short moments within a CPU's cycle are left out.
         """
         return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 
     def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given a task outside our sets which could use every CPU.
+        """Return every affinity that the kernel may have given to a task outside our cpusets that could use every CPU.
 
-        ``nodes``: the CPUs of the memory nodes, for a thread that the kernel binds to one.
+        ``nodes``: the CPUs of each memory node, for a thread that the kernel binds to a node.
         """
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return each of ``whole``, and each without the CPUs of one of our sets."""
+        """Return every set of CPUs in ``whole``, complete and without the CPUs of each of our cpusets."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given a task that had the affinities ``known``.
+        """Return every affinity that the kernel may have given to a task that had the affinities ``known``.
 
         ``nodes``: as in :meth:`outside`.
         """
@@ -100,9 +99,9 @@ class Switched:
 
 
 def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | None = None) -> Switched:
-    """Return what ``entries`` (in the order of their writes) did to CPUs and sets.
+    """Return how ``entries``, in the order of their writes, switched CPUs and cpusets.
 
-    ``isolated``: the CPUs of others' partitions at the time of these writes.
+    ``isolated``: the CPUs of other programs' partitions at the time of these writes.
     """
     writes = list(entries)
     toggled = _toggled(root, writes)
@@ -146,19 +145,20 @@ def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
 
 
 def _own_lists(root: HostRoot) -> list[CpuSet]:
-    """Return the current lists of our own isolated sets; somebody else may have rewritten them."""
+    """Return the CPUs that our own isolated cpusets list now; another program may have rewritten these lists."""
     return [cpus for path in _OWN_LISTS if (cpus := root.cpu_list(path))]
 
 
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
-    """Return the CPUs that our writes took offline (for good or for a moment), in their order."""
+    """Return the CPUs that ``writes`` took offline or brought online, for good or for a moment, in the order of the
+    writes."""
     return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path)))
 
 
 def switches(root: HostRoot, path: str) -> CpuSet:
-    """Return the CPUs that a write to this path takes offline or brings back; none for most paths.
+    """Return the CPUs that a write to this path takes offline or brings online; none for most paths.
 
-    For SMT these are the offline CPUs, and every online thread of a core except its first.
+    For the SMT switch these are the offline CPUs, and every online thread of a core except its first.
     """
     cpu = cpu_of(path)
     if cpu is not None and path.endswith("/online"):
@@ -172,13 +172,14 @@ def switches(root: HostRoot, path: str) -> CpuSet:
 
 
 def cpu_of(path: str) -> int | None:
-    """Return the number of the CPU in whose folder a path lies; None where it lies in none."""
+    """Return the number of the CPU in whose folder a path lies; None for any other path."""
     found = _OF_CPU.match(path)
     return int(found[1]) if found is not None else None
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """Return the CPUs of a set or partition that this write made; None for any other write."""
+    """Return the CPUs of the cpuset that this write made, none where the write does not name them; None for any other
+    write."""
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)
@@ -192,7 +193,7 @@ def _held(write: Wrote) -> CpuSet | None:
 
 
 def _moments(online: CpuSet, toggled: Sequence[int]) -> Iterable[CpuSet]:
-    """Return the sets of CPUs that were online while these left or returned one after the other, in either order."""
+    """Return the sets of CPUs that were online while the CPUs ``toggled`` went offline or returned one by one."""
     every = online | CpuSet.of(toggled)
     found = {online, every, every - CpuSet.of(toggled)}
     if len(toggled) <= _MANY:

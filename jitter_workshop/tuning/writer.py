@@ -1,8 +1,8 @@
-"""Write to a host through one object, as all reading goes through ``HostRoot``.
+"""Write to a host through one class, ``HostWriter``, as all reading goes through ``HostRoot``.
 
-It decides nothing itself: the agent's policy decides which writes are allowed, and the journal is written before.
-System programs that put a group of writes into effect are run once after them; ``Change.then`` names one.
-``root`` is ``/``; tests give a test tree.
+This module decides nothing: the agent's policy decides which writes are allowed, and the journal is written before.
+Some writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after
+the whole group of writes. ``root`` is ``/``; tests give a test tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY |
 PROGRAMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "update-grub": (("/usr/sbin/update-grub",), ("/sbin/update-grub",)),
 }
-"""Name → commands (program and arguments); the first one whose program exists is run. No other program can be named."""
+"""Name → commands (program and arguments). The first command whose program exists is run. No other program can be
+named."""
 
 WRITTEN = ("/boot/grub", "/boot/grub2", "/boot/loader/entries")
 """Folders into which these programs, and grubby, write the boot loader's files."""
@@ -64,10 +65,11 @@ class HostWriter:
             os.fsync(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
-        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644.
+        """Replace a whole file, or remove it if ``text`` is None. The text is written under a temporary name, synced
+        and renamed, with mode 0644; then the folder is synced.
 
-        Leftovers of an earlier call that was cut short are removed first: after a reboot, process numbers are used
-        again.
+        Leftovers of an earlier call that was cut short are removed first: a later process may have the same number,
+        which is part of the temporary name.
         """
         with self._cleared(path) as (place, name):
             if text is None:
@@ -92,14 +94,15 @@ class HostWriter:
     def remove_unfinished(self, path: str) -> None:
         """Remove the leftovers of a killed ``replace_file`` of this path, and sync the folder.
 
-        After it returns, the presence or absence of the file is durable.
+        After this call, the presence or absence of the file is durable.
         """
         with self._cleared(path):
             pass
 
     @contextlib.contextmanager
     def _cleared(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open a file's folder without leftovers of a killed ``replace_file``; sync it where all went well.
+        """Remove the leftovers of a killed ``replace_file`` from a file's folder, and sync the folder at the end if
+        nothing failed.
 
         Yield the open folder and the file's name in it.
         """
@@ -127,7 +130,8 @@ class HostWriter:
         self._sync(folder)
 
     def _sync(self, place: str, *, folders: bool = True) -> None:
-        """Sync a file or a folder. Raise OSError where the disk fails."""
+        """Sync a file or a folder; skip one that does not exist or cannot be synced. Raise OSError where the disk
+        fails."""
         try:
             file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
@@ -161,7 +165,7 @@ class HostWriter:
     def run(self, program: str, arguments: tuple[str, ...]) -> None:
         """Run one of the system's own programs (an absolute path) without the caller's environment.
 
-        Raise OSError with the last line of its output where it fails, or if it takes more than two minutes.
+        Raise OSError with the last line of its output if the program fails, or if it takes more than two minutes.
         """
         self._only_here(program)
         import subprocess
@@ -188,8 +192,8 @@ class HostWriter:
             raise OSError(f"{what} works only on the machine that runs, not on a recorded host")
 
     def _place(self, path: str) -> str:
-        """Return the place of a host's path below the root. Raise OSError where a folder of the path is a link
-        elsewhere."""
+        """Return the real path, below ``root``, of a host's path. Raise OSError if a folder in the path is a symbolic
+        link, except from /sys/class to /sys/devices."""
         if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
             raise OSError(f"this program never writes to this path: {path!r}")
         place = self._top.rstrip("/") + path
@@ -223,8 +227,8 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
 def sync_written(writer: HostWriter) -> None:
     """Sync the files that a boot loader's program wrote: each file, then its folder.
 
-    Raise OSError where the disk fails. It does not use sync(2), which waits for every file system, even for a dead
-    network file system.
+    Raise OSError where the disk fails. This does not use sync(2), because that call waits for every file system, even
+    for a dead network file system.
     """
     for folder in WRITTEN:
         writer.sync_folder(folder, files=True)
