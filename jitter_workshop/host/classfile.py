@@ -1,7 +1,7 @@
 """Define and read the class file: an instructor's rules for a shared machine.
 
-``/etc/jitter-workshop/class.toml`` belongs to root, who reads it with the standard library only. A host that has this
-file is a class host::
+``/etc/jitter-workshop/class.toml`` belongs to root. Root's process reads it with the standard library only. A host that
+has this file is a class host::
 
     name = "Latency, autumn 2026"
     hot_cpus = "2-3"               # CPUs that students measure on and change; the rest is housekeeping
@@ -10,9 +10,9 @@ file is a class host::
     preset = "quick"
     chapters = []                  # ids in order; empty: the whole course
 
-    [may_apply]                    # ids of tunables; "*": all that change at run time and are not of high risk
+    [may_apply]                    # ids of tunables; "*": all without a high risk that need no reboot
     students = ["*"]
-    grace = ["*", "hotplug"]       # one student, by user name: replaces the list of students
+    grace = ["*", "hotplug"]       # a student's own list, by user name; it replaces that of "students"
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import USER, clean
 
 GROUP = "jitterlab"
-"""Members of this group may speak to the services of a class host. The service that is not root runs as a user of this
-name."""
+"""Members of this group may connect to the services of a class host. The service that does not run as root runs as the
+user of this name."""
 STUDENTS = "students"
 ANY = "*"
 PRESETS = ("quick", "standard", "long")
 TURN_LIMITS_S = (30, 6 * 3600)
 MAX_BYTES = 64 * 1024
 MAX_NAMES = 200
-"""The limit for one list."""
+"""The most names that one list may have."""
 
 
-_ADVICE = "docs/teaching.md shows a whole one"
+_ADVICE = "docs/teaching.md shows a complete class file"
 
 
 @dataclass(frozen=True, slots=True)
 class ClassFile:
-    """Hold a class file. ``hot_cpus``: CPUs that turns measure on and change. ``chapters``: ids, () = the whole course.
-    ``may_apply``: user name or ``students`` → ids of tunables or ``*``."""
+    """Hold a class file. ``hot_cpus``: the CPUs that students measure on and change. ``chapters``: ids, () = the whole
+    course. ``may_apply``: user name or ``students`` → ids of tunables or ``*``."""
 
     name: str
     hot_cpus: CpuSet
@@ -58,12 +58,12 @@ class ClassFile:
         return user == "root" or user in self.instructors
 
     def allowed(self, user: str) -> tuple[str, ...]:
-        """Return the ids that a student of this name may apply, or ``*``."""
+        """Return the ids of tunables, or ``*``, that a student of this name may apply."""
         return self.may_apply.get(user, self.may_apply.get(STUDENTS, ()))
 
 
 def is_name(word: object) -> bool:
-    """Check that a word can be a user's name or an id: 1 to 64 visible characters, without blanks, ``/``, ``:``,
+    """Return True if a word can be a user's name or an id: 1 to 64 visible characters, without blanks, ``/``, ``:``,
     commas, quotes and backslashes."""
     return (
         isinstance(word, str)
@@ -74,10 +74,8 @@ def is_name(word: object) -> bool:
 
 
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
-    """Return the class that a file describes.
-
-    An unknown word is refused, because a misspelt limit would mean no limit. Raise UsageError.
-    """
+    """Return the class that a file describes. An unknown key is refused, because a misspelt limit would be no limit.
+    ``where``: the file's name for messages. Raise UsageError."""
     import tomllib
 
     if len(data) > MAX_BYTES:
@@ -103,7 +101,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 
 
 def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what is wrong with a table and what helps; "" for nothing."""
+    """Return the first error in a class file's table, with advice; two empty texts if there is none."""
     for key in sorted(found.keys() - _FORMS.keys()):
         return f"unknown key '{clean(key, 40)}'", f"use one of {', '.join(_FORMS)}"
     for key, value in found.items():
@@ -159,6 +157,7 @@ _FORMS: dict[str, tuple[Callable[[object], object], str]] = {
     "chapters": (_are_names, _NAMES),
     "longest_turn_minutes": (_is_turn, f"a number from {_LOW_S / 60:g} to {_HIGH_S / 60:g}"),
     "preset": (PRESETS.__contains__, f"one of {', '.join(PRESETS)}"),
-    "may_apply": (_is_table, "a table: who = [ids]"),
+    "may_apply": (_is_table, "a table with lines such as students = [ids]"),
 }
-"""The keys of a class file: a check that is true for what fits, and the form in words."""
+"""The keys of a class file. Each has a check, which returns a true value if the key's value fits, and the required form
+in words."""

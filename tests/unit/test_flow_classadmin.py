@@ -19,8 +19,8 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "name is missing; docs/teaching.md shows a whole one"),
-        ('name = "x"', "hot_cpus is missing; docs/teaching.md shows a whole one"),
+        ("", "name is missing; docs/teaching.md shows a complete class file"),
+        ('name = "x"', "hot_cpus is missing; docs/teaching.md shows a complete class file"),
         ('name = ""\nhot_cpus = "0"', "name must be a text of 1 to 80 visible characters; "),
         ("hot_cpus = ]", "cannot be read: Invalid value (at line 1, column 12); "),
         (GOOD + "longest_turn_minuts = 3", "unknown key 'longest_turn_minuts'; "),

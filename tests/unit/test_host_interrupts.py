@@ -104,7 +104,7 @@ def test_a_table_that_is_cut_off_loses_its_last_row_only() -> None:
 def test_what_is_no_table_is_empty(text: str, tmp_path: Path) -> None:
     assert len(parse_counters(text)) == 0
     hosttrees.write(tmp_path, {"proc/interrupts": text})
-    assert read_interrupts(HostRoot(tmp_path)).reason == "/proc/interrupts: holds no table"
+    assert read_interrupts(HostRoot(tmp_path)).reason == "/proc/interrupts holds no table"
 
 
 def test_a_missing_table_says_why(tmp_path: Path) -> None:

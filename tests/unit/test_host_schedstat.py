@@ -55,16 +55,16 @@ def test_what_is_between_two_readings(one: Schedstat, grown: Schedstat) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "names no version"),
-        ("cpu0 1 0 3 4 5 6 7 8 9\n", "names no version"),
-        ("version 14\ncpu0 1 2 3 4 5 6 7 8 9 10 11 12\n", "version 14 is older than 15"),
-        ("version 15\ntimestamp 5\ncpu0 1 0 3 4 5 6 7 8\n", "names no CPU"),
+        ("", "shows no version"),
+        ("cpu0 1 0 3 4 5 6 7 8 9\n", "shows no version"),
+        ("version 14\ncpu0 1 2 3 4 5 6 7 8 9 10 11 12\n", "has version 14, older than 15"),
+        ("version 15\ntimestamp 5\ncpu0 1 0 3 4 5 6 7 8\n", "lists no CPU"),
     ],
 )
 def test_a_table_that_cannot_be_read_says_why(text: str, reason: str) -> None:
     found = parse_cpu_schedstats(text)
     assert found.per_cpu == {}
-    assert found.reason == f"/proc/schedstat: {reason}"
+    assert found.reason == f"/proc/schedstat {reason}"
 
 
 def test_files_below_a_root(tmp_path: Path) -> None:

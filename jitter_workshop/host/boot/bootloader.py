@@ -35,9 +35,9 @@ _LINE_FILES = {
 class BootLoader:
     """Hold the boot loader of a host.
 
-    ``means``: how this tool adds parameters. ``grub-dropin``: a file in GRUB_DROPINS, then update-grub. ``grubby``: by
-    that program. ``by-hand``: the user adds them; ``reason`` names the place. ``none``: not possible here; ``reason``
-    says who can. ``name``: the loader's, for display.
+    ``means``: how this tool adds kernel parameters. ``grub-dropin``: it writes a file in GRUB_DROPINS and runs
+    update-grub. ``grubby``: it runs grubby. ``by-hand``: the user adds them; ``reason`` says where. ``none``: they
+    cannot be added here; ``reason`` says where they are set. ``name``: the boot loader's name for display, "" for none.
     """
 
     means: Means
@@ -46,7 +46,8 @@ class BootLoader:
 
 
 def read_families(root: HostRoot) -> tuple[str, ...]:
-    """Return the distribution's id, such as ``ubuntu``, and those that it derives from, nearest first; () for none."""
+    """Return the distribution's id, such as ``ubuntu``, then the ids of the distributions that it is based on, nearest
+    first. Return () if the host has no os-release."""
     for path in _OS_RELEASE:
         text = root.text(path)
         if text is not None:
@@ -56,11 +57,8 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
 
 
 def read_boot_loader(root: HostRoot) -> BootLoader:
-    """Find the boot loader by its files.
-
-    A folder that only root can list (/boot on some hosts) counts as missing; the result is then ``by-hand``, which is
-    safe.
-    """
+    """Find the boot loader by its files. A folder that only root can list (/boot on some hosts) counts as missing. The
+    result may then be ``by-hand`` or ``none``, which is safe: this tool then writes nothing."""
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
         reason = "this is a container or its image: the kernel's parameters are set outside of it, where it is started"

@@ -15,11 +15,9 @@ _WORD = re.compile(r"""(?:[^" \t\n\r\v\f]|"[^"]*"?)+""")
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Hold the parameters in their given order, as (name, value); a value is None where there was no ``=``.
-
-    Text after `` -- `` is for init and is dropped. ``text`` is the line as the kernel shows it, None where it cannot be
-    read; ``reason`` then says why. Untrusted where shown.
-    """
+    """Hold the parameters in their given order, as (name, value); a value is None where there was no ``=``. Text after
+    `` -- `` is for init and is dropped. ``text``: the line as the kernel shows it; None if it cannot be read, and
+    ``reason`` then says why. The line is untrusted: it has to be cleaned before it is shown."""
 
     parameters: tuple[tuple[str, str | None], ...]
     text: str | None
@@ -30,20 +28,19 @@ class CommandLine:
         return bool(self.values(name))
 
     def value(self, name: str) -> str | None:
-        """Return the parameter's last value, which is the effective one for most parameters; None where it has none."""
+        """Return the parameter's last value, which is the effective one for most parameters; None if it is absent or
+        has no value."""
         found = self.values(name)
         return found[-1] if found else None
 
     def values(self, name: str) -> tuple[str | None, ...]:
-        """Return every given value. The kernel treats hyphens and underscores in names alike."""
+        """Return all values of the parameter. Hyphens and underscores in names count as equal, as in the kernel."""
         wanted = name.replace("-", "_")
         return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
 
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
-        """Return the CPU list in the parameter's last value; None where there is none or it is not a list.
-
-        ``last``: the largest possible CPU, for ``N`` and ``all``.
-        """
+        """Return the CPU list in the parameter's last value; None if there is no value, or the value is not a list.
+        ``last``: the largest possible CPU number, for lists with ``N`` or ``all``."""
         value = self.value(name)
         if value is None:
             return None
@@ -55,11 +52,8 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold ``isolcpus=``: its CPUs, and those of its flags that the kernel knows.
-
-    The flags are ``domain`` where none was given. The CPUs are None where they are not a list or a flag is malformed;
-    the kernel then drops the parameter.
-    """
+    """Hold the parameter ``isolcpus``: its CPUs, and its flags that the kernel knows. ``flags``: ``domain`` if no flag
+    was given. ``cpus``: None if the list or a flag is malformed; the kernel then ignores the parameter."""
 
     flags: tuple[str, ...]
     cpus: CpuSet | None
@@ -74,10 +68,8 @@ def read_command_line(root: HostRoot) -> CommandLine:
 
 
 def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
-    """Split a line as the kernel does: at white space outside double quotes.
-
-    Quotes cannot be escaped and are not part of the value. A lone ``--`` ends the kernel's part.
-    """
+    """Return the parameters of a line as (name, value). The line is split as in the kernel: at white space outside
+    quotes. Double quotes cannot be escaped and are not part of the value. A lone ``--`` ends the kernel's part."""
     found: list[tuple[str, str | None]] = []
     for word in split_words(text):
         if word == "--":
@@ -107,7 +99,7 @@ def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
     """Parse ``[flag,…]LIST``; the flags are ``nohz``, ``domain`` and ``managed_irq``."""
     flags: list[str] = []
     rest = value
-    # The kernel takes a word for a flag, even ``all`` and ``N`` at the beginning.
+    # To the kernel, a word at the beginning is a flag, even ``all`` and ``N``.
     while rest[:1].isascii() and rest[:1].isalpha():
         flag, comma, rest = rest.partition(",")
         if flag in ("nohz", "domain", "managed_irq") and comma:

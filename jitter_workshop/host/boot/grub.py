@@ -1,11 +1,12 @@
 """Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
 
 An entry for one boot has to be a copy of the default entry. No tool of GRUB finds or copies that entry: grub-reboot
-only chooses among existing ones. So the default entry is found here. No code is run, and nothing is guessed: an unknown
-construct raises :class:`NotUnderstood` with the reason.
+only chooses among existing entries. So this module finds the default entry. No code is run, and nothing is guessed: an
+unknown construct raises :class:`NotUnderstood` with the reason.
 
-GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. It can write only into
-the file's own blocks, so the file keeps its size and its place; grub-editenv empties the file before it writes it.
+GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. GRUB can only
+overwrite the disk blocks of the file, so the file must keep its size and its place. (grub-editenv empties the file
+first.)
 
 Sources: GNU GRUB manual, "Shell-like scripting", "Simple configuration handling" and "Environment block".
 """
@@ -32,7 +33,7 @@ _IN_ENTRY = (
     *("search", "search_fs_uuid", "search_label", "cryptomount", "initrd", "initrd16", "initrdefi", "devicetree"),
 )
 """Commands allowed in an entry that starts Linux, as grub-mkconfig and the distributions' additions write such entries.
-None of them makes an entry the permanent default or starts anything else."""
+None of them starts another system. ``savedefault``, which makes an entry the default, is left out of our copy."""
 
 _ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
 _CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
@@ -56,16 +57,14 @@ _HEADER = b"# GRUB Environment Block\n"
 
 
 class NotUnderstood(Exception):
-    """Signal a menu that this tool does not understand and does not change; the message is the reason."""
+    """Signal that this tool does not understand GRUB's menu, and so does not change it; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Hold one command.
-
-    It has its words as written, their end, and the contents of its braces (the commands, with start and end).
-    ``conditional``: GRUB may skip it when it reads the menu.
-    """
+    """Hold one command of a menu. ``words``: as written, with quotes. ``end``: the position behind the command.
+    ``block``: the commands between its braces. ``inside``: start and end of the text between them. ``conditional``:
+    GRUB may skip the command when it reads the menu."""
 
     words: tuple[str, ...]
     end: int
@@ -76,11 +75,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """Hold an entry that starts a Linux kernel.
-
-    ``body``: the text between its braces, without ``savedefault``; a parameter is added at ``at``. ``arguments``: the
-    words after ``linux`` as written: the kernel, then its parameters.
-    """
+    """Hold an entry that starts a Linux kernel. ``body``: the text between its braces, without ``savedefault``. ``at``:
+    the position in it where a parameter is added. ``arguments``: the words after ``linux`` as written: the kernel, then
+    its parameters."""
 
     title: str
     body: str
@@ -94,19 +91,15 @@ class MenuEntry:
 
 
 def default_entry(text: str, saved: str) -> MenuEntry:
-    """Return the entry that GRUB boots by default.
-
-    ``saved``: ``saved_entry`` of GRUB's environment. Raise NotUnderstood.
-    """
+    """Return the entry that GRUB boots by default. ``text``: the menu. ``saved``: the variable ``saved_entry`` of the
+    environment block, "" for none. Raise NotUnderstood."""
     commands = parse(text)
     return entry_of(text, _find(commands, _default(commands, saved)))
 
 
 def takes_next_entry(commands: Sequence[Command]) -> bool:
-    """Return True if the menu boots ``next_entry`` of the environment block once, and clears it before that.
-
-    00_header of grub-mkconfig does so since GRUB 2.00; GRUB_DEFAULT=saved is not needed for it.
-    """
+    """Return True if the menu boots ``next_entry`` of the environment block once, and clears this variable first.
+    grub-mkconfig (00_header) writes such menus since GRUB 2.00, also without GRUB_DEFAULT=saved."""
     words = [command.words for command in commands]
     steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
     starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
@@ -114,12 +107,13 @@ def takes_next_entry(commands: Sequence[Command]) -> bool:
 
 
 def reads_custom(commands: Sequence[Command]) -> bool:
-    """Return True if the menu reads ``custom.cfg`` beside it (41_custom of grub-mkconfig)."""
+    """Return True if the menu reads the file ``custom.cfg`` in its own folder (grub-mkconfig's 41_custom)."""
     return any(c.words[0] == "source" and c.words[1:2] and c.words[1] in _CUSTOM for c in commands)
 
 
 def entry_of(text: str, command: Command) -> MenuEntry:
-    """Return a ``menuentry`` of a parsed text. Raise NotUnderstood if it does more than start one Linux kernel."""
+    """Return the entry of ``command``, a ``menuentry`` in ``text``. Raise NotUnderstood if it does more than start one
+    kernel."""
     title = literal(command.words[1]) or ""
     named = f"the default entry '{printable(title, 60)}'"
     for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
@@ -141,7 +135,7 @@ def entry_of(text: str, command: Command) -> MenuEntry:
 
 
 def literal(word: str) -> str | None:
-    """Return the literal meaning of a word; None where it contains an expansion."""
+    """Return a word's text without its quotes; None if it contains a variable."""
     found = []
     for single, double, escaped, plain in re.findall(_QUOTED, word):
         if "$" in plain or "$" in re.sub(r"\\.", "", double, flags=re.DOTALL):
@@ -154,7 +148,7 @@ def literal(word: str) -> str | None:
 
 
 def _no_others(commands: Sequence[Command]) -> None:
-    """Raise NotUnderstood where entries come from another file, or only some users may boot or change them."""
+    """Raise NotUnderstood if the menu reads another file, is protected by a password, or checks signatures."""
     for command in commands:
         first = command.words[0]
         if first == "blscfg":
@@ -169,7 +163,7 @@ def _no_others(commands: Sequence[Command]) -> None:
 
 
 def _default(commands: Sequence[Command], saved: str) -> str:
-    """Return the default that the menu sets when none was chosen for this boot."""
+    """Return the default that the menu sets if no entry is chosen for one boot: a number, an id or a title."""
     if any(command.words[0].startswith("default=") for command in commands):
         raise NotUnderstood("GRUB's menu changes its default in a later line")
     settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
@@ -185,7 +179,8 @@ def _default(commands: Sequence[Command], saved: str) -> str:
 
 
 def _find(commands: Sequence[Command], default: str) -> Command:
-    """Return the entry that ``1>2``, an id or a title names. ``>`` leads into a submenu, ``>>`` is a literal ``>``."""
+    """Return the entry named by ``default``: a number, an id or a title, or several as in ``1>2``. ``>`` leads into a
+    submenu; ``>>`` is a literal ``>``."""
     *menus, last = (part.replace("\0", ">") for part in default.replace(">>", "\0").split(">"))
     for name, kind in [*((menu, "submenu") for menu in menus), (last, "menuentry")]:
         _no_others(commands)
@@ -197,10 +192,10 @@ def _find(commands: Sequence[Command], default: str) -> Command:
 
 
 def _one(entries: Sequence[Command], name: str) -> Command:
-    """Return the entry of a menu with this number, id or title."""
+    """Return the entry whose number, id or title is ``name``."""
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
     if number is None and name[:1].isdigit():
-        raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit")
+        raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit, but is not a number")
     for position, entry in enumerate(entries):
         names = _names(entry)
         if entry.conditional:
@@ -267,7 +262,8 @@ _UNEXPECTED = {"\\": "a line that continues in the next one"} | dict.fromkeys("'
 
 
 def variables(block: bytes) -> dict[str, str]:
-    """Return name → value. Raise ValueError with the reason if it is not a block as ``grub-editenv`` makes it."""
+    """Return the block's variables, name → value. Raise ValueError with the reason if ``grub-editenv`` would not write
+    such a block."""
     found = {}
     for line in _lines(block):
         name, equals, value = line.partition(b"=")
@@ -277,10 +273,8 @@ def variables(block: bytes) -> dict[str, str]:
 
 
 def with_variable(block: bytes, name: str, value: str) -> bytes:
-    """Return the block with one variable set, or without it where ``value`` is "".
-
-    Raise ValueError as ``variables`` does, and where the value does not fit.
-    """
+    """Return the block with one variable set, or without it where ``value`` is "". Raise ValueError as ``variables``
+    does, or if the value would have to be escaped or does not fit."""
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:
         raise ValueError("the value has a character that GRUB would have to escape")
@@ -294,17 +288,18 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Return True if a power cut while ``new`` overwrites ``old`` could mix them: both sectors change."""
+    """Return True if a power cut while ``new`` overwrites ``old`` could leave parts of both: they differ in both
+    sectors."""
     starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
     return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
 
 
 def _lines(block: bytes) -> list[bytes]:
     if len(block) != ENVIRONMENT_SIZE or not block.startswith(_HEADER):
-        raise ValueError("it is not an environment block of 1,024 bytes")
+        raise ValueError("this is not an environment block of 1,024 bytes")
     if b"\\" in block or b"\0" in block:
-        raise ValueError("it holds an escaped value")
+        raise ValueError("the environment block has an escaped value")
     text = block.rstrip(b"#")
     if not text.endswith(b"\n"):
-        raise ValueError("its last line does not end with a newline")
+        raise ValueError("the environment block's last line does not end with a newline")
     return text.split(b"\n")[:-1]

@@ -29,7 +29,8 @@ _DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Hold our entry as in ``custom.cfg``: the copied entry's ``summary``, and the parameters ``added`` to it."""
+    """Hold our entry in ``custom.cfg``. ``copy``: the copied entry without our parameters. ``summary``: one line about
+    it. ``added``: our parameters."""
 
     copy: MenuEntry
     summary: str
@@ -38,12 +39,9 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class OneBoot:
-    """Hold the result of checking GRUB for an entry for one boot.
-
-    ``reason``: why there can be none, "" where there can. ``folder``: GRUB's. ``entry``: its default entry.
-    ``next_entry``: the entry chosen for the next boot already. ``shut``: only root can read the files needed for the
-    answer.
-    """
+    """Hold the result of checking GRUB for an entry for one boot. ``reason``: why GRUB cannot boot an entry once, "" if
+    it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry. ``next_entry``: the entry that is already
+    chosen for the next boot, "" for none. ``shut``: only root can read the files needed for the answer."""
 
     folder: str = ""
     entry: MenuEntry | None = None
@@ -95,10 +93,8 @@ def one_boot(root: HostRoot) -> OneBoot:
 
 
 def next_entry(root: HostRoot, folder: str) -> str:
-    """Return the entry that GRUB will boot next, once; "" for its default.
-
-    Raise NotUnderstood where its environment block cannot be read.
-    """
+    """Return the entry that GRUB will boot once at the next start; "" for the default entry. Raise NotUnderstood if
+    GRUB's environment block cannot be read."""
     return _environment(root, folder).get("next_entry", "")
 
 
@@ -144,7 +140,7 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
-    """Raise NotUnderstood where GRUB could not write to its environment block: it would boot our entry forever."""
+    """Raise NotUnderstood if GRUB cannot write to its environment block: it would then boot our entry every time."""
     mount = _mount_of(root, folder)
     if mount is None:
         raise NotUnderstood(f"the disk of {folder} is not known")
@@ -181,7 +177,7 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
 
 
 def _parse_own(text: str) -> OwnEntry | None:
-    """Return our entry from a file that is exactly as ``render`` writes it; None for any other."""
+    """Return our entry from a file that is exactly as ``render`` writes it; None for any other text."""
     lines = text.split("\n", 3)
     if len(lines) < 4 or lines[0] != _HEAD or not lines[1].startswith(_COPY):
         return None

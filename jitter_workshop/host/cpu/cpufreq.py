@@ -15,12 +15,9 @@ POLICY_DIR = f"{CPU_DIR}/cpufreq"
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """Hold one policy.
-
-    Frequencies are in Hz. ``min_hz``/``max_hz``: the limits set now. ``hardware_*``: the limits of the hardware.
-    ``epp``: energy-performance preference. ``own_boost``: the policy's own switch of boost. Each is None where this
-    driver does not show it. ``folder``: the policy's own, whose files are written.
-    """
+    """Hold one policy. Frequencies are in Hz. ``min_hz``/``max_hz``: the limits set now. ``hardware_*``: the limits of
+    the hardware. ``epp``: energy-performance preference. ``own_boost``: True if the policy's own switch allows boost. A
+    value that the driver does not show is None. ``folder``: the policy's folder, where settings are written."""
 
     folder: str
     driver: str | None
@@ -36,13 +33,14 @@ class FrequencyPolicy:
 
 
 def read_governors(root: HostRoot) -> tuple[str, ...]:
-    """Return the governors of all policies, each once and sorted, reading one file a policy; () where there is none."""
+    """Return the governors that the policies use, each once and sorted; () for none. One file is read for each
+    policy."""
     found = (_name(root, f"{folder}/scaling_governor") for _, folder in root.numbered(POLICY_DIR, "policy"))
     return tuple(sorted({governor for governor in found if governor is not None}))
 
 
 def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
-    """Return the policy in a folder."""
+    """Read the frequency policy in a folder."""
     own_boost = root.integer(f"{folder}/boost")
     return FrequencyPolicy(
         folder=folder,
@@ -60,7 +58,7 @@ def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return the policies that govern ``cpus``, in number order, each with its part of ``cpus``."""
+    """Return the policies that govern ``cpus``, in number order: folder → those of ``cpus`` that it governs."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))
@@ -83,18 +81,19 @@ def read_related(root: HostRoot, folder: str) -> CpuSet:
 
 
 def epb_path(cpu: int) -> str:
-    """Return the path of one CPU's energy-performance bias: 0 is performance, 15 is saving power (intel_epb.rst)."""
+    """Return the file of one CPU's energy-performance bias: from 0 (performance) to 15 (saving power)
+    (intel_epb.rst)."""
     return f"{CPU_DIR}/cpu{cpu}/power/energy_perf_bias"
 
 
 def read_epb(root: HostRoot, cpu: int) -> int | None:
-    """Return the bias of one CPU, 0 to 15; None where this processor has none."""
+    """Return one CPU's energy-performance bias, 0 to 15; None if this processor has none."""
     value = root.integer(epb_path(cpu))
     return value if value is not None and 0 <= value <= 15 else None
 
 
 def _name(root: HostRoot, path: str) -> str | None:
-    """Return a name, or None; a driver without a value says ``<unknown>`` or ``<unsupported>``."""
+    """Return a file's name, or None: a driver without a value writes ``<unknown>`` or ``<unsupported>``."""
     text = root.word(path)
     return text if text and not text.startswith("<") else None
 

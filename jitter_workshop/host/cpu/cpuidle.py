@@ -15,11 +15,9 @@ IDLE_DIR = f"{CPU_DIR}/cpuidle"
 
 @dataclass(frozen=True, slots=True)
 class ResumeLatency:
-    """Hold the longest wake-up time that one CPU's users accept.
-
-    ``text``: as in the file. ``limit_us``: 0 where no latency at all is accepted (the file says ``n/a``), None where
-    there is no limit (it says 0) or no file.
-    """
+    """Hold the limit on the wake-up time of one CPU. ``text``: the file's text. ``limit_us``: 0 if no latency at all is
+    accepted (the file has ``n/a``); None if there is no limit (the file has 0) or no file. ``reason``: why ``text`` is
+    None."""
 
     text: str | None
     limit_us: int | None
@@ -38,7 +36,7 @@ def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Return bit 0, which is the user's; bit 1 says that the driver itself left the state off."""
+    """Return True if the user disabled an idle state (bit 0 of its file; bit 1 means that the driver disabled it)."""
     return None if value is None else value & 1 == 1
 
 
@@ -48,13 +46,13 @@ def resume_latency_path(cpu: int) -> str:
 
 
 def read_resume_latency(root: HostRoot, cpu: int) -> ResumeLatency:
-    """Return the limit of one CPU: ``n/a`` accepts no latency (the CPU polls), ``0`` means no limit, a number is in
-    µs."""
+    """Read the limit on one CPU's wake-up time, in µs. In the file ``0`` means no limit; with ``n/a`` the CPU never
+    sleeps."""
     reading = root.reading(resume_latency_path(cpu))
     if reading.text is None:
         return ResumeLatency(None, None, reading.reason)
     if reading.text == "n/a":
         return ResumeLatency("n/a", 0)
     if not (reading.text.isascii() and reading.text.isdigit() and len(reading.text) <= 10):
-        return ResumeLatency(None, None, "does not hold a latency")
+        return ResumeLatency(None, None, "the file does not hold a latency")
     return ResumeLatency(reading.text, int(reading.text) or None)

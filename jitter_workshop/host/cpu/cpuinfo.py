@@ -1,5 +1,5 @@
-"""Read the processor's name and flags from /proc/cpuinfo (proc(5)), and the kernel's clock source, which needs them
-(Documentation/timers/timekeeping.rst).
+"""Read the processor's name and flags (proc(5), /proc/cpuinfo), and the kernel's clock source
+(Documentation/timers/timekeeping.rst), whose quality the flags show.
 
 Only the beginning of /proc/cpuinfo is read: these values are the same for all CPUs of a host, and some kernels
 interrupt each CPU to print its entry.
@@ -28,7 +28,8 @@ _ARM_PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class CpuIdentity:
-    """Hold the processor's identity. ``flags``: of an x86 processor, None on others or where the file is not shown."""
+    """Hold the processor's identity. ``flags``: the flags of an x86 processor; None on other processors, or without
+    /proc/cpuinfo."""
 
     model: str | None
     flags: frozenset[str] | None
@@ -49,7 +50,7 @@ def read_cpu_identity(root: HostRoot) -> CpuIdentity:
 
 
 def parse_cpuinfo(text: str | None) -> CpuIdentity:
-    """Parse the first entry; of equal keys the first counts."""
+    """Parse the first CPU's entry; if a key occurs twice, the first value counts."""
     values: dict[str, str] = {}
     for line in (text or "").split("\n"):
         key, colon, value = line.partition(":")
@@ -70,10 +71,8 @@ _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 
 @dataclass(frozen=True, slots=True)
 class Clocksource:
-    """Hold the clock source. ``current`` keeps the time now (None where not shown).
-
-    The flags are None on processors without them.
-    """
+    """Hold the clock source. ``current``: the clock that the kernel uses now, None if not shown. ``constant_tsc``,
+    ``nonstop_tsc``: CPU flags; None on processors without x86 flags."""
 
     current: str | None
     available: tuple[str, ...]
@@ -82,11 +81,9 @@ class Clocksource:
 
     @property
     def tsc_trusted(self) -> bool:
-        """Return True if the kernel keeps time by the TSC, and no flag says that it changes its rate or stops when
-        idle.
-
-        The kernel leaves the TSC as soon as its watchdog finds a fault.
-        """
+        """Return True if the kernel uses the TSC, and the CPU has the flags of a TSC that keeps its rate and never
+        stops. On processors without flags only the first is checked. The kernel stops using the TSC when its watchdog
+        finds a fault."""
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 

@@ -1,10 +1,10 @@
 """Read each CPU's time since boot: by use (steal included), and the time that its tasks ran and waited.
 
-/proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst; it
-exists in kernels with CONFIG_SCHEDSTATS, for every user. It counts in ns of the run queue's clock (the document's
-"jiffies" are of before 2.6.23). Both of its times are added when a task leaves, or gets, the CPU, so they lack the time
-that is still going on at the moment of reading. A thread's own figures (/proc/PID/task/TID/schedstat,
-CONFIG_SCHED_INFO) are read by the thread (``jw_thread_usage``).
+/proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst;
+kernels with CONFIG_SCHEDSTATS show it to every user. It counts in ns of the run queue's clock (the document's "jiffies"
+were right before 2.6.23). The kernel adds a task's time only when the task gets or leaves the CPU, so a reading lacks
+the time since then. A thread's own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by the thread
+(``jw_thread_usage``).
 """
 
 from __future__ import annotations
@@ -38,18 +38,15 @@ class CpuTimes:
 
     @property
     def total(self) -> int:
-        """Return all time, counted once: user time already includes guest time."""
+        """Return the sum of all ticks. Guest time is not added, because user time includes it."""
         return self.user + self.nice + self.system + self.idle + self.iowait + self.irq + self.softirq + self.steal
 
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only.
-
-    ``steal_available``: every kernel prints a steal column, but where the hypervisor gives no steal clock it stays 0.
-    So it is True where any steal was ever counted, False where the host is known not to be a guest, and None (unknown)
-    in a guest that shows 0 everywhere.
-    """
+    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only. ``steal_available``: True if any steal was ever
+    counted, False if the host is known not to be a guest, None (unknown) in a guest that shows 0 everywhere. (Every
+    kernel prints a steal column, which stays 0 if the hypervisor gives no steal clock.)"""
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
     ticks_per_second: int = 100
@@ -58,12 +55,12 @@ class CpuStat:
 
     @property
     def tick_ns(self) -> int:
-        """Return the resolution of every time here, 10 ms on nearly every kernel (USER_HZ)."""
+        """Return the length of a tick in ns: 10 ms on nearly every kernel (USER_HZ)."""
         return 1_000_000_000 // self.ticks_per_second
 
     @property
     def why_no_steal(self) -> str:
-        """Return the reason why no steal is known, where ``steal_between`` is None."""
+        """Return why the steal is unknown, if ``steal_between`` returns None."""
         if self.reason:
             return self.reason
         if self.steal_available is False:
@@ -72,8 +69,8 @@ class CpuStat:
 
     @property
     def steal_percent(self) -> float | None:
-        """Return the share of all CPU time since boot that the hypervisor gave to others; None without a steal
-        clock."""
+        """Return the share of all CPU time since boot that the hypervisor gave to others, in percent; None without a
+        steal clock."""
         total = sum(t.total for t in self.per_cpu.values())
         if self.steal_available is not True or not total:
             return None
@@ -82,11 +79,9 @@ class CpuStat:
 
 @dataclass(frozen=True, slots=True)
 class Schedstat:
-    """Hold the times of all tasks on a CPU since boot.
-
-    They are: ns on the CPU, ns in its queue (runnable but not running: the run delay), and how often a task came onto
-    the CPU.
-    """
+    """Hold the times of all tasks on a CPU since boot, or between two readings. ``ran_ns``: time on the CPU.
+    ``waited_ns``: time in its queue, runnable but not running (the run delay). ``timeslices``: how often a task got the
+    CPU."""
 
     ran_ns: int
     waited_ns: int
@@ -95,14 +90,14 @@ class Schedstat:
 
 @dataclass(frozen=True, slots=True)
 class CpuSchedstats:
-    """Hold /proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
+    """Hold the figures of each CPU in /proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
 
     per_cpu: dict[int, Schedstat] = field(default_factory=dict)
     reason: str = ""
 
 
 def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
-    """Read /proc/stat. ``guest``: the result of ``hypervisor.read_hypervisor``, for ``steal_available``."""
+    """Read /proc/stat. ``guest``: True in a virtual machine, None if unknown; this decides ``steal_available``."""
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuStat(reason=f"/proc/stat: {reading.reason}")
@@ -110,11 +105,9 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
-    """Return the steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``.
-
-    Return None where there is no steal clock, or this is unknown. Hypervisors may correct the counter downwards; that
-    counts as nothing stolen.
-    """
+    """Return the steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``. ``cpus``: None = all.
+    Return None if there is no steal clock, if that is unknown, or if a reading lacks a CPU. A hypervisor may lower the
+    counter; this counts as no steal."""
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
         return None
@@ -130,12 +123,12 @@ def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100
         per_cpu=per_cpu,
         ticks_per_second=max(ticks_per_second, 1),
         steal_available=True if stolen else (False if guest is False else None),
-        reason="" if per_cpu else "/proc/stat: names no CPU",
+        reason="" if per_cpu else "/proc/stat lists no CPU",
     )
 
 
 def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
-    """Return each CPU's figures."""
+    """Read each CPU's figures in /proc/schedstat."""
     reading = root.reading("/proc/schedstat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuSchedstats(reason=f"/proc/schedstat: {reading.reason}")
@@ -143,19 +136,21 @@ def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
 
 
 def parse_cpu_schedstats(text: str) -> CpuSchedstats:
-    """Parse the last three of the nine numbers after ``cpuN``; all other lines, such as domains, are left out."""
+    """Parse /proc/schedstat: the last three of the nine numbers after ``cpuN``. Other lines, such as domains, are left
+    out."""
     first = text.partition("\n")[0].split()
     if len(first) != 2 or first[0] != "version" or not is_count(first[1]):
-        return CpuSchedstats(reason="/proc/schedstat: names no version")
+        return CpuSchedstats(reason="/proc/schedstat shows no version")
     if int(first[1]) < _OLDEST_SCHEDSTAT:
-        return CpuSchedstats(reason=f"/proc/schedstat: version {first[1]} is older than {_OLDEST_SCHEDSTAT}")
+        return CpuSchedstats(reason=f"/proc/schedstat has version {first[1]}, older than {_OLDEST_SCHEDSTAT}")
     rows = _rows(text, _SCHEDSTAT_FIELDS, _SCHEDSTAT_FIELDS + 1)
     per_cpu = {cpu: Schedstat(*numbers[-3:]) for cpu, numbers in rows if len(numbers) == _SCHEDSTAT_FIELDS}
-    return CpuSchedstats(per_cpu, "" if per_cpu else "/proc/schedstat: names no CPU")
+    return CpuSchedstats(per_cpu, "" if per_cpu else "/proc/schedstat lists no CPU")
 
 
 def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield each CPU with the first ``most`` numbers of its row; rows of fewer than ``least`` are left out."""
+    """Yield each CPU with the first ``most`` numbers of its row; rows with fewer than ``least`` numbers are left
+    out."""
     for line in text.split("\n"):
         name, *words = line.split(None, most + 1)[: most + 1] or ("",)
         number = name.removeprefix("cpu")
@@ -165,7 +160,7 @@ def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def schedstat_between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | None:
-    """Return the difference between two readings; None where one is missing."""
+    """Return the difference between two readings; None if one of them is missing."""
     if earlier is None or later is None:
         return None
     return Schedstat(

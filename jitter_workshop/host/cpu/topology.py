@@ -1,8 +1,8 @@
-"""Read CPUs, cores, packages, nodes and caches, and the CPUs that the scheduler or the tick leave alone.
+"""Read CPUs, cores, packages, nodes and caches, and the CPUs without load balancing or without a tick.
 
 Sources: Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu; for isolation kernel-parameters.txt
-(isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). An offline CPU shows neither its core nor
-its package: both are then -1.
+(isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel does not show core and package of an offline
+CPU: both are then -1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ PARTITIONS = ("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup/unified/cpu
 UNKNOWN = -1
 
 _EFFICIENCY_SHARE = 0.75
-"""A CPU below this share of the largest capacity is an efficiency core: favoured cores of one kind differ by less."""
+"""A CPU below this share of the largest capacity is an efficiency core. The capacities of cores of one kind differ by
+less."""
 
 _SIZE = re.compile(r"(\d{1,12})([KMG]?)B?")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -33,9 +34,9 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def read_topology(root: HostRoot) -> Topology:
     """Return all CPUs that are present, including offline ones.
 
-    ``allowed``: on ``/`` the affinity mask of this process within its cgroup's cpuset, in a recorded tree all online
-    CPUs. A tree that shows nothing gives an empty topology. Properties that a group of CPUs shares (a core, a package,
-    a cache) are read once, from the first CPU of the group.
+    ``allowed``: on the live host, the CPU is in this process's affinity mask and in its cgroup's cpuset; in a recorded
+    tree, it is online. A tree without CPUs gives an empty topology. Properties that a group of CPUs shares (a core, a
+    package, a cache) are read once, from the first CPU of the group.
     """
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
@@ -63,15 +64,14 @@ def read_topology(root: HostRoot) -> Topology:
 
 
 def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:
-    """Return the CPUs of each online memory node in number order, none for a node that is memory only.
-
-    Empty where the kernel was built without NUMA. Source: Documentation/ABI/stable/sysfs-devices-node.
-    """
+    """Return the CPUs of each online memory node, by its number and in that order; a node may have memory only, and no
+    CPUs. Return {} if the kernel was built without NUMA. Source: Documentation/ABI/stable/sysfs-devices-node."""
     return {n: root.cpu_list(f"{folder}/cpulist") or CpuSet() for n, folder in root.numbered(NODE_DIR, "node")}
 
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
-    """Return the online CPUs: the kernel's list, else each CPU's own file (CPU 0 often has none and is online)."""
+    """Return the online CPUs by the kernel's list; without a list by each CPU's own file. A CPU without this file is
+    online (CPU 0 often has none). ``folders``: CPU number → its folder."""
     listed = root.cpu_list(f"{CPU_DIR}/online")
     if listed is not None and len(listed):
         return listed
@@ -79,8 +79,8 @@ def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
 
 
 def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
-    """Return the online CPUs that this process may run on; in a recorded tree all of them, as its reader runs
-    elsewhere."""
+    """Return the online CPUs that this process may run on; in a recorded tree all online CPUs, because this process
+    runs on another host."""
     if root.recorded:
         return online
     try:
@@ -105,11 +105,8 @@ def topology_path(cpu: int, name: str) -> str:
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
-    """Return for each online CPU the group that it shares a resource with.
-
-    The group is the list of its first CPU in the first of ``names`` that exists. CPUs without such a group are left
-    out.
-    """
+    """Return for each online CPU the group of CPUs with which it shares a resource. The group is the list in the first
+    of the files ``names`` that the group's first CPU has. CPUs without such a list are left out."""
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
     for cpu in online:
@@ -124,7 +121,8 @@ def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int,
 
 
 def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
-    """Return one CPU's list; None where it is missing, damaged or leaves the CPU itself out."""
+    """Return the list in the first of the files ``names`` that a CPU has; None if that list is missing, damaged, or
+    without this CPU."""
     for name in names:
         group = root.cpu_list(topology_path(cpu, name))
         if group is not None:
@@ -135,7 +133,8 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """Return an id shared by all CPUs of a group: of one core, or of the larger group that ``lists`` name."""
+    """Return each CPU's id in the file ``name``. All CPUs of a core share the id; so do all CPUs in a file of
+    ``lists``."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -151,7 +150,7 @@ def _ids(
 
 
 def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, CpuSet]) -> dict[int, int | None]:
-    """Return ``cpu_capacity`` of every CPU; nothing is read where the first one has no such file."""
+    """Return ``cpu_capacity`` of every CPU; {} if the first CPU has no such file."""
     found: dict[int, int | None] = {}
     for number, folder in folders.items():
         if number in found:
@@ -165,7 +164,8 @@ def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, Cpu
 
 
 def _core_types(root: HostRoot, capacities: dict[int, int | None], online: frozenset[int]) -> dict[int, str]:
-    """Return the kinds of core where they differ: Intel's hybrid CPUs name them by their PMUs, others by capacity."""
+    """Return each CPU's kind of core, {} if all are of one kind. Intel's hybrid CPUs show the kind by the PMU, others
+    by the capacity."""
     performance = root.cpu_list("/sys/devices/cpu_core/cpus") or CpuSet()
     efficiency = root.cpu_list("/sys/devices/cpu_atom/cpus") or CpuSet()
     efficiency |= root.cpu_list("/sys/devices/cpu_lowpower/cpus") or CpuSet()
@@ -179,11 +179,8 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 
 
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """Return all caches.
-
-    A CPU is skipped if its core was read and it shares all of that core's caches. A cache that another CPU with the
-    same number of caches listed in the same place is not read again.
-    """
+    """Return all caches. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again if
+    another CPU's cache of the same index already lists this CPU."""
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}
     placed: dict[tuple[int, ...], dict[tuple[int, int], Cache]] = {}
@@ -218,11 +215,9 @@ def _cache(root: HostRoot, folder: str, cpu: int) -> Cache | None:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Hold the CPUs that the kernel isolates now.
-
-    ``boot``: by isolcpus. ``partitions``: at run time, by isolated cgroup partitions or the cpusets of version 1.
-    ``nohz_full``: tickless when busy. Each is None where the kernel does not show it.
-    """
+    """Hold the CPUs that the kernel isolates now. ``boot``: CPUs isolated by isolcpus. ``partitions``: CPUs isolated at
+    run time, by cgroup partitions or the cpusets of version 1. ``nohz_full``: CPUs without a tick while they run one
+    task. A list that the kernel does not show is None."""
 
     boot: CpuSet | None
     partitions: CpuSet | None
@@ -230,12 +225,13 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet:
-        """Return all CPUs that the load balancer leaves alone, as far as shown."""
+        """Return all CPUs that the load balancer leaves alone, as far as the kernel shows them."""
         return (self.boot or CpuSet()) | (self.partitions or CpuSet())
 
 
 def read_isolation(root: HostRoot) -> Isolation:
-    """Read the three lists; without nohz_full the kernel writes ``(null)``, which is an empty list."""
+    """Read the three lists of isolated CPUs. Without nohz_full the kernel writes ``(null)``, which counts as an empty
+    list."""
     partitions = next((found for path in PARTITIONS if (found := root.cpu_list(path)) is not None), None)
     if partitions is None and (sets := find_cpusets(root)) is not None:
         partitions = isolated_at_run_time(root, sets)

@@ -67,7 +67,7 @@ def growth(before: int, after: int) -> int:
 
 
 def read_interrupts(root: HostRoot) -> CounterTable:
-    """Return the table of /proc/interrupts; empty with a reason where it cannot be read."""
+    """Return the table of /proc/interrupts; if it cannot be read, an empty table with the reason."""
     return _read(root, "/proc/interrupts")
 
 
@@ -77,7 +77,7 @@ def read_interrupts_text(root: HostRoot) -> TextReading:
 
 
 def read_softirqs(root: HostRoot) -> CounterTable:
-    """Return the table of /proc/softirqs; empty with a reason where it cannot be read."""
+    """Return the table of /proc/softirqs; if it cannot be read, an empty table with the reason."""
     return _read(root, "/proc/softirqs")
 
 
@@ -86,11 +86,11 @@ def _read(root: HostRoot, path: str) -> CounterTable:
     if reading.text is None:
         return CounterTable(reason=f"{path}: {reading.reason}")
     table = parse_counters(reading.text)
-    return table if table.rows else CounterTable(totals=table.totals, reason=f"{path}: holds no table")
+    return table if table.rows else CounterTable(totals=table.totals, reason=f"{path} holds no table")
 
 
 def parse_counters(text: str) -> CounterTable:
-    """Parse either table. Damaged rows are left out; nothing raises."""
+    """Parse the text of /proc/interrupts or /proc/softirqs. Damaged rows are left out; nothing raises."""
     header, _, body = text.lstrip("\n").partition("\n")
     cpus = _header_cpus(header)
     rows: dict[str, Counter] = {}
@@ -155,14 +155,16 @@ def _are_counts(words: list[str]) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """Return a named row's description, or the devices of a numbered one, else its chip and trigger."""
+    """Return the description of a row with a name, or the devices of a row with a number (without devices: its chip and
+    trigger)."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key
 
 
 def _devices(described: str) -> str:
-    """Return the devices, two spaces after chip and trigger; "" where the interrupt is not in use."""
+    """Return the devices in a row's description, which follow two spaces after chip and trigger; "" for an unused
+    interrupt."""
     parts = re.split(r"\s{2,}", described.strip())
     if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
         return printable(parts[-1])

@@ -1,9 +1,9 @@
-"""Read the CPUs at which each interrupt may arrive, and those at which it arrives now
+"""Read the CPUs at which each interrupt may arrive, and the CPUs at which it arrives now
 (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
 
-It reads one small file for each interrupt: hosts have thousands of them. The CPUs that irqbalance has to leave alone
-are in the distributions' settings files (irqbalance(1)); without a setting of its own it bans isolated and tickless
-CPUs. Its command line and its socket are not read.
+One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance's settings file names the
+CPUs that irqbalance leaves alone, the banned CPUs (irqbalance(1)). Without this setting irqbalance bans isolated and
+tickless CPUs. Its command line and its socket are not read.
 """
 
 from __future__ import annotations
@@ -23,11 +23,8 @@ _IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/e
 
 @dataclass(frozen=True, slots=True)
 class Irq:
-    """Hold one interrupt.
-
-    ``name``: the devices that use it, "" for none. ``affinity``: CPUs that it may use. ``reason``: why ``affinity`` is
-    None.
-    """
+    """Hold one interrupt. ``name``: the devices that use it, "" for none. ``affinity``: the CPUs at which it may
+    arrive. ``reason``: why ``affinity`` is None."""
 
     number: int
     name: str
@@ -36,7 +33,7 @@ class Irq:
 
     @property
     def path(self) -> str:
-        """Return the file that sets the affinity, as a list."""
+        """Return the file that holds (and sets) the affinity as a CPU list."""
         return affinity_path(self.number)
 
 
@@ -53,8 +50,8 @@ class IrqBalanceSettings:
     reason: str = ""
 
     def bans(self, default: CpuSet) -> CpuSet:
-        """Return the CPUs that irqbalance leaves alone. ``default``: isolated and tickless CPUs, used without a
-        setting."""
+        """Return the CPUs that irqbalance leaves alone. ``default``: the isolated and tickless CPUs, which it bans
+        without a setting."""
         return default if self.banned is None else self.banned
 
 
@@ -74,11 +71,9 @@ def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
 
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
-    """Return False where the kernel shows that it refuses a new affinity; None where it shows nothing.
-
-    It refuses for managed interrupts, and for some of the chipset's own. Newer kernels such as 6.18 then show the file
-    as read-only; older kernels show it as writable, and a write fails with EIO.
-    """
+    """Return False if the kernel shows that an interrupt's affinity cannot be changed; None if nothing shows it. The
+    kernel refuses a new affinity for managed interrupts, and for some of the chipset's. Newer kernels such as 6.18 show
+    the file of such an interrupt as read-only; older kernels show it as writable, and a write fails with EIO."""
     return False if root.writable(affinity_path(number)) is False else None
 
 
@@ -93,7 +88,8 @@ def read_default_affinity(root: HostRoot) -> CpuSet | None:
 
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
-    """Read the first settings file that exists; the list wins over the older mask, as in irqbalance itself."""
+    """Read irqbalance's first settings file that exists. A CPU list in it counts before an (older) mask, as in
+    irqbalance itself."""
     for path in _IRQBALANCE_FILES:
         text = root.text(path)
         if text is None:
@@ -114,7 +110,8 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """Return a CPU list and the reason for none. Most interrupts of a host share a few lists: each is parsed once."""
+    """Return the CPUs in a file and "", or None and the reason. ``known``: text → CPUs, because many interrupts share a
+    list."""
     reading = root.reading(path)
     if reading.text is None:
         return None, reading.reason

@@ -19,10 +19,10 @@ class Interface:
     """Hold one network card.
 
     ``node``: its memory node, None = no particular one. ``defer_hard_irqs``: the number of empty polls before the
-    interrupt is armed again, after ``gro_flush_timeout_ns``. ``threaded``: polled by a kernel thread. None = not shown.
-    ``queues``: the CPUs of each queue by the file that steers it, ``rps_cpus`` (CPUs that share the work of receiving)
-    or ``xps_cpus`` (CPUs that send here); empty = no steering. Queues whose mask cannot be read are left out (a card
-    with one transmit queue shows none).
+    card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between these polls. ``threaded``: True if
+    a kernel thread polls the card. None = not shown. ``queues``: the file that steers a queue → its CPUs. The file is
+    ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue); no CPUs =
+    no steering. Queues whose mask cannot be read are left out (a card with one transmit queue shows none).
     """
 
     name: str
@@ -36,9 +36,7 @@ class Interface:
 
 def read_interfaces(root: HostRoot, *, queues: bool = True) -> tuple[Interface, ...]:
     """Return the cards by name, without bridges, tunnels and loopback: a host of containers has thousands of those.
-
-    ``queues=False`` leaves the queues unread: a card may have one a CPU.
-    """
+    ``queues=False`` leaves the queues unread: a card may have a queue for each CPU."""
     return tuple(
         _interface(root, name, f"{NET_DIR}/{name}", queues)
         for name in root.list_dir(NET_DIR)
@@ -62,7 +60,7 @@ def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interfac
 
 
 def _queues(root: HostRoot, folder: str) -> dict[str, CpuSet]:
-    """Return the queues of an interface's folder, receiving ones first."""
+    """Return the file that steers each queue → its CPUs, receiving queues first. ``folder``: the interface's folder."""
     found: dict[str, CpuSet] = {}
     for prefix, file in (("rx-", "rps_cpus"), ("tx-", "xps_cpus")):
         for _, queue in root.numbered(f"{folder}/queues", prefix):
