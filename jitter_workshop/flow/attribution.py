@@ -1,7 +1,7 @@
-"""Report why a run's messages were slow: from its trace, read again, or without one from its counters.
+"""Report why a run's messages were slow: from the run's trace or, if it has no trace, from its counters.
 
-Millions of events take tens of seconds, so the report on them is kept beside the run. The kept file can be computed
-again at any time: one that is damaged, or was made by other code, counts as missing.
+Reading millions of events takes tens of seconds, so the report is kept in the run's folder. A kept report that is
+damaged, or that other code has made, counts as missing and is computed again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from jitter_workshop.session.traces import RunTrace
 
 KEPT_FILE = "explained.json"
 KEPT_STALLS = 40
-"""Number of a run's worst stalls that are kept; for more, the run is explained again."""
+"""Number of longest stalls in a kept report. If more stalls are asked for, the run is explained again."""
 
 NO_TRACE = "without a trace no one can tell"
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
@@ -46,14 +46,14 @@ _COUNTERS = "counters."
 
 
 class Stopped(WorkshopError):
-    """Report that explaining was stopped before its end."""
+    """Report that the explanation of a run was stopped before its end."""
 
     title = "Stopped"
 
 
 Progress = Callable[[int, int], None]
-"""Called before the first block and after each with (blocks done, blocks in all). An exception from it ends the
-explaining.
+"""Function that is called before the first block and after each block, with (blocks done, blocks in all). An exception
+from this function ends the explanation.
 """
 
 
@@ -64,8 +64,8 @@ def unheard(*progress: object) -> None:
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
-    """Return the report of :func:`explain`, which is computed only once if the session can keep it. ``keep``: write a
-    newly computed report into the session. Raises the errors of :func:`explain`."""
+    """Return the kept report of :func:`explain`. If there is none, compute the report and, with ``keep``, store it in the
+    session if possible. Raises the errors of :func:`explain`."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -76,7 +76,7 @@ def explained(
             return found
         report = found
         if keep and not session.read_only:
-            # Where it cannot be kept, it is computed again the next time.
+            # A report that cannot be kept is computed again the next time.
             with suppress(SessionError):
                 files.write_whole(path, files.json_line({"made_by": made_by(), "report": to_plain(report)}))
     return dataclasses.replace(report, worst=report.worst[:top])
@@ -84,8 +84,8 @@ def explained(
 
 @cache
 def made_by() -> str:
-    """Return the version and a digest of the modules that compute the report, because they can change within a
-    version.
+    """Return the program's version and a digest of the modules that compute the report: these modules can change
+    within a version.
     """
     digest = hashlib.sha256()
     modules = Path(str(evidence.__file__)).parent.glob("*.py")
@@ -108,8 +108,8 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the causes of a run's stalls; or the counters, if a trace was requested but not available. Raises
-    SessionError for a run with neither and for a damaged trace, and the errors of ``progress``.
+    """Return the report on a run's trace, or on its counters if the run has no trace. Raises SessionError for a run
+    that has neither and for a damaged trace. Errors of ``progress`` pass through.
     """
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
@@ -121,7 +121,7 @@ def explain(
 
 
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
-    """Return the report on a trace. Raises SessionError for a trace whose events cannot be read."""
+    """Return the report on a run's trace. Raises SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.histograms.get(run.main_histogram)
     whole = len(trace.blocks) == len(run.blocks)
@@ -160,7 +160,7 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
 
 
 def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
-    """Yield a run's blocks, each with its stalls in pieces. Raises ValueError for events that cannot be read."""
+    """Yield each block of a trace, with its stalls split by cause. Raises ValueError for events that cannot be read."""
     progress(0, len(trace.blocks))
     for done, block in enumerate(trace.blocks, 1):
         span = Span(
@@ -184,8 +184,8 @@ def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) ->
 
 @contextmanager
 def _nothing_cyclic() -> Iterator[None]:
-    """Stop the garbage collector: millions of small tuples come and go here, none in a cycle, and looking for cycles
-    among them would take a quarter of the time."""
+    """Stop the garbage collector inside the context. Millions of small tuples are made and dropped there, none in a
+    cycle; a search for cycles among them would take a quarter of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -196,7 +196,7 @@ def _nothing_cyclic() -> Iterator[None]:
 
 
 def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
-    """Return the report, with the ``top`` longest stalls."""
+    """Return the report on a run with counters and without a trace. It lists the ``top`` longest stalls."""
     hot = {str(one.cpu) for one in counters.cpus}
     waits = [thread.waited_ns for thread in run.threads]
     return made_of(
@@ -259,8 +259,8 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 
 
 def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
-    """Return the evidence of one run for one chapter. ``curve``: the run's main curve, to compare with the
-    arithmetic.
+    """Return the evidence of one run for one chapter. ``curve``: the run's main percentile curve, which shows where the
+    knee is.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -285,7 +285,7 @@ def used_cpus(run: Run) -> CpuSet:
 
 
 def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
-    """Return (CPU, messages, share 0..1), the busiest CPU first."""
+    """Return (CPU, messages, share 0..1) for each CPU on which the thread handled messages, the busiest CPU first."""
     counts = [(int(cpu), n) for cpu, n in thread.messages_by_cpu.items() if cpu.isdigit()]
     total = sum(n for _, n in counts)
     shares = [(cpu, n, n / total if total else 0.0) for cpu, n in counts]
@@ -293,7 +293,7 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def unfilled(chapter: Chapter) -> tuple[tuple[str, str], ...]:
-    """Return the by-hand commands and their reasons where there is no run: placeholders become words in capitals."""
+    """Return (command, reason) of each by-hand command before there is a run: placeholders become names in capitals."""
     return tuple((_filled(b.command, {}), _filled(b.why, {})) for b in chapter.by_hand)
 
 
@@ -301,7 +301,7 @@ def fill_in(text: str, run: Run) -> str:
     """Return a by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
-    # Placeholders are called after the ring's threads, which others have in other roles.
+    # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
     roles = KINDS[run.workload].threads if run.workload in KINDS else {}
     for known in (tids, cpus):
         for name, role in roles.items():
@@ -331,7 +331,7 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
 def _busiest(
     counters: Mapping[str, Counter] | None, cpus: CpuSet, seconds: float
 ) -> tuple[tuple[str, int, int, float], ...]:
-    """Return (name, CPU, count, per second) on the CPUs that the threads used, largest first, without zeros."""
+    """Return (name, CPU, count, count per second) on the CPUs that the threads used: largest first, without zeros."""
     if counters is None or seconds <= 0:
         return ()
     rows = [

@@ -162,7 +162,7 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
     early = ask("board", "--chapter", "pinning", "--step", "measure")[1]
     assert "p99.9 90 µs" in early
     assert "p99.9 120 µs" not in early
-    assert ask("board", "--chapter", "isolation")[1] == "No one has measured here yet.\n"
+    assert ask("board", "--chapter", "isolation")[1] == "No member has measured here yet.\n"
     code, out, err = ask("board", "--chapter", "nosuch")
     assert (code, out) == (2, "")
     assert "there is no chapter 'nosuch'" in err
@@ -442,7 +442,7 @@ def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: As
     (gathered / "lab01" / "board.json").unlink()
     code, out, _ = ask("collect", str(gathered), "--chapter", "pinning")
     assert code == 1
-    assert out.splitlines()[-1] == "No one has measured here yet."
+    assert out.splitlines()[-1] == "No member has measured here yet."
 
 
 def test_what_is_no_gathering_is_said(ask: Asks, tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
-    assert plan.text.startswith("Only for the next boot: ")
+    assert plan.text.startswith("This is only for the next boot: ")
     assert "undoes a boot that hangs" in plan.text
     assert (plan.host_files, plan.words) == (2, WORDS)
     view = walk.apply()
@@ -262,7 +262,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     walk.host.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
-    assert kept.text.startswith("For the next boot and every")
+    assert kept.text.startswith("This is for the next boot and every")
     view = walk.apply()
     assert (view.settled, view.needs_reboot) == (True, False)
     assert "in effect now" in view.text
@@ -348,7 +348,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     plan = walk.plan()
     assert plan.words == WORDS
     assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-once", "grub-next"]
-    assert plan.text.startswith("Only for the next boot")
+    assert plan.text.startswith("This is only for the next boot")
     walk.host.boots.choose(once=False)
     assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
     walk.host.boots.choose(once=True)
@@ -458,7 +458,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     said = talk(live, "every|once||q", chapter="tick")
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
-    assert "For the next boot and every" in flat
+    assert "This is for the next boot and every" in flat
     assert "once = for the next boot alone" in flat
     assert "take effect at the next boot only" in flat
     assert "Leave with q, reboot, and start" in flat

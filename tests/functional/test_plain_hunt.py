@@ -38,7 +38,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "! A hidden noise is running.",
         "name KIND · give up",
         f"✗ Not: Spinners. This is how to find it: {noise('spinners').found_as}",
-        "! that is not one of the suspects",
+        "! the answer is not one of the suspects",
         "✓ Found: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",
         f"What helps: {noise('greedy').treatment}",

@@ -304,7 +304,7 @@ def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path)
 
 def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     said = in_a_line(talk(live, "2||x|b|2|q"))
-    assert "! that is not one of the answers; the answers are vmstat, nobody." in said
+    assert "! the guess is not one of the answers; the answers are vmstat, nobody." in said
     assert "✗ You said: Nobody. The answer is: The counters of the memory management." in said
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said

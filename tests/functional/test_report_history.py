@@ -178,7 +178,7 @@ def test_a_history_that_cannot_be_written_is_told_and_no_more(
         (session.folder / history.FILE).mkdir()
     capfd.readouterr()
     assert cli.main(["apply", "thp=never", "--cpus", "2-3", "--yes"]) == 0
-    assert "this host are not written down" in capfd.readouterr().err
+    assert "this host are not logged" in capfd.readouterr().err
 
 
 def test_a_recorded_host_has_no_diary(tmp_path: Path, tree: Path) -> None:

@@ -104,7 +104,7 @@ async def test_it_follows_and_an_error_changes_no_picture(answers: Answers) -> N
         await settled(pilot)
         text = text_of(app)
         assert "does not answer" not in text
-        assert "No one has measured here yet." in text
+        assert "No member has measured here yet." in text
         for line in big("Who moves my threads?", 76, 8):
             assert line in text
 

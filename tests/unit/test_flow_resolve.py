@@ -46,7 +46,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(duty=50), "--duty is only for spin, not for ring"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
         (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, greedy, timer, "),
-        (ask(noise_period_ns=50_000_000), "a period for the noise was given, but no noise"),
+        (ask(noise_period_ns=50_000_000), "a period of the noise was given, but no noise"),
         (
             ask(noise="greedy", noise_period_ns=500_000_000),
             "the period of the noise greedy must be from 1 to 200 ms, not 500 ms",

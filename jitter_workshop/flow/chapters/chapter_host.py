@@ -1,4 +1,4 @@
-"""Read and change the host for one chapter: this host, or the recorded one for chapters that this host cannot do."""
+"""Read and change the host for one chapter. A chapter that this host cannot do is shown on a recorded host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATES = {"ok": "good", "improve": "can be better", "unavailable": "not here", 
 
 
 class ChapterHost:
-    """Read, plan, write and give back for one chapter. What it read is kept until something changes."""
+    """Read the host, plan, apply and restore for one chapter. What was read is kept until a setting changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
@@ -40,18 +40,18 @@ class ChapterHost:
 
     @property
     def rehearsed(self) -> bool:
-        """Return True if it is taught on a recording: its own, or the recorded host that the workshop was given."""
+        """Return True if the chapter is taught on a recording: its own, or the one that the workshop was given."""
         return is_rehearsed(self.chapter, self.reason, self.context.recorded)
 
     @property
     def recording(self) -> str:
-        """Return the name of the chapter's recording if that is shown, "" if the workshop's own host is shown."""
+        """Return the name of the chapter's recording if it is shown; "" if the workshop's own host is shown."""
         return "" if self._taught_here() else self.chapter.recording
 
     @property
     def state(self) -> HostState:
-        """Return the state of the workshop's own host for the chapter's tunables. That can be the recorded host that
-        the workshop was given, but not the recording of the chapter."""
+        """Return the state of the workshop's own host for the chapter's tunables. The workshop's own host is this host
+        or the recorded host that the workshop was given, never the recording of the chapter."""
         if self._missing() or (self.reason and not self.context.recorded):
             return "not_here"
         return self.seen().state if self.chapter.tunables else "available"
@@ -71,12 +71,12 @@ class ChapterHost:
         return not self.context.recorded and any(e.tunable in self.ids for e in active(self.context.root))
 
     def settled(self) -> dict[str, bool]:
-        """Return id → True if this tunable needs no improvement on this host, read now."""
+        """Read this host again and return tunable id → True if the tunable needs no improvement."""
         self._here = None
         return {} if self.reason else self.seen().settled()
 
     def look(self) -> tuple[Fact, ...]:
-        """Return the facts that the chapter looks at, read now, with its tunables' own assessments."""
+        """Read the host again and return the facts that the chapter shows, then the state of each of its tunables."""
         self._here = None
         root, topology, host = self.machine()
         found = facts(View(root, host, topology), self.chapter.look)
@@ -98,8 +98,8 @@ class ChapterHost:
         return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes of ``shown`` and no others, all of the plan where that is None. The agent refuses writes for
-        which the host has changed since the plan was shown, with the reason. Raises HostError."""
+        """Make the writes of ``shown`` and no others; if ``shown`` is None, all writes of the plan. The agent refuses a
+        write, with the reason, if the host has changed since the plan was shown. Raises HostError."""
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
@@ -123,7 +123,7 @@ class ChapterHost:
         return ApplyView(len(result.applied), refused, settled, waits, text)
 
     def undo(self) -> RestoreResult:
-        """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
+        """Restore the chapter's settings. Raises HostError if that fails, and on a recorded host."""
         refuse_recorded(self.context)
         ids = self.ids
         with self.context.agent_session.change_log.during(chapter=self.chapter.id):
@@ -134,7 +134,8 @@ class ChapterHost:
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
-        """Return before and after, where the chapter is taught on its own recordings; else ()."""
+        """Return each tunable's value before and after the change, from the chapter's two recordings. Return () if the
+        chapter is taught on this host or has no second recording."""
         chapter = self.chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
@@ -186,7 +187,8 @@ class Boots:
         self._root_says: Plan | None = None
 
     def way(self) -> BootWay | None:
-        """Return the way to set the boot parameters on this host; None where there are none."""
+        """Return the way to set the chapter's boot parameters on this host. Return None on a recording, and for a
+        chapter without boot parameters."""
         host = self._host
         if not host.chapter.reboot or host.rehearsed or host.context.recorded:
             return None
@@ -200,8 +202,8 @@ class Boots:
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
 
     def choose(self, *, once: bool) -> None:
-        """Plan them for the next boot alone, or for every boot. Raises HostError where only root can tell if one boot
-        alone is possible, and root's rights are not available.
+        """Plan the boot parameters for the next boot alone, or for every boot. Raises HostError if only root can tell
+        whether one boot alone is possible, and root's rights are not available.
         """
         way, host = self.way(), self._host
         if once and way is not None and way.root_first:
@@ -209,7 +211,7 @@ class Boots:
         self._always = not once
 
     def drawn(self) -> Plan | None:
-        """Return root's plan for one boot, where it was asked for; None otherwise."""
+        """Return root's plan for the next boot alone if root has made one; None otherwise."""
         way = self.way()
         return self._root_says if way is not None and way.once else None
 
@@ -218,7 +220,7 @@ class Boots:
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:
-        """Return the chapter's tunables as they are planned."""
+        """Return the chapter's tunables as written in a command: for the next boot alone if that was chosen."""
         way = self.way()
         return self._words_once() if way is not None and way.once else self._host.chapter.tunables
 
@@ -226,8 +228,8 @@ class Boots:
         return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Return True if all of them are in effect after a reboot, and a sentence on it. ``settled``: the host's state
-        now."""
+        """Return True if all boot parameters are in effect after a reboot, and a sentence that says so or not.
+        ``settled``: tunable id → True if the tunable needs no improvement now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
         words = "they are in effect" if good else "not all of them are in effect: 'status' shows which"
@@ -238,8 +240,8 @@ class Boots:
 
 
 def refuse_recorded(context: SessionContext) -> None:
-    """Raise HostError where the workshop was given a recorded host: the applied settings of the real host do not belong
-    to it.
+    """Raise HostError if the workshop was given a recorded host: settings that were applied to the real host are not
+    part of the recording.
     """
     if context.root.recorded:
         raise HostError("nothing was applied to a recorded host, so there is nothing to restore", "leave out --root")

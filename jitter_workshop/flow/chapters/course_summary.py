@@ -1,5 +1,5 @@
-"""Sum up the course from first to last: each chapter's run, the applied settings and the open points. Single runs are
-described here and not judged: each curve is one run, and no cause is claimed.
+"""Sum up the whole course: each chapter's run, the applied settings and what is left to do. Each curve is one run, so
+the summary describes the curves and claims no cause.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 MEASURES = ("p50", "p99", "p99.9", MAX)
 
 MOST_DRAWN = 6
-"""Most curves in a chart: more cannot be told apart."""
+"""Greatest number of curves in a chart: a reader cannot tell more curves apart."""
 
 Ratios = tuple[float | None, ...]
-"""One for each of ``MEASURES``; None where it is not known."""
+"""One ratio for each of ``MEASURES``; None where the ratio is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """Hold one curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one
-    before that was measured in the same way, ``to_first`` by the first's. ``unlike``: reasons in words why it cannot be
-    compared with the first, () if it can. ``applied``: what this tool had set then, as ``ID=VALUE``.
+    """Hold one curve of the summary. ``values``: ns at ``MEASURES``. ``to_before``: the values divided by those of the
+    nearest earlier curve that was measured in the same way. ``to_first``: the values divided by those of the first
+    curve. ``unlike``: reasons in words why the curve cannot be compared with the first, () if there are none.
+    ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
     """
 
     chapter_id: str
@@ -52,12 +53,12 @@ class Bought:
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
     """Hold the summary. ``steps``: the curve to begin with, then the second run of each chapter, in the order of the
-    course. ``half``: titles of chapters with only the run before the change; they have no curve. ``standing``:
-    ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
-    ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others. ``improvable``: checks
-    that could be better; () where the host could not be read, with the reason in ``unread``. ``near``, ``far``: titles
-    of chapters whose prediction was near, or not; ``unjudged``: the number of other chapters that ask for one.
-    ``hunts``: those that ended.
+    course. ``half``: titles of chapters that have only the run before the change, and so no curve. ``standing``:
+    settings that this tool has applied and not restored, as ``ID=VALUE``. ``written``: the tunable of each write.
+    ``open_here``, ``open_elsewhere``: unfinished chapters that this host can do, and cannot do. ``improvable``: checks
+    that could be better; () if the host could not be read, for the reason in ``unread``. ``near``, ``far``: titles of
+    chapters whose prediction was near, and was not. ``unjudged``: the number of other chapters that ask for a
+    prediction. ``hunts``: the outcomes of all hunts that ended.
     """
 
     steps: tuple[Bought, ...]
@@ -84,7 +85,7 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
 
 
 def sum_up(workshop: Workshop) -> CourseSummary:
-    """Return the summary as of now. This reads the host, the session's runs and their curves."""
+    """Read the host, the session's runs and their curves, and return the summary."""
     path = workshop.path()
     unread = ""
     improvable: tuple[Finding, ...] = ()
@@ -117,13 +118,13 @@ def sum_up(workshop: Workshop) -> CourseSummary:
 
 
 def steps_of(walks: Iterable[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
-    """Return the curves of the stack alone, without reading the host. ``walks``: the chapters of the course."""
+    """Return only the curves of the summary; the host is not read. ``walks``: the chapters of the course."""
     return _steps(_chosen(walks)[0], context)
 
 
 def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
-    """Return the indices of the curves that a chart shows, at most six, all comparable with the first: the first, the
-    last, the one under the cursor if it is comparable, and some between."""
+    """Return the indices of the curves that a chart shows: at most six, all comparable with the first curve. They are
+    the first, the last, the curve ``under`` the cursor if it is comparable, and some between."""
     alike = [number for number, step in enumerate(steps) if not step.unlike]
     if len(alike) <= MOST_DRAWN:
         return tuple(alike)
@@ -144,11 +145,11 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 
 
 def _chosen(walks: Iterable[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
-    """Return the runs of the stack, and the titles of the chapters that were measured before their step only.
+    """Return the runs of the summary, and the titles of the chapters that were measured only before their change.
 
-    The stack begins with the first run of the first chapter that was measured with nothing applied (without one: of the
-    first measured chapter). A chapter's first run shows the state before its step, and so nothing of its effect: every
-    other chapter takes part with its second run alone.
+    The summary begins with the first run of the first chapter that was measured with nothing applied, or, if there is
+    none, of the first measured chapter. Of each other chapter only the second run is taken: the first run shows the
+    state before the change, and so nothing of its effect.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
@@ -163,7 +164,7 @@ def _chosen(walks: Iterable[ChapterSession]) -> tuple[list[tuple[Chapter, Run]],
     if base is None:
         return again, half
     later = [one for one in again if one[0].id != base[0].id]
-    # A chapter that changes nothing measures the same thing twice: its second run is worth a curve only if it is alone.
+    # A chapter that changes nothing measures the same thing twice: its second run gets a curve only if no other has.
     if base[0].changes != "nothing" or not later:
         later = again
     return [base, *later], half
@@ -188,7 +189,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """Compare ``b`` with ``a``; None if one of them has no histogram any more."""
+    """Return the comparison of ``b`` with ``a``; None if one of the runs has no histogram."""
     name = a.main_histogram
     return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
 
@@ -199,7 +200,7 @@ def _ratios(comparison: Comparison | None) -> Ratios:
 
 
 def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
-    """Yield ``ID=VALUE``, or ``ID`` for a tunable's good value."""
+    """Yield each setting as ``ID=VALUE``, or as ``ID`` if it has no value: then the tunable's good value is meant."""
     for one in stack:
         ident = one.get("id", "")
         yield f"{ident}={one['value']}" if one.get("value") else ident

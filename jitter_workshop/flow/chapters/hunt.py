@@ -1,8 +1,8 @@
-"""Hide one noise, which the learner has to name and may cure; keep the outcomes.
+"""Hide one noise that the learner has to name and may cure, and keep the outcomes.
 
-A hunt has a thread of its own, because its noise dies with the thread that started it. The kind of noise is not stored
-anywhere before the answer: the child gets its order through a pipe, its threads have the same name for every kind, and
-nothing is logged or stored. The child's own words for a refusal are not passed on.
+A hunt has a thread of its own, because the noise ends with the thread that started it. Nothing shows the kind of noise
+before the answer: the noise's process gets its order through a pipe, its threads have the same name for every kind, and
+nothing is logged or stored. If the process refuses an order, its message is not passed on.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ THREADS = "thief"
 
 LONGEST_S = 1_800
 MOST_KEPT = 100
-"""Most hunts that a chapter's progress remembers, the newest."""
+"""Greatest number of hunts in a chapter's progress; the oldest are dropped."""
 
 HuntState = Literal["running", "stopped", "over", "answered"]
-"""``stopped``: the noise was ended from outside, which is one way to win; ``over``: its time is up; ``answered``:
-named, or the learner gave up.
+"""``stopped``: somebody ended the noise's process, which is one way to win; ``over``: the noise's time is up;
+``answered``: the learner named the noise or gave up.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Hold the result of an answer. ``sentences``: for a wrong answer, the traces that this kind would have left, and
-    nothing on the hidden one. For the right answer, and after giving up, its effect, how to find it, and what helps.
+    """Hold the result of an answer. ``sentences``: after a wrong answer, how the named kind would be found, and nothing
+    on the hidden noise. After the right answer or giving up: what the noise does, how to find it, and what helps.
     """
 
     right: bool
@@ -60,17 +60,18 @@ class Finding:
 
 
 def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Noise, ...]:
-    """Return the kinds that can be hidden beside runs placed so; ``allowed``: the CPUs that our process may use."""
+    """Return the kinds of noise that can be hidden from runs on ``placement``. ``allowed``: the CPUs that our process
+    may use."""
     return tuple(noise for noise in NOISES if _can_hide(noise.id, placement, allowed))
 
 
 class Hunt:
-    """Hold one hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
-    :meth:`close` it, or use it as a context manager.
+    """Hold one hidden noise. Create the hunt on a thread that lives until the hunt ends: the noise's process ends with
+    that thread. Call :meth:`close` at the end, or use the hunt as a context manager.
 
-    ``outcome``: the result that is kept, None until the noise is named or the learner gave up. ``cured`` is set once
-    runs show that the learner kept the noise away. ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a
-    clock in seconds. Raises HostError where this host can hide none.
+    ``outcome``: the result that is kept; None until the learner names the noise or gives up. ``cured``: True once runs
+    show that the learner kept the noise away. ``start`` starts the noise, ``picker`` chooses its kind, ``now_s`` is a
+    clock in seconds. Raises HostError if this host can hide no noise, UsageError for wrong ``seconds``.
     """
 
     def __init__(
@@ -108,10 +109,10 @@ class Hunt:
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
     def answer(self, kind: str) -> Finding:
-        """Check an answer; the right one ends the noise. Raises UsageError for a kind that is not a suspect."""
+        """Check an answer; the right answer ends the noise. Raises UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
-            raise UsageError("that is not one of the suspects", f"name one of {named}")
+            raise UsageError("the answer is not one of the suspects", f"name one of {named}")
         if kind == self._kind:
             return self._explained(right=True)
         if self.outcome is None:
@@ -120,19 +121,19 @@ class Hunt:
         return Finding(False, noise.title, (f"This is how to find it: {noise.found_as}",))
 
     def reveal(self) -> Finding:
-        """Name the noise for the learner, and end it."""
+        """Tell the learner which noise is hidden, and end the noise."""
         return self._explained(right=False)
 
     def took(self, report: EvidenceReport) -> float | None:
-        """Return the time that the noise took in a traced run, in ns a second; None where no trace can show it. The
-        figure does not give the kind away."""
+        """Return the time that the noise took in a traced run, in ns per second; None if no trace can show this kind of
+        noise. The figure does not reveal the kind."""
         does = named(known(self._kind).does, THREADS)
         causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
         found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
         return sum(found) if causes else None
 
     def close(self) -> None:
-        """End the noise. May be called again."""
+        """End the noise. A second call does nothing."""
         if not self._ended:
             self._ended = True
             self._noise.kill()
@@ -158,7 +159,7 @@ class Hunt:
             try:
                 return kind, start(order)
             except HostError:
-                # It stays among the suspects: a kind that is missing there would be ruled out.
+                # This kind stays among the suspects: the learner would rule out a kind that is missing there.
                 left.remove(kind)
         raise HostError("no kind of noise could be started on this host, so none can be hidden")
 
@@ -174,7 +175,7 @@ class Hunt:
 
 def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
     noise = known(kind)
-    # A noise that needs the measured threads, or is made in their process, belongs to one run and not beside all runs.
+    # A noise that needs the measured threads, or is made in their process, ends with one run: a hunt has several.
     if noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
         return False
     try:
@@ -185,7 +186,7 @@ def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool
 
 
 def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
-    """Return the progress with one more hunt that ended."""
+    """Return the progress with the outcome of one more hunt."""
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
 
@@ -195,13 +196,13 @@ def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
 
 
 class Hiding:
-    """Keep a hunt of a chapter alive, from its beginning to :meth:`close`. Raises the errors of ``begin``."""
+    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. Raises the errors of ``begin``."""
 
     def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
         self.chapter_id = chapter_id
         # The screen and the thread of a run both ask for the noise's state: one at a time.
         self._asking = threading.Lock()
-        # Its one thread lives until it is shut down, or the process ends.
+        # The one thread of this pool lives until the pool is shut down or the process ends.
         self._thread = ThreadPoolExecutor(1, "hunt")
         try:
             self.hunt = self._thread.submit(begin).result()
@@ -215,13 +216,13 @@ class Hiding:
             return self.hunt.state
 
     def close(self) -> None:
-        """End the noise; return once it has ended."""
+        """End the noise, and return after its end."""
         self._thread.submit(self.hunt.close).result()
         self._thread.shutdown()
 
 
 class Hunts:
-    """Hide noises beside the runs of chapters, one at a time; have them named, and keep the outcomes."""
+    """Hide one noise at a time while a chapter's runs are measured, check the answers, and keep the outcomes."""
 
     def __init__(self, context: SessionContext) -> None:
         self._context = context
@@ -230,7 +231,7 @@ class Hunts:
 
     @property
     def hunt(self) -> Hunt | None:
-        """Return the newest hunt, unless it was ended; it may be answered already."""
+        """Return the present hunt, which may be answered already; None if there is none."""
         return self._hiding.hunt if self._hiding is not None else None
 
     @property
@@ -239,35 +240,35 @@ class Hunts:
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
-        """Return the kinds that can be hidden in a chapter on this host. Raises HostError, UsageError."""
+        """Return the kinds of noise that can be hidden in a chapter on this host. Raises HostError, UsageError."""
         return suspects(*self._ground(walk))
 
     def begin(self, walk: ChapterSession) -> Hunt:
-        """Hide a noise beside the runs of a chapter, in the place of the one before; takes a second. Raises HostError,
-        UsageError, MeasureError."""
+        """End the hunt before, and hide a noise while a chapter's next runs are measured. This takes a second. Raises
+        HostError, UsageError, MeasureError."""
         self.end()
         placement, allowed = self._ground(walk)
         self._hiding = Hiding(lambda: self.hide(placement, allowed), walk.chapter.id)
-        # Runs beside an earlier noise leave their slots; they stay in the session.
+        # Runs with an earlier noise leave the chapter's slots; the session keeps these runs.
         runs = {slot: run for slot, run in walk.progress.runs.items() if slot not in ("again", TREATED)}
         progress = dataclasses.replace(walk.progress, runs=runs, weighed={})
         self._context.save_progress(walk.chapter.id, progress)
         return self._hiding.hunt
 
     def answer(self, kind: str) -> Finding:
-        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for a
-        kind that is not a suspect, and if nothing is hidden.
+        """Check an answer. The right answer ends the noise, and the outcome is kept with the chapter's progress. Raises
+        UsageError for a kind that is not a suspect, and if no noise is hidden.
         """
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
-        """Return the CPUs to which the measured thread of a run could move now."""
+        """Read the host again, and return the CPUs to which the measured thread of run ``beside`` could move."""
         self._context.look_again()
         return mitigation.other_cpus(self._context.topology.allowed, beside)
 
     def weigh(self, beside: Run, treated: Run) -> None:
-        """Compare, by the traces of two runs, the time that the hidden noise took before and after a cure. Keep the
-        result with the chapter's progress. Takes a second or two. A damaged trace counts as none.
+        """Compare the times that the hidden noise took before and after a cure, by the traces of two runs. Keep the
+        result with the chapter's progress. This takes a second or two. A damaged trace counts as missing.
         """
         hiding = self._hiding
         if hiding is None:
@@ -285,11 +286,11 @@ class Hunts:
             hunt.cured = found is not None and mitigation.gone(found)
 
     def give_up(self) -> Finding:
-        """Give up and return the answer. Raises UsageError where nothing is hidden."""
+        """Give up: end the noise and return its kind. Raises UsageError if no noise is hidden."""
         return self._settle(Hunt.reveal)
 
     def end(self) -> None:
-        """End the noise, and forget the hunt. May be called again."""
+        """End the noise, and forget the hunt. A second call does nothing."""
         hiding = self._hiding
         if hiding is not None and hiding.state == "stopped":
             self.give_up()  # the learner ended the noise without naming it; that result is kept, too
@@ -308,24 +309,25 @@ class Hunts:
         return finding
 
     def _ground(self, walk: ChapterSession) -> tuple[Placement, CpuSet]:
-        """Return the placement of a chapter's runs, and the CPUs from which they can be disturbed."""
+        """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raises HostError for a recorded
+        host, UsageError for a chapter without hunts."""
         context = self._context
         if context.recorded:
             raise HostError("no noise can be hidden on a recorded host", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
-        # A run reads the host when it begins, so this must be as new: else noise and run are on different CPUs.
+        # A run reads the host when it begins. Read it here, too: otherwise noise and run may use different CPUs.
         context.look_again()
         isolated = CpuSet(context.host.isolated)
         return placed_on(context.root, context.topology, walk.request("again"), isolated)[0], context.topology.allowed
 
     def beside(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request, marked as one beside a hidden noise where one runs."""
+        """Return the request, marked as ``hunted`` if a hidden noise is running."""
         return dataclasses.replace(request, hunted=True) if self.hiding else request
 
 
 def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
-    """Return the hunts that ended, in a sentence, newest first; "" for none."""
+    """Return a sentence on the ``most`` newest hunts that ended, newest first; "" if there are none."""
     if not hunts:
         return ""
     caught = sum(outcome.named for outcome in hunts)
@@ -343,5 +345,5 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """Return the try at which a noise was named."""
+    """Return at which try the noise was named, in words."""
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

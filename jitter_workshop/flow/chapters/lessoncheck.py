@@ -1,5 +1,5 @@
-"""Check a course: its files, its marks, and on recorded hosts that each check of a tunable fails before the change and
-passes after it. A chapter uses the same code."""
+"""Check a course: its files and its marks. On recorded hosts each check of a tunable must fail before the change and
+pass after it; the chapters of the workshop use the same code."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ BEFORE, AFTER = "recording", "recording_after"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Hold the result of ``lessons check``. ``chapters``: how many were checked. ``unlisted``: folders that look like
-    chapters and that course.toml does not name."""
+    """Hold the result of ``lessons check``. ``chapters``: the number of chapters that were checked. ``unlisted``:
+    folders that look like chapters but that course.toml does not name."""
 
     problems: tuple[Problem, ...]
     chapters: int
@@ -36,7 +36,7 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Return every mistake in a course, those in its files first. Raises LessonError if the folder does not exist."""
+    """Return the mistakes in a course, those in its files first. Raises LessonError if the folder does not exist."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
@@ -47,7 +47,7 @@ def check(course_dir: Path | None) -> Checked:
 
 
 def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:
-    """Yield recorded runs that cannot be read, and those that no chapter shows."""
+    """Yield a problem for each recorded run that cannot be read or that no chapter shows."""
     problems = Problems()
     recorded = read_recorded(assets() if course_dir is None else course_dir, problems)
     yield from problems.found
@@ -92,7 +92,7 @@ class _Chapter:
         return name
 
     def _not_measured(self) -> Iterator[Problem]:
-        """Yield mistakes for runs that every host refuses, so that their marks could never be earned."""
+        """Yield a problem for each run that every host refuses: its mark could never be earned."""
         for n, measurement in enumerate(self._chapter.measurements):
             request = made_of(MeasureRequest, measurement)
             try:
@@ -103,7 +103,7 @@ class _Chapter:
                 yield self._problem(words, "measurement", n)
 
     def _no_values(self) -> Iterator[Problem]:
-        """Yield the mistakes for values that a tunable does not accept."""
+        """Yield a problem for each value that its tunable does not accept."""
         for word in self._chapter.tunables:
             try:
                 registry.parse_wanted([word])
@@ -111,7 +111,7 @@ class _Chapter:
                 yield self._problem(error.sentence(), "tunables", word=word)
 
     def _boot(self) -> Iterator[Problem]:
-        """Check that ``reboot`` fits the tunables: it decides if the chapter waits for a reboot."""
+        """Yield a problem if ``reboot`` does not fit the tunables. A chapter with ``reboot`` waits for a reboot."""
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")
@@ -119,14 +119,15 @@ class _Chapter:
             yield self._problem("boot parameters take effect at the next boot: write reboot = true", "tunables")
 
     def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
-        """Find and read a recording; with ``look`` also the state of the chapter's tunables there."""
+        """Find and read the recording in field ``key``, or yield a problem. With ``look``, put the state of the
+        chapter's tunables on that host into ``seen``."""
         name = self._name(key)
         if not name:
             return
         root = recorded_host(name, self._course_dir)
         topology = read_topology(root)
         if not topology.online:
-            yield self._problem(f"{name}: this is not a recorded host: it has no readable CPU", key)
+            yield self._problem(f"{name} is not a recorded host: it has no readable CPU", key)
         elif self._chapter.tunables and look:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
@@ -165,8 +166,8 @@ class _Chapter:
                 yield self._problem(f"{ident} must be 'ok' after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:
-        """Return the reason why the chapter's plan has no write for a tunable; "" if it has one. A boot parameter is
-        written only to the boot loader's files, which a recording of a machine started from outside does not have.
+        """Return the reason why the chapter's plan has no write for a tunable; "" if there is a write. Do not call this
+        for a boot parameter: the recording may lack the boot loader's files, to which it is written.
         """
         drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
         return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "there is nothing to write"
@@ -189,7 +190,7 @@ def _reason(seen: Seen, ident: str) -> str:
 
 
 def _unlisted(reading: Reading) -> tuple[str, ...]:
-    """Return folders with a lesson.toml that course.toml does not name; () where course.toml itself is not valid."""
+    """Return the folders that have a lesson.toml but are not in course.toml; () if course.toml is not valid."""
     if reading.course is None:
         return ()
     listed = {folder for folder, _ in reading.chapters}

@@ -1,7 +1,8 @@
-"""Show if a learner's cure helped against a hidden noise, by three runs: quiet, beside the noise, and with the cure.
+"""Show if a learner's cure helped against a hidden noise. Three runs are compared: one quiet, one with the noise, and
+one with noise and cure.
 
-If there are traces, they decide, because they distinguish the noise from other tasks. Without traces the three runs are
-described: the result is the share of the added stolen time that is gone.
+If the runs have traces, the traces decide, because they distinguish the noise from other tasks. Without traces the
+result is the share of the added stolen time that is gone.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from jitter_workshop.stats.scale import nice_ns
 LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
-"""Below this many times the quiet run's stolen time a noise cannot be recognised: two quiet runs may differ by
-as much.
+"""If the stolen time with the noise is less than this many times the quiet run's, the noise cannot be recognised: two
+quiet runs may differ by as much.
 """
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
@@ -32,31 +33,31 @@ _BY_ONE_RUN = "by one run of each: other runs may say otherwise."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
-    """Return the request for one more run beside the noise, with the cure in place. ``cpu``: another CPU for the
-    measured thread, where that is the cure. Raises the errors of ``ChapterSession.request``.
+    """Return the request for one more run with the noise and the cure. ``cpu``: another CPU for the measured thread,
+    if the move is the cure. Raises the errors of ``ChapterSession.request``.
     """
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
-    """Return the CPUs to which the measured thread could move."""
+    """Return the CPUs to which the measured thread of run ``beside`` could move."""
     used = beside.placement.sampler if beside is not None else None
     return tuple(cpu for cpu in allowed if cpu != used)
 
 
 def gone(seen: Weighed) -> bool:
-    """Return True if the noise takes next to nothing any more."""
+    """Return True if the noise takes at most a tenth of the time that it took before the cure."""
     return seen.beside_ns > 0 and seen.now_ns <= _GONE * seen.beside_ns
 
 
 def weighed(took: Sequence[float | None]) -> Weighed | None:
-    """Return both figures, beside the noise and with the cure; None where one of them is not known."""
+    """Return the times that the noise took without and with the cure, in ns per second; None if one is not known."""
     known = [ns for ns in took if ns is not None]
     return Weighed(*known) if len(known) == 2 else None
 
 
 def view(walk: ChapterSession) -> CureView | None:
-    """Return the three runs beside each other, with their traces' figures; None without three comparable runs."""
+    """Return the measures of the three runs, and sentences on the cure; None without three comparable runs."""
     quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:
         return None
@@ -94,8 +95,8 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
 
 
 def _untraced(*runs: Run) -> str:
-    """Return a sentence with the runs that lack the trace that others have, because tracing takes time, too; "" where
-    all runs are alike."""
+    """Return a sentence that names the runs without a trace if other runs have one: tracing takes time, so these runs
+    cannot be compared. Return "" if all runs are alike."""
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""

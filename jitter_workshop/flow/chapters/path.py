@@ -1,5 +1,5 @@
-"""Order a chapter's steps (done, open, and blocked until another step is done), and a host's chapters: those with
-something to do here first, each with its progress and its next step.
+"""Order the steps of a chapter and the chapters of a course. A step is done, open, or blocked until another step is
+done. Chapters that this host can do come first, each with its progress and its next step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEEDS_MEASURE: tuple[StepName, ...] = ("plan", "apply", "again")
 
 
 def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
-    """Return the saved step; the first one where a session names a step that the chapter does not have (any more)."""
+    """Return the saved step, or the chapter's first step if the chapter does not have the saved one."""
     return next((s for s in chapter.steps if s == progress.step), chapter.steps[0])
 
 
@@ -53,7 +53,7 @@ def _step_state(
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
-    """Return True if a step is done: its result is there, or, for a step to read, the learner went on from it."""
+    """Return True if a step is done: its result was stored or, for a step to read, the learner went on to the next."""
     if step in ("measure", "again"):
         return step in progress.runs
     if step == "predict":
@@ -96,8 +96,8 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
 
 
 def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
-    """Return True if a chapter is taught on a recording: its own, or the recorded host the workshop was given.
-    ``reason``: why it cannot be done on this host."""
+    """Return True if a chapter is taught on a recording: its own, or the recorded host that the workshop was given.
+    ``reason``: why the chapter cannot be done on this host, or ""."""
     return bool(reason) and (recorded or bool(chapter.recording))
 
 
@@ -110,9 +110,9 @@ def entry(
     missing: str = "",
     recordings: Recordings | None = None,
 ) -> PathEntry:
-    """Return one line of the path. ``guess``: True if the prediction was near (of a hunt: if one was won), None =
-    nothing to say. ``missing``: see :func:`reason_not_here`. ``recordings``: the course's, which are read only where
-    the chapter is taught on them; None leaves them alone."""
+    """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
+    nothing to judge. ``missing``: see :func:`reason_not_here`. ``recordings``: the course's recordings, which are read
+    only if the chapter is taught on one; None reads none."""
     reason = reason_not_here(chapter, room, recorded, missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
@@ -144,8 +144,8 @@ def whole_path(
     missing: Callable[[Chapter], str],
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
 ) -> tuple[PathEntry, ...]:
-    """Return a course's chapters in the order for a host. ``progress``: by a chapter's id. The other arguments are
-    those of :func:`entry` and :func:`in_order`."""
+    """Return a course's chapters in the order for a host. ``progress`` returns the progress for a chapter's id. The
+    other arguments are those of :func:`entry` and :func:`in_order`."""
     return in_order(
         tuple(
             entry(chapter, progress(chapter.id), guess(chapter), room, recorded, missing(chapter), recordings)
@@ -157,8 +157,8 @@ def whole_path(
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
     """Return the chapters that can be done here first, then those taught on a recording, then the rest; each group in
-    teaching order. ``entries``: the whole course in its order, by which they are numbered. ``of_class``: the chapters
-    of a class, in its order, () for all; chapters outside it come last."""
+    teaching order. ``entries``: all chapters in teaching order, by which they are numbered. ``of_class``: the ids of a
+    class's chapters in the order of the class, () for all; the course's other chapters come last."""
     entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
         return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
@@ -174,8 +174,9 @@ _State = Literal["here", "recording", "neither", "left_out"]
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Hold chapters in one state: ``here``, on a ``recording``, or ``neither``; ``left_out`` by the class. ``entries``:
-    (place in the path, chapter). ``reason``: why not here, if several chapters share one reason, else ""."""
+    """Hold the chapters of one state: they can be done ``here``, on a ``recording`` or ``neither``, or the class has
+    ``left_out`` them. ``entries``: (index in the path, chapter). ``reason``: why they cannot be done here, if several
+    chapters share one reason, else ""."""
 
     state: _State
     entries: tuple[tuple[int, PathEntry], ...]
@@ -204,9 +205,9 @@ def _state(entry: PathEntry) -> _State:
 def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
-    """Return the chapter that Enter opens: the learner's own while it is unfinished, else the first unfinished one
-    after it (round the end of the path). Chapters that can be done here come first, then those taught on a recording;
-    None when both are done."""
+    """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
+    unfinished one (after the last chapter, the search goes on at the first). Chapters taught on a recording are taken
+    only if all that can be done here are done. Return None if no chapter is left."""
     ours = [e for e in path if e.in_class and not e.done]
     unfinished = [e for e in ours if e.here] or [e for e in ours if e.rehearsed]
     if not unfinished:

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 MOST_STALLS = 40
-"""Number of a run's worst stalls on its page of causes."""
+"""Number of longest stalls on a run's page of causes."""
 
 
 @dataclass(slots=True)
 class SessionContext:
-    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are as of the opening;
-    ``look`` reads them again after the workshop has changed something.
+    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are read at the opening, and
+    read again with ``look`` after the workshop has changed the host.
 
-    ``troubles`` grows when something goes wrong that the learner must know but that need not stop them, such as
-    progress that could not be stored.
+    ``troubles``: messages on failures that the learner must know but that do not stop the workshop, such as progress
+    that could not be stored.
     """
 
     handle: OpenSession
@@ -67,7 +67,7 @@ class SessionContext:
     class_view: ClassView | None = None
     """On a class host: the turn and the instructor's place."""
     poster: Poster | None = None
-    """On a class host: posts this session to its board."""
+    """On a class host: posts this session to the board of the class."""
 
     def __post_init__(self) -> None:
         self.agent_session.change_log = ChangeLog(self.handle, self.root)
@@ -83,8 +83,8 @@ class SessionContext:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return what the learner must know: damaged files set aside, another workshop on this session, battery, a
-        read-only session, progress that could not be stored. It may grow."""
+        """Return messages for the learner: damaged files were set aside, another workshop uses this session, the
+        machine runs on battery, the session is read-only, or progress could not be stored."""
         return (*self.handle.notices, *self.troubles)
 
     @property
@@ -94,14 +94,15 @@ class SessionContext:
 
     @property
     def session(self) -> Session:
-        """Return the session as it is on disk, with the progress that could not be stored on top."""
+        """Return the session on disk, together with progress that could not be stored."""
         if self._unsaved is None:
             return self.handle.session
         progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course")
         return dataclasses.replace(self.handle.session, **progress)
 
     def save(self, session: Session) -> None:
-        """Store progress; if that fails, go on in memory and report it once. Then notify the board of a class host."""
+        """Store the session. If this fails, keep the progress in memory and report the failure once. Then tell the
+        board of a class host."""
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -112,9 +113,9 @@ class SessionContext:
         self.tell_board()
 
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
-        """Record in the session the settings that are applied on this host now. Settings that it had applied before and
-        that are not in effect any more stay recorded, to be applied again, except ``given_back`` (ids; None =
-        everything).
+        """Record in the session the settings that are applied on this host now. Earlier settings that are not in effect
+        any more stay recorded, so that they can be applied again. ``given_back``: ids of restored tunables, which are
+        dropped from the record; None drops all earlier ones.
         """
         standing = self.standing()
         ids = {one["id"] for one in standing}
@@ -124,9 +125,9 @@ class SessionContext:
         self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
-        """Return the settings that this tool has made on this host and not given back, as ``{"id": …, "value": …}`` in
-        order, read now. If that differs from the last time (a lease ran out, or another terminal gave it back), the
-        host is read again, too.
+        """Read and return the settings that this tool has applied to this host and not restored, in order, as ``{"id":
+        …, "value": …}``. If they differ from the last time (a lease ran out, or another terminal restored them), read
+        the host again, too.
         """
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
@@ -135,7 +136,7 @@ class SessionContext:
         return found
 
     def leave(self) -> RestoreResult:
-        """Give back the leased settings, and keep the host's status of that moment. Never raises."""
+        """Restore the leased settings, and end the log of changes and the posts to a class board. Never raises."""
         result = self.agent_session.close()
         self.agent_session.change_log.end()
         if self.poster is not None:
@@ -145,7 +146,7 @@ class SessionContext:
         return result
 
     def look_again(self) -> None:
-        """Read the host again: another terminal may have isolated a CPU, or given one back."""
+        """Read the host again: another terminal may have isolated a CPU or ended an isolation."""
         self.topology, self.host = self.look(self.root)
         self._room = None
 
@@ -160,7 +161,7 @@ class SessionContext:
         return progress_of(self.session, self.course_id, chapter_id)
 
     def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
-        """Save a chapter's progress. ``entered``: it becomes the learner's current chapter."""
+        """Save a chapter's progress. ``entered``: True makes this the learner's current chapter."""
         session = self.session
         chapters = {**session.chapters, key_of(self.course_id, chapter_id): progress}
         session = dataclasses.replace(session, chapters=chapters)
@@ -169,12 +170,12 @@ class SessionContext:
         self.save(session)
 
     def remember(self, run: Run) -> None:
-        """Keep a run that may not be on disk: a full disk loses the file, but the screen still shows the run."""
+        """Keep a run in memory: if the disk is full, the run has no file, but the screen still shows the run."""
         self._runs[run.id] = run
         self.tell_board()
 
     def run(self, run_id: str) -> Run | None:
-        """Return a run of this session by its exact id; None when it is gone."""
+        """Return the run of this session that has this id; None if there is none."""
         if run_id in self._runs:
             return self._runs[run_id]
         return next((run for run in self.handle.runs() if run.id == run_id), None)
@@ -196,7 +197,7 @@ class SessionContext:
 
     def _curve(self, run: Run) -> PercentileCurve | None:
         if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):
-            # A new run that could not be stored has no histogram on disk: its table of percentiles stands in.
+            # A new run that could not be stored has no histogram on disk: its table of percentiles is used instead.
             from jitter_workshop.stats.curve import curve_from_summary
 
             summary = run.histograms.get(run.main_histogram)
@@ -213,45 +214,46 @@ class SessionContext:
         return run.counters is not None or self.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
-        """Return the causes of a run's stalls, or its counters. Takes a second for every few hundred thousand events;
-        the newest report is kept. Raises SessionError, and the errors of ``progress``.
+        """Return the causes of a run's stalls, or its counters. This takes a second for every few hundred thousand
+        events. The newest report is kept in memory. Raises SessionError, and the errors of ``progress``.
         """
         if self._explained is None or self._explained[0] != run.id:
             self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress)
         return self._explained[1]
 
     def curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
-        """Return the curves of these runs, as far as they have one."""
+        """Return the curves of these runs. A run without a curve is left out."""
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
 
     def tell_board(self) -> None:
-        """Report to a class host's board that something was done, or that a learner has joined. Never waits."""
+        """Ask for a post of this session to a class host's board. Return at once; do nothing on other hosts."""
         if self.poster is not None:
             self.poster.wanted()
 
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
-    """Return the progress of a course's chapter: two courses may have chapters of the same id."""
+    """Return the progress in a chapter of a course. Two courses may have chapters with the same id."""
     return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
 
 
 def current_chapter(session: Session, course_id: str) -> str | None:
-    """Return the learner's current chapter in this course; None where it is in another course."""
+    """Return the id of the learner's current chapter; None if that chapter is in another course."""
     return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
 
 
 def key_of(course_id: str, chapter_id: str) -> str:
-    """Return the key of a chapter's progress; an id has no slash."""
+    """Return the key of a chapter's progress. It is ``COURSE/CHAPTER``, or ``CHAPTER`` in the built-in course: ids have
+    no slash."""
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 
 def recorded_session(host: str) -> str:
-    """Return the name of the workshop's session for a recorded host, used when no other name is given."""
+    """Return the name of the session for a recorded host, if the user gives none."""
     return f"{host} (recorded)"
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
-    """Return a host as the workshop sees it: on a class host with the hot CPUs, which a turn lets it use."""
+    """Read a host's CPUs and facts. On a class host the allowed CPUs include the hot ones, which a turn opens."""
     topology = read_topology(root)
     of_class = class_cpus(root)
     if of_class:

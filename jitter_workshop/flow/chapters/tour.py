@@ -1,4 +1,5 @@
-"""Show the host, the path and the progress without a terminal. Nothing is measured, made or locked."""
+"""Collect the host, the path and the progress for a tour without a terminal. The tour measures, writes and locks
+nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from jitter_workshop.session.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """Hold what the plain tour prints. ``session`` is None before the first one."""
+    """Hold what the plain tour prints. ``session`` is None if the user has no session yet."""
 
     course: Course
     host_name: str
@@ -37,8 +38,8 @@ class Tour:
 
 
 def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
-    """Read host, course and progress. Raises LessonError for a course with mistakes. A notice is given for a session
-    that is not there (the workshop would make it), and for a state folder that cannot be read."""
+    """Read host, course and progress. Raises LessonError for a course with mistakes. A session that does not exist
+    (the workshop would make it) or a state folder that cannot be read gives a notice."""
     course = load_course(course_dir)
     host_root = HostRoot(root)
     topology, host = look_at(host_root)

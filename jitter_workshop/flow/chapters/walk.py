@@ -1,7 +1,7 @@
-"""Lead through one chapter's steps, without a terminal: the screen and the plain walk both use this.
+"""Lead a learner through one chapter's steps. The screen and the plain walk both use this module.
 
-look → predict → measure → plan → apply → again → compare → explain; a chapter may leave steps out. Every step may be
-revisited; progress is saved at each move.
+The steps are look → predict → measure → plan → apply → again → compare → explain. A chapter may leave steps out. The
+learner may go back to every step, and progress is saved at each move.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from jitter_workshop.model.walk import (
 from jitter_workshop.stats.scale import nice_ns
 
 TRACED = ", traced"
-"""The end of the label of a run that was made once more to be traced."""
+"""The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
 QUIET_NS = 10_000
-"""A baseline with p99.99 below this shows hardly any jitter: the workshop then offers a noise."""
+"""If the first run's p99.99 is below this, it shows hardly any jitter, and the workshop offers a noise."""
 
 WITHOUT_SETTINGS = (
-    "This chapter's settings are not set now, so a run measures the host without them. 'apply' sets them."
+    "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
 )
 
 
 class ChapterSession:
-    """Hold a chapter in progress. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``. ``host``: reads and
-    changes the host for it."""
+    """Hold a chapter in progress. ``flow.chapters.workshop.Workshop.walk(chapter_id)`` makes the object. ``host`` reads
+    and changes the host for the chapter."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
@@ -58,7 +58,7 @@ class ChapterSession:
 
     @property
     def hunts(self) -> bool:
-        """Return True if a noise can be hidden in this chapter, for its learner to name."""
+        """Return True if a noise can be hidden in this chapter, for the learner to name."""
         return self.chapter.hunt and not self.host.rehearsed
 
     @property
@@ -86,7 +86,7 @@ class ChapterSession:
         return views(self.chapter, self.progress, self.host.rehearsed)
 
     def page(self, step: StepName) -> str:
-        """Return the lesson's Markdown for a step ("" without one), with its additions for the state of this host."""
+        """Return the Markdown page of a step, with the lesson's additions for this host's state; "" without a page."""
         page = self.chapter.pages.get(step, "")
         besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self.host.state]
         return "\n\n".join(filter(None, [page, *besides]))
@@ -94,14 +94,14 @@ class ChapterSession:
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
         progress = self.progress
-        # A run may have been removed from the session meanwhile.
+        # The user may have removed a run from the session meanwhile.
         live = {slot: ident for slot, ident in progress.runs.items() if self._context.run(ident) is not None}
         return blocked(self.chapter, dataclasses.replace(progress, runs=live), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
-        """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
+        """Enter a step and save the progress. Raises WorkshopError with the reason of :meth:`blocked`.
 
-        The learner agrees to the plan by going from ``apply`` to ``again``.
+        By going from ``apply`` to ``again`` the learner agrees to the plan.
         """
         reason = self.blocked(step)
         if reason:
@@ -113,9 +113,8 @@ class ChapterSession:
         self._save(dataclasses.replace(progress, step=step))
 
     def next(self) -> StepName | None:
-        """Go to the next step of this chapter and return it; after the last, mark the chapter done and return None.
-
-        Raises WorkshopError where the next step has to wait for something.
+        """Go to the next step of this chapter and return the step. After the last step mark the chapter as done and
+        return None. Raises WorkshopError if the next step cannot be entered yet.
         """
         step = step_after(self.chapter, self.current)
         if step is not None:
@@ -127,16 +126,16 @@ class ChapterSession:
         return None
 
     def back(self) -> StepName | None:
-        """Go to the step before and return it; None at the first."""
+        """Go to the step before and return that step; None if the learner is at the first step."""
         step = step_before(self.chapter, self.current)
         if step is not None:
             self._save(dataclasses.replace(self.progress, step=step))
         return step
 
     def predict(self, prediction: Prediction) -> None:
-        """Keep the learner's prediction. It cannot change once its run exists.
+        """Keep the learner's prediction. The prediction cannot change once its run exists.
 
-        Raises UsageError for an answer that the lesson does not have, or when it comes too late.
+        Raises UsageError for an answer that the lesson does not have, and for a prediction that comes too late.
         """
         task = self.chapter.prediction
         if task is None:
@@ -147,7 +146,7 @@ class ChapterSession:
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError(
-                "that is not one of the answers", f"the answers are {', '.join(a.id for a in task.answers)}"
+                "the guess is not one of the answers", f"the answers are {', '.join(a.id for a in task.answers)}"
             )
         if task.kind == "mark":
             if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
@@ -156,7 +155,7 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
-        """Return the result of the prediction; None before prediction and run both exist."""
+        """Return the result of the prediction; None until both the prediction and its run exist."""
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
@@ -171,7 +170,7 @@ class ChapterSession:
         return outcome(task, prediction, run)
 
     def plan(self) -> PlanView:
-        """Return exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
+        """Return all writes that ``apply`` would make, or the threads' CPUs. Raises HostError if that is impossible."""
         if self.chapter.changes == "tunables":
             return self.host.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
@@ -182,9 +181,9 @@ class ChapterSession:
         return plan
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes that :meth:`plan` shows, for as long as the workshop is open, and return the host's state
-        after them. With ``shown`` its writes are made and no others, even if the plan has changed. Raises HostError if
-        root's rights are not available, or the chapter is taught on a recording.
+        """Make the writes that :meth:`plan` shows, and return the host's state after them. The settings last while the
+        workshop is open. With ``shown``, make only its writes, even if the plan has changed. Raises HostError if root's
+        rights are not available, or the chapter is taught on a recording.
         """
         view = self.host.apply(shown)
         progress = self.progress
@@ -194,18 +193,18 @@ class ChapterSession:
         return view
 
     def undo(self) -> RestoreResult:
-        """Give this chapter's settings back. Raises HostError."""
+        """Restore this chapter's settings, and update the marks. Raises HostError."""
         result = self.host.undo()
         self._mark_again(entered=True)
         return result
 
     def given_back(self, tunables: Collection[str]) -> None:
-        """Update the marks after these tunables were given back outside of the chapter."""
+        """Update this chapter's marks after these tunables were restored outside of the chapter."""
         if not set(self.host.ids).isdisjoint(tunables) and self.progress != ChapterProgress():
             self._mark_again(entered=False)
 
     def _mark_again(self, *, entered: bool) -> None:
-        """Set the marks to the host's state now, after something was given back."""
+        """Set the marks by the host's present state, after settings were restored."""
         waits_for = self.progress.reboot_from if self.host.applied else None
         progress = dataclasses.replace(self.progress, reboot_from=waits_for)
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
@@ -213,23 +212,24 @@ class ChapterSession:
 
     @property
     def awaits_reboot(self) -> bool:
-        """Return True if this chapter's boot parameters are written and this host was not rebooted since."""
+        """Return True if this chapter's boot parameters were written and this host was not rebooted since then."""
         return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
-        """Return the result of the reboot that this chapter waited for, in a sentence; "" where it waits for none."""
+        """Return a sentence on the reboot that this chapter waits for or that was made; "" if it waits for none."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
         if self.awaits_reboot:
-            return "Its boot parameters are written: reboot, then start the workshop again."
+            return "This chapter's boot parameters are written: reboot, then start the workshop again."
         settled, told = self.host.boots.told(self.host.settled())
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
         return told
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
-        """Set the learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
+        """Set the learner's own placement for ``again``; three times None means the automatic one. Raises HostError if
+        the placement is impossible, UsageError if this chapter does not change the placement."""
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
@@ -245,15 +245,15 @@ class ChapterSession:
         self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """Return the measurement of a slot (``measure`` or ``again``) as this host can make it.
+        """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
 
-        Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
-        for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
+        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. Raises
+        UsageError for a slot that the chapter does not measure, HostError if the chapter cannot be done here.
         """
         return self._context.of_class(self._request(slot, self.progress.chosen_cpus))
 
     def record(self, slot: str, run: Run) -> None:
-        """Keep a finished run in a slot, set marks and save. A run that was cut short fills no slot."""
+        """Keep a run in a slot, set the marks and save the progress. A run that was cut short fills no slot."""
         self._context.remember(run)
         if not run.complete:
             return
@@ -262,7 +262,7 @@ class ChapterSession:
         progress = dataclasses.replace(progress, runs=runs)
         earned = self._marks(progress)
         if progress.marks.get("setting") and self.chapter.changes == "tunables":
-            earned["setting"] = True  # it was verified; only giving it back in this chapter takes the mark away
+            earned["setting"] = True  # the setting was verified; only a restore in this chapter takes the mark away
         self._save(dataclasses.replace(progress, marks={**progress.marks, **earned}))
 
     def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
@@ -270,34 +270,34 @@ class ChapterSession:
         return marks(self.chapter, known, self.host.settled() if self.chapter.tunables else None)
 
     def measures(self, step: StepName) -> bool:
-        """Return True if a step has something to measure here."""
+        """Return True if a step has a measurement that can be made here."""
         return step in SLOTS and self.chapter.measurement(step) is not None and not self.host.rehearsed
 
     def unmeasured(self, step: StepName) -> bool:
-        """Return True if a step has something to measure here, and its run is not made yet."""
+        """Return True if a step has a measurement that can be made here, but no run yet."""
         return self.measures(step) and self.run_in(step) is None
 
     def run_in(self, slot: str | None) -> Run | None:
-        """Return the run kept in a slot."""
+        """Return the run of a slot; None if the slot is empty or None."""
         if slot is None:
             return None
         ident = self.progress.runs.get(slot)
         return self._context.run(ident) if ident else None
 
     def curves(self) -> tuple[RunCurve, ...]:
-        """Return the curves of this chapter, newest last, and the further curves that its evidence names."""
+        """Return the curves of this chapter's runs, newest last, then the further curves that the lesson asks for."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
         return own if first is None else (*own, *further_curves(self._context.handle, first))
 
     def warning(self, step: StepName) -> str:
-        """Return what the learner must know before a step is measured; "" for nothing."""
+        """Return a warning for the learner before a step is measured; "" if there is none."""
         settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
         return " ".join(filter(None, (self._other_workload(step), "" if settled else WITHOUT_SETTINGS)))
 
     def _other_workload(self, step: StepName) -> str:
-        """Return the reason why another workload than the lesson's is measured, "" where it is the same."""
+        """Return the reason why a workload other than the lesson's is measured; "" if the lesson's is measured."""
         asked = self.chapter.measurement(step)
         if asked is None or not self.unmeasured(step) or self.host.reason:
             return ""
@@ -308,59 +308,59 @@ class ChapterSession:
             return f"The first run measured {taken}, so this run measures {taken} too, instead of the {asked.workload}."
         said = f"The {asked.workload} needs two CPUs, so the loop {taken} measures instead."
         alone = (
-            f"While CPU {room.isolated} is isolated, a run has only one CPU: restore the isolation first to measure the"
+            f"A run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to measure the"
         )
         return f"{said} {alone} {asked.workload}." if room.reduced else said
 
     def _stands(self, step: StepName) -> bool:
-        """Return True if the settings for measuring a step are in effect."""
+        """Return True if the settings that a step's measurement needs are in effect."""
         if step != "again" or self.chapter.changes != "tunables":
             return True
         return (self.host.applied and not self.awaits_reboot) or self.host.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
-        """Return a rehearsed chapter's curves for a step, measured on another machine, and their source; ((), "") for
-        other chapters and where there are none."""
+        """Return the recorded curves of a step, measured on another machine, and their source. Return ((), "") for a
+        chapter that is not taught on a recording, and if there are no such curves."""
         if not self.host.rehearsed:
             return (), ""
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def offer_noise(self) -> str:
-        """Return an offer to start a known noise, if the baseline is quiet (p99.99 < 10 µs); else ""."""
+        """Return an offer to start a known noise if the first run is quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         run = self.run_in("measure")
         if run is None or run.workload != "ring":
-            return ""  # p99.99 of hundreds of millions of readings is always short
+            return ""  # the p99.99 of a clock loop's hundreds of millions of readings is always short
         summary = run.histograms.get(run.main_histogram)
         value = summary.percentiles.get("99.99") if summary else None
         if value is None or value >= QUIET_NS:
             return ""
         return (
-            f"This host is quiet already: p99.99 is {nice_ns(value)}. Start some noise for this chapter? One "
-            "spinner on each CPU is busy for 3 ms and sleeps for 30 ms; they stop with the run."
+            f"This host is quiet already: p99.99 is {nice_ns(value)}. Start some noise for this chapter? A "
+            "spinner on each CPU is busy for 3 ms, then sleeps for 30 ms. All spinners stop with the run."
         )
 
     def accept_noise(self, wake: bool = True) -> None:
-        """Start the known noise for this chapter's runs, or stop it. Both runs have to be made in the same way, so
-        existing runs are removed from their slots (they stay in the session), and the chapter goes back to ``measure``.
-        """
+        """Add the known noise to this chapter's runs, or leave it out if ``wake`` is False. Both runs have to be made
+        in the same way: existing runs leave their slots (the session keeps them), and the learner goes back to
+        ``measure``."""
         noise = NOISE_KINDS[0] if wake else None
         self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
 
     def compare(self) -> CompareView | None:
-        """Compare ``measure`` with ``again``; None until both exist."""
+        """Return the comparison of the runs in ``measure`` and ``again``; None until both runs exist."""
         first, second = self.run_in("measure"), self.run_in("again")
         if first is None or second is None:
             return None
         view = compare_runs(first, second)
-        # Where all was good already, nothing had to be applied.
+        # If all settings were good already, nothing had to be applied.
         good = bool(self.chapter.tunables) and self.host.state == "good" and not self.host.applied
         strayed = () if good else stack_notes(self.chapter, first, second)
         return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
     def explain(self, slot: str | None = None) -> Explanation | None:
-        """Return evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
+        """Return the evidence of this chapter's newest run, or of the run in ``slot``; None if there is no such run."""
         runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
@@ -369,11 +369,11 @@ class ChapterSession:
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def traced_run(self) -> Run | None:
-        """Return the run whose causes the chapter shows: its newest traced one; in a hunt the newest beside the noise
-        (with a cure, if one was tried), traced or not. None where there is none.
+        """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run with the cure,
+        the run with the noise, or the quiet run, whichever exists first, traced or not. None if there is no run.
 
-        A chapter's own runs are made without the trace, so that tracing is no difference between two of them; in a hunt
-        every run has it.
+        A chapter's own runs have no trace, so that tracing makes no difference between two runs. In a hunt every run is
+        traced.
         """
         if self.hunts:
             slots = (self.current,) if self.current in SLOTS else ()
@@ -385,8 +385,8 @@ class ChapterSession:
         return found[-1] if found else None
 
     def traced_request(self) -> MeasureRequest | None:
-        """Return the request for the chapter's newest measurement once more, with the trace; None where nothing is
-        measured yet. Raises the errors of :meth:`request`.
+        """Return the request to repeat the chapter's last measurement with a trace; None if nothing was measured yet.
+        Raises the errors of :meth:`request`.
         """
         measured = [slot for slot in SLOTS if self.run_in(slot) is not None]
         if not measured:
@@ -395,12 +395,13 @@ class ChapterSession:
         return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """Return the commands that show the same by hand, and why; without a run their placeholders are in capitals."""
+        """Return (command, reason) of each command that shows the same by hand. Without a run, placeholders become
+        names in capitals."""
         explanation = self.explain()
         return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 
     def hint(self) -> str | None:
-        """Return the next hint (remembered), or None when there are no more."""
+        """Return the next hint, and remember that it was shown; None if there are no more hints."""
         shown = self.progress.hints
         if shown >= len(self.chapter.hints):
             return None
@@ -408,7 +409,7 @@ class ChapterSession:
         return self.chapter.hints[shown]
 
     def restart(self) -> None:
-        """Begin the chapter anew: step, guess, slots and marks are forgotten, the runs stay in the session."""
+        """Begin the chapter again: forget its step, guess, slots and marks. The runs stay in the session."""
         self._save(ChapterProgress(step=self.chapter.steps[0]))
 
     def _save(self, progress: ChapterProgress) -> None:
@@ -419,10 +420,10 @@ class ChapterSession:
         return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
-        """Return the measurement of a slot. ``rehearsed``: only to be planned, on a recording."""
+        """Return the request for the measurement of a slot. ``rehearsed``: it is only planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
-            raise UsageError(f"in this chapter there is nothing to measure in the step '{slot}'")
+            raise UsageError(f"this chapter measures nothing in the step '{slot}'")
         reason = self.host.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)

@@ -39,10 +39,8 @@ from jitter_workshop.tuning.journal import active, word_of
 
 
 class Workshop(SessionContext):
-    """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError when course or state folder
-    cannot be used.
-
-    ``hunts``: the noise that is hidden beside its runs.
+    """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError if the course or the state
+    folder cannot be used. ``hunts``: hides a noise while runs are measured.
     """
 
     def __init__(
@@ -56,10 +54,10 @@ class Workshop(SessionContext):
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        """Open the session of this name (made on first use), or the current one, or a first one named after host and
-        day.
+        """Open the session of this name, which is made on first use. Without a name open the current session, or make
+        a first one that is named after host and day.
 
-        ``root`` other than ``/``: a recorded host, which can be looked at. It has its own session.
+        ``root`` other than ``/`` is a recorded host, which cannot be measured or changed and has its own session.
         """
         course = load_course(course_dir)
         host_root = HostRoot(root)
@@ -83,7 +81,7 @@ class Workshop(SessionContext):
         return made
 
     def host_line(self) -> str:
-        """Return one line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
+        """Return the host in one line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
         try:
             hot = choose_hot(self.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):
@@ -91,8 +89,8 @@ class Workshop(SessionContext):
         return host_line(self.host, hot)
 
     def path(self) -> tuple[PathEntry, ...]:
-        """Return the chapters in the order for this host: with something to do here first, then those on a
-        recording."""
+        """Return the chapters in the order for this host: first those that can be done here, then those taught on a
+        recording, then the rest."""
         return whole_path(
             self.course,
             self.room,
@@ -106,7 +104,7 @@ class Workshop(SessionContext):
 
     @property
     def _of_class(self) -> tuple[str, ...]:
-        """Return the chapters of a class host's class; () for all."""
+        """Return the ids of the class's chapters; () for all chapters, and on a host without a class."""
         view = self.class_view
         return view.host.described.chapters if view is not None else ()
 
@@ -118,17 +116,18 @@ class Workshop(SessionContext):
         return outcome.near if outcome is not None else None
 
     def _missing(self, chapter: Chapter) -> str:
-        """Return why this host has none of a chapter's tunables, or ""; read once, because that does not change."""
+        """Return the reason why this host has none of a chapter's tunables, or "". The reason is read once, because it
+        does not change."""
         if chapter.id not in self._without:
             self._without[chapter.id] = missing_here(self.root, chapter, self.topology)
         return self._without[chapter.id]
 
     def next_chapter(self) -> PathEntry | None:
-        """Return the next useful chapter; None when all is done."""
+        """Return the chapter that Enter opens; None if all chapters are done."""
         return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterSession:
-        """Enter a chapter. Raises UsageError for an unknown id."""
+        """Return the chapter with this id, in progress. Raises UsageError for an unknown id."""
         return ChapterSession(find_chapter(self.course, chapter_id), self)
 
     def measure(
@@ -138,9 +137,9 @@ class Workshop(SessionContext):
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Run:
-        """Measure and keep the run in the session (see ``flow.measuring.measure.measure``, also for ``queued``). A run
-        that the session could not store (a full disk) is returned and stays known until the workshop is left, with a
-        notice."""
+        """Measure, and keep the run in the session; for ``queued`` and the errors see
+        ``flow.measuring.measure.measure``. A run that could not be stored (the disk is full) is returned, too, and
+        stays in memory; a notice tells the learner."""
         if self.recorded:
             raise HostError("nothing can be measured on a recorded host", "leave out --root")
         people = self.class_view.people if self.class_view is not None else ()
@@ -168,24 +167,24 @@ class Workshop(SessionContext):
         return run
 
     def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves imported into this session from other tools, oldest first, marked with the tool; only to
-        look at."""
+        """Return the curves that were imported into this session from other tools, oldest first. Each has the tool's
+        name; none takes part in a comparison."""
         return imported_curves(self.handle.imports())
 
     def standing(self) -> tuple[dict[str, str], ...]:
         return () if self.recorded else super().standing()
 
     def written(self) -> tuple[str, ...]:
-        """Return the standing writes of this tool on this host, each as the id of its tunable, in order."""
+        """Return the tunable's id for each write of this tool that is in effect on this host, in order."""
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def findings(self) -> Findings:
-        """Return the ``status`` of this host now, with the chapters that treat it; takes a tenth of a second. Raises
-        HostError."""
+        """Read this host's ``status`` and return its findings, each with the chapters that treat it. This takes a tenth
+        of a second. Raises HostError."""
         return find(self.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
-        """Give everything back. Raises HostError."""
+        """Restore all settings of this tool on this host, and update the chapters' marks. Raises HostError."""
         refuse_recorded(self)
         result = self.agent_session.restore()
         self.note_stack(given_back=None)
@@ -203,12 +202,12 @@ class Workshop(SessionContext):
         return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
-        """Return all of ``resumable`` as one plan. Raises UsageError, HostError."""
+        """Return one plan that applies all settings of :meth:`resumable`. Raises UsageError, HostError."""
         return plan_view(self._seen(), self.resumable(), self.recorded)
 
     def resume(self, shown: PlanView | None = None) -> ApplyResult:
-        """Apply ``resumable`` again: of its plan the ``shown`` changes, all of it where that is None. Raises HostError,
-        UsageError."""
+        """Apply the settings of :meth:`resumable` again: the changes in ``shown``, or the whole plan if ``shown`` is
+        None. Raises HostError, UsageError."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
         result = self.agent_session.apply(words, seen.hot.cpus, changes)
@@ -220,8 +219,8 @@ class Workshop(SessionContext):
         return Seen(Host(self.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
-        """Give back the leased settings and release the session's lock. The session still records what it had applied,
-        so that the next start can offer it again. A hidden noise ends first.
+        """End a hidden noise, restore the leased settings, and release the session's lock. The session still records
+        which settings were applied, so that the next start can offer them again.
         """
         try:
             self.hunts.end()
@@ -231,7 +230,7 @@ class Workshop(SessionContext):
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:
-    """Return a chapter by its id. Raises UsageError that names the nearest one."""
+    """Return a chapter by its id. Raises UsageError for an unknown id; the error names the most similar id."""
     chapter = course.chapter(chapter_id)
     if chapter is not None:
         return chapter

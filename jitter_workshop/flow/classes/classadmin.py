@@ -1,4 +1,4 @@
-"""Make a class host, check it, and remove it again."""
+"""Make this machine a class host, check the class host, and undo what was made."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or fr
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Hold one problem; ``fix``: how to solve it."""
+    """Hold one problem of a class host. ``fix``: how to solve the problem."""
 
     what: str
     fix: str
 
 
 def wish(file: Path | None) -> Wish:
-    """Return the settings of a class host: from the given class file, or the one that is there, or one made for this
-    host. Raises UsageError for a file that is not valid, HostError where this host cannot be a class host."""
+    """Return the settings of a class host: from the given class file, or from the installed one, or from a new one for
+    this host. Raises UsageError for a file that is not valid, HostError if this host cannot be a class host."""
     data = _class_data(file)
     described = _understood(data, file)
     topology = read_topology(HostRoot())
@@ -60,27 +60,27 @@ def wish(file: Path | None) -> Wish:
 
 
 def to_do(asked: Wish) -> tuple[tuple[Step, str], ...]:
-    """Return the steps that :func:`init` would do, each with its problem; () for nothing. Raises HostError."""
+    """Return the steps that are still needed for a class host, each with its problem. Raises HostError."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
 
 def init(todo: tuple[tuple[Step, str], ...]) -> Iterator[Step]:
-    """Do these steps and no others; yield each before it is done. Raises HostError in the words of the step that
-    failed; what was done before it stays, and ``remove`` undoes it."""
+    """Do these steps and no others; yield each step before doing it. Raises HostError with the message of a step that
+    failed. The steps before that one stay done; ``remove`` undoes them."""
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
 def check() -> tuple[Problem, ...]:
-    """Return the problems of this class host. Raises HostError where it is none, or where the caller is not root."""
+    """Return the problems of this class host. Raises HostError if this is no class host, or the caller is not root."""
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
             return (Problem(f"{CLASS_FILE} is missing", _INIT),)
         raise HostError("this is not a class host", f"'{_INIT}' makes it a class host")
     if install.runs_from() and (why := install.problem()):
-        return (Problem(why, _FROM_ITS_SOURCE),)  # a damaged tool cannot find the other problems
+        return (Problem(why, _FROM_ITS_SOURCE),)  # a damaged installation cannot find the other problems
     try:
         asked = wish(None)
     except UsageError as error:
@@ -93,14 +93,14 @@ def check() -> tuple[Problem, ...]:
         found.append(
             Problem(
                 f"the machine was not restored completely: {clean(state.trouble, 200)}",
-                "check it, then allow new turns with 'class turn thaw'",
+                "check the machine, then allow new turns with 'class turn thaw'",
             )
         )
     return (*found, *doubts(asked))
 
 
 def doubts(asked: Wish) -> tuple[Problem, ...]:
-    """Return the lines of a class file that are unlikely to be meant on this host. Raises UsageError."""
+    """Return a problem for each line of a class file that is probably wrong on this host. Raises UsageError."""
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
@@ -116,7 +116,8 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """Return the things that :func:`remove` would take away, in words; () without any. Raises HostError."""
+    """Return the things that :func:`remove` would remove, in words. Raises HostError if there are any and the caller is
+    not root."""
     there = leftovers()
     if there:
         _only_root()
@@ -126,8 +127,8 @@ def to_remove() -> tuple[str, ...]:
 
 
 def remove() -> tuple[str, ...]:
-    """Undo everything, the last step first. Return the things that are left all the same, in words; () for nothing.
-    Raises HostError while a user has the turn, or while something that was applied still stands."""
+    """Undo all steps of :func:`init`, the last step first. Return the things that could not be removed, in words.
+    Raises HostError while a user has the turn, or while a setting of this tool is still applied."""
     _only_root()
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
@@ -138,7 +139,7 @@ def remove() -> tuple[str, ...]:
     from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
     from jitter_workshop.tuning.writer import HostWriter
 
-    # Undoing needs only the fixed places and names, not what the class file says by now.
+    # The undo needs only fixed places and names, not the present class file.
     left = list(hoststeps.undo(Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
     group = TurnGroup(HostRoot(), HostWriter())
     ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
@@ -154,7 +155,8 @@ def remove() -> tuple[str, ...]:
 
 
 def _instructors(described: ClassFile) -> Iterator[Problem]:
-    """Find instructors outside the group: its sockets and its rule in sudoers are the only way to the services."""
+    """Yield a problem for each instructor outside the group: only its members can reach the services, through sockets
+    and a sudoers rule."""
     try:
         group = grp.getgrnam(GROUP)
     except KeyError:
@@ -173,7 +175,7 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Find names in ``may_apply`` that no user has: the intended user would get the rule for all students."""
+    """Yield a problem for each name in ``may_apply`` that no user has: its user would get the students' rule."""
     for name in described.may_apply:
         if name == STUDENTS:
             continue
@@ -185,7 +187,8 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
-    """Return the class, with chapters and tunables that exist: a misspelt one would be ignored. Raises UsageError."""
+    """Return the class in the file's text. Raises UsageError for an unknown chapter or tunable: a misspelt name would
+    be ignored later."""
     where = clean(file, 200) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]
@@ -210,7 +213,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
 def _class_data(file: Path | None) -> bytes:
     place = file if file is not None else Path(CLASS_FILE)
     try:
-        # Regular files only: a pipe would make us wait, and a device can give something else at each read.
+        # Read regular files only: a pipe would make us wait, and a device can give other bytes at each read.
         with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
             if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
                 raise UsageError(f"{clean(place, 200)} is not a file", "write the settings of the class into a file")

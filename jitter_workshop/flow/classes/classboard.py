@@ -1,4 +1,4 @@
-"""Read the board for an instructor: that of one machine, or those of many machines, gathered as files."""
+"""Read a class's board for an instructor: the board of one machine, or the boards of many machines as files."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from jitter_workshop.model.text import clean, minute
 
 MAX_FILE = 64 << 20
 OLD_S = 900.0
-"""Age in seconds, against the newest board, from which a machine counts as not reached this time."""
+"""A machine whose board is this many seconds older than the newest board counts as not reached this time."""
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """Hold one of many machines: its board, or the reason why there is none. ``status``: the JSON of its ``status``,
-    None where that is missing."""
+    """Hold one of many machines: its board, or in ``error`` the reason why there is none. ``status``: the JSON that
+    ``status`` printed on the machine, None if it is missing."""
 
     host: str
     board: Board | None
@@ -41,7 +41,7 @@ class ClassTable:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold a chapter of the course. ``sets``: it sets something, so it has a mark for its setting."""
+    """Hold a chapter of the course. ``sets``: the chapter changes settings, so it has a mark for them."""
 
     number: int
     id: str
@@ -50,7 +50,7 @@ class Column:
 
 
 class Judged:
-    """Judge posted chapters by the course: their order, and if a guess was near."""
+    """Put posted chapters in the order of the course, and judge if a guess was near."""
 
     def __init__(self) -> None:
         """Load the built-in course. Raises LessonError."""
@@ -58,15 +58,15 @@ class Judged:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return the course's chapters, numbered in its order."""
+        """Return the course's chapters, numbered in teaching order."""
         return tuple(
             Column(number, chapter.id, chapter.title, chapter.changes != "nothing")
             for number, chapter in enumerate(self._course.chapters, 1)
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """Judge a posted guess as the chapter itself does (``course.predictions``); None where the post is not
-        enough."""
+        """Return True if a posted guess was near, by the rules of ``course.predictions``; None if the post does not
+        tell."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None
@@ -79,8 +79,8 @@ class Judged:
         return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
-        """Return the value (ns) that the deciding run measured; None if the guess is not a value, the run is missing or
-        of another workload, or its curve does not reach the percentile.
+        """Return the value (ns) that decides a guess, from the chapter's run. Return None if the guess is not a value,
+        the run is missing or has another workload, or its curve does not reach the percentile.
         """
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
@@ -100,8 +100,8 @@ class Judged:
 
 
 def gathered(folder: Path) -> tuple[ClassTable, ...]:
-    """Return what was gathered from many machines: ``HOST/board.json`` and ``HOST/status.json``. A machine with a
-    missing or invalid file is among them, with the reason. Raises UsageError where there is no such folder."""
+    """Read the files of many machines in a folder: ``HOST/board.json`` and ``HOST/status.json``. A machine with a
+    missing or invalid file is returned with the reason. Raises UsageError if the folder does not exist."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {clean(folder, 200)}")
     found = []
@@ -120,18 +120,18 @@ def gathered(folder: Path) -> tuple[ClassTable, ...]:
 
 
 def machines(boards: Iterable[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines as the board shows them: the one with the member who is stuck longest comes first."""
+    """Return the machines in the order of the board: first the machine whose member is stuck for the longest time."""
     return tuple(sorted(boards, key=lambda one: -_longest_stuck(one.board)))
 
 
 def _longest_stuck(board: Board | None) -> float:
-    """Return seconds; less than 0 where no member is stuck."""
+    """Return the longest time in seconds for which a member is stuck; -1 if no member is stuck."""
     return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
 
 
 def together(boards: Sequence[ClassTable]) -> Board:
-    """Return the members of all machines as one board, for statements on the whole class. Members who share a name with
-    one on another machine are called ``name@host``."""
+    """Return the members of all machines as one board, for sentences on the whole class. A user name that several
+    machines have becomes ``name@host``."""
     rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
     named = Counter(user for _, user in {(host, row.user) for host, row in rows})
     made = (replace(row, user=f"{row.user}@{host}") if named[row.user] > 1 else row for host, row in rows)
@@ -139,7 +139,7 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """Leave out boards from an earlier collection: they are out of date."""
+    """Return the machines, without the boards that are out of date because an earlier collection brought them."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []
@@ -162,7 +162,7 @@ def _time(stamp: str) -> datetime.datetime | None:
 
 
 def board_json(boards: Sequence[ClassTable]) -> dict[str, Any]:
-    """Return the JSON of ``class board`` (DESIGN §9)."""
+    """Return the JSON of ``class board``: the machines, and a row for each member."""
     return {
         "hosts": [
             {
@@ -185,8 +185,9 @@ _HEADS = (
 
 
 def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
-    """Return one line a member and chapter, for a spreadsheet. Runs outside of chapters, and members without any work,
-    have a line without a chapter. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return a table for a spreadsheet, with one line for each member and chapter. A run outside of chapters, and a
+    member without any work, have a line without a chapter. A cell that a spreadsheet would take for a formula gets an
+    apostrophe in front."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
@@ -219,7 +220,8 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 
 
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
-    """Return the newest run and the best one, at p99.9 and at the percentile by which they are compared."""
+    """Return five cells: the values of the newest and of the best run at p99.9, the percentile at which they are
+    compared, and both values there."""
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)
@@ -238,10 +240,10 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
     if row.posted.chapter is None:
         notes["chapter"] = "no member has begun a chapter yet"
     if last is None:
-        notes["last_run"] = "no one has measured yet"
+        notes["last_run"] = "no member has measured yet"
     if best is None:
         notes["best_run"] = (
-            f"no run has enough messages for p{by:.10g} yet" if last is not None else "no one has measured yet"
+            f"no run has enough messages for p{by:.10g} yet" if last is not None else "no member has measured yet"
         )
     return {
         "id": clean(row.user, 64),
@@ -274,7 +276,7 @@ def _guess(guess: Prediction) -> dict[str, Any]:
 
 
 def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
-    """Return the JSON of a run. ``by``: the percentile by which it is compared with others."""
+    """Return the JSON of a run. ``by``: the percentile at which the run is compared with others."""
     if run is None:
         return None
     values = {"p99.9_ns": run.value_at(), "value_ns": run.value_at(by)}
@@ -314,15 +316,15 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """Return the newest run (of a chapter, if one is named), and the best run like it."""
+    """Return a member's newest run (in ``chapter``, if given), and the best run of the same chapter and workload."""
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
     return last, best_like(row, last) if last is not None else None
 
 
 def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
-    """Return the run with the lowest value (``compared_at``) among the runs of the same chapter and workload; other
-    runs do not compare. None if no run has that value."""
+    """Return the member's run with the lowest value at the percentile of ``compared_at``. Only runs of the chapter and
+    workload of ``run`` are compared. None if no run has a value there."""
     by = compared_at(row.posted, run)
     alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (run.chapter, run.workload)]
     known = [(ns, one) for one in alike if (ns := one.value_at(by)) is not None]

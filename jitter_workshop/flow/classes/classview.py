@@ -1,5 +1,5 @@
-"""Show a class host in an open workshop: the turn and the instructor's place. It reads two small files now and then,
-and sends no request."""
+"""Show the turn and the instructor's banner of a class host in an open workshop. Two small files are read at times; no
+request is sent."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MOST_ROWS = 12
 
 
 class ClassView:
-    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: why its
-    turn is over, a sentence, until the user waits again or another turn begins; "" for nothing."""
+    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: the
+    reason why the workshop's turn is over, until the user waits again or another turn begins; else ""."""
 
     def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
         self.host = host
@@ -44,7 +44,7 @@ class ClassView:
         self.lost = ""
         self._agent_session = agent_session
         self._lost_beside: int | None = None
-        """The number of the turn that ran when ``lost`` was set."""
+        """The number of the turn that was running when ``lost`` was set."""
         self._state = TurnState("")
         self._at_s = 0.0
         self._owners = _owners()
@@ -70,22 +70,22 @@ class ClassView:
 
     @property
     def ended(self) -> bool:
-        """Return True if the turn of this workshop was ended from outside; :meth:`settle` finds the reason."""
+        """Return True if something else ended this workshop's turn. :meth:`settle` finds the reason."""
         return self._agent_session.took_turn and not self.has_turn
 
     @property
     def waits(self) -> bool:
-        """Return True if this user waits for the turn, here or elsewhere."""
+        """Return True if this user waits for the turn, in this or another terminal."""
         return any(one.uid == os.geteuid() for one in self._state.queue)
 
     @property
     def left_s(self) -> float | None:
-        """Return the seconds left of this workshop's turn; None for an instructor's, and without a turn."""
+        """Return the seconds left of this workshop's turn; None for an instructor's turn, and without a turn."""
         return left_s(self._state, os.geteuid(), self._at_s) if self.has_turn else None
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """Return the state without running times; it stays equal while nothing happens."""
+        """Return the state of the turn without times. The value changes only if something happens."""
         state, turn = self._state, self._state.turn
         here = place(state, os.geteuid(), self._at_s).before
         holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
@@ -93,7 +93,7 @@ class ClassView:
 
     @property
     def brief(self) -> str:
-        """Return the turn in a line; this workshop's part of it comes first."""
+        """Return the state of the turn in one line: this workshop's place first, then the holder."""
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
@@ -109,29 +109,29 @@ class ClassView:
 
     @property
     def holder(self) -> str:
-        """Return sentences on the holder of the turn, their work, its duration, and the reason if no turn can begin."""
+        """Return sentences on who has the turn, for what and how long, and on why no turn can begin, if so."""
         said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
         return " ".join(said)
 
     def queue(self) -> tuple[QueueRow, ...]:
-        """Return the queue, in order: as many rows as a page has room for, and always this user's."""
+        """Return the first rows of the queue, as many as fit on a page, and always this user's row."""
         rows = queue_rows(self._state, os.geteuid(), self._at_s)
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 
     def unseen(self) -> str:
-        """Return how many more users wait than :meth:`queue` shows, "" for none."""
+        """Return in words how many users wait that :meth:`queue` does not show; "" if there are none."""
         more = len(self._state.queue) - len(self.queue())
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
     def settle(self) -> None:
-        """Find out why this workshop's turn is over, and wait until its settings are given back. Not while another
-        thread uses the agent session; may take a while.
+        """Find out why this workshop's turn is over, and wait until its settings are restored. This can take seconds.
+        Do not call this while another thread uses the agent session.
         """
         why = self._agent_session.turn_lost()
         if why:
             state = read_turns()
             self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
-            back = f"not restored: {called(trouble, 200)}" if trouble else "its changes are restored"
+            back = f"its changes are not restored: {called(trouble, 200)}" if trouble else "its changes are restored"
             self.lost = f"{as_sentence(why)}; {back}."
 
     @property
@@ -146,7 +146,7 @@ class ClassView:
     # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
-        """Return the instructor's place in words; ``title``: of the banner's chapter. "" for no place."""
+        """Return in words where the instructor is; "" without a banner. ``title``: the banner's chapter in words."""
         said = self.banner
         if said is None:
             return ""
@@ -155,7 +155,7 @@ class ClassView:
 
 
 def open_view(agent_session: AgentSession) -> ClassView | None:
-    """Return the view of this class host; None where it is none, or where ``class check`` finds its file not valid."""
+    """Return the view of this class host; None if this is no class host, or its class file is not valid."""
     try:
         host = class_host()
     except WorkshopError:

@@ -1,7 +1,7 @@
-"""Post a class member's work to the board: after a run and after a step, never while something is measured.
+"""Post a class member's work to the board after a run and after a step, never while something is measured.
 
-Each post holds the whole state, so the next post replaces one that did not arrive. Posting has a thread of its own: no
-work waits for a board.
+Each post holds the whole state, so the next post replaces one that did not arrive. A thread of its own makes the posts,
+so that nothing else waits for the board.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ from jitter_workshop.model.turn import MAX_PEOPLE
 from jitter_workshop.session.store import OpenSession
 
 SOON_S = 1.0
-"""Seconds after a step until it is posted: several steps that follow each other are one post."""
+"""Seconds from a step to its post, so that several steps in a row are one post."""
 STILL_HERE_S = 120.0
-"""Seconds between posts where nothing was done: the board tells members who are stuck from those who have left."""
+"""Seconds between posts if nothing is done: so the board can tell members who are stuck from those who have left."""
 AGAIN_S = 30.0
-"""Seconds after a post that failed until the next try; after a step it is tried earlier."""
+"""Seconds from a post that failed to the next try. A step of the learner begins the next try earlier."""
 LEAVING_S = 3.0
-"""Most seconds that a workshop waits for the last post when it is closed."""
+"""Greatest number of seconds that a closing workshop waits for the last post."""
 
 Points = tuple[tuple[float, int], ...]
 Curves = dict[str, Points]
 """The points of each curve, by the id of its run."""
 Send = Callable[[Posted, int], None]
-"""The function that posts the work; it ends when the descriptor becomes readable. It raises WorkshopError."""
+"""The type of a function that posts the work, and ends early when the descriptor becomes readable. Raises
+WorkshopError."""
 
 
 def send(work: Posted, stop: int) -> None:
-    """Post to the board of this class host. Raises HostError, WaitStopped."""
+    """Post to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes readable. Raises
+    HostError, WaitStopped."""
     with connect(stop) as board:
         board.post(work)
 
 
 class Poster:
-    """Post a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: why the last post failed, a
-    sentence, "" where it did not."""
+    """Post a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: a sentence on why the last post
+    failed, "" if it did not."""
 
     def __init__(
         self, session: OpenSession, send: Send = send, here: background_gate.BackgroundGate = background_gate.HERE
@@ -66,7 +68,7 @@ class Poster:
         self._thread: threading.Thread | None = None
 
     def wanted(self) -> None:
-        """Note that something was done, so that it is posted soon. Never waits."""
+        """Ask for a post soon, because something was done. Return at once."""
         self._asked += 1
         if self._thread is None and not self._leaving:
             self._thread = threading.Thread(target=self._work, name="posting", daemon=True)
@@ -74,7 +76,7 @@ class Poster:
         self._quiet.nudge()
 
     def note_team(self) -> None:
-        """Remember the team of this user's turn; the turn's state names it only while the user has it."""
+        """Remember the team of this user's turn: the turn's state names the team only during the turn."""
         turn = read_turns().turn
         if turn is not None and turn.uid == os.geteuid():
             self._people = tuple(clean(name, 64) for name in turn.people)[:MAX_PEOPLE]
@@ -83,13 +85,14 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """Take ``turn``, and note the team in it."""
+        """Hold ``turn`` for the context, and remember its team."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still
 
     def close(self, wait_s: float = LEAVING_S) -> str:
-        """Post what is not on the board yet, for at most ``wait_s``, and end. Return why that failed, or ""."""
+        """Post the last state if it is not on the board yet, and end the thread. Wait at most ``wait_s`` seconds.
+        Return the reason why the post failed, or ""."""
         self._leaving = True
         self._quiet.nudge()
         if self._thread is not None:
@@ -117,7 +120,7 @@ class Poster:
         return self._leaving or self._asked > asked
 
     def _post(self) -> bool:
-        """Return True if it was posted."""
+        """Post the present state. Return False if this failed or a measurement stopped the post."""
         reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopped = False
 
@@ -148,10 +151,9 @@ def posted(
     curves: Curves | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
-    """Return a session as its board shows it: progress, predictions, the curves of the chapters' runs, and those of the
-    two newest runs that belong to no chapter, so that a pair can be compared. Hints are posted as a number, and no
-    other notes. ``curves``: those that were read before, kept up to date. ``stopped``: True ends early, with curves
-    missing."""
+    """Return a session as the board shows it: progress, predictions, and the curves of the chapters' runs and of the
+    two newest other runs. Of the hints only their number is posted. ``curves``: curves that were read before; new ones
+    are added. ``stopped``: a function; if it returns True, the rest of the curves is left out."""
     state = session.session
     chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
     found = curves if curves is not None else {}
@@ -194,7 +196,7 @@ def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
 
 
 def _points(session: OpenSession, run: Run) -> Points:
-    """Return the points of a run's curve that stand on enough samples; () for none."""
+    """Return the points of a run's curve that have enough samples; () if there are none."""
     try:
         curve = session.curve(run)
     except SessionError:

@@ -1,4 +1,4 @@
-"""Collect what a class sees together: the instructor's place, the turn, and each member's curve of that step."""
+"""Collect the page that a whole class sees: where the instructor is, the turn, and each member's curve of that step."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _AGAIN = ("again", TREATED)
 @dataclass(frozen=True, slots=True)
 class Presented:
     """Hold one page for a class. ``title`` and ``step``: where the class is; ``text``: the instructor's own words.
-    ``turn``: the turn in words. ``curves``: of the class at that chapter; ``told``: a sentence on the owners of the
-    curves, or on why there are none. ``by``: the percentile at which they are compared.
+    ``turn``: the turn in words. ``curves``: the members' curves of that chapter; ``told``: a sentence on whose curves
+    are shown, or on why there are none. ``by``: the percentile at which the curves are compared.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Presented:
 
 
 def presented(titles: dict[str, str]) -> Presented:
-    """Return the page as it is now. ``titles``: of chapters, by id. Raises HostError where this is no class host, or
-    the caller is no instructor."""
+    """Read the board and the turn, and return the page. ``titles``: chapter id → title. Raises HostError if this is no
+    class host, or the caller is no instructor."""
     host = class_host()
     with connect() as client:
         board = client.board()
@@ -59,8 +59,8 @@ def presented(titles: dict[str, str]) -> Presented:
 
 
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
-    """Return each member's curve of a chapter, the newest first, and a sentence on them. Up to the measure step these
-    are the runs before the change; later those after it, where a member has one."""
+    """Return each member's curve of a chapter, newest first, and a sentence on the curves. Up to the measure step the
+    curves are of runs before the change. Later they are of runs after the change, if a member has one."""
     early = step in ("look", "predict", "measure")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -71,7 +71,7 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
     found.sort(key=lambda one: one[1].at, reverse=True)
     shown = tuple(_curve(user, run) for user, run in found)
     if not found:
-        return (), "No one has measured here yet." if chapter else "Choose a chapter: class present --chapter ID"
+        return (), "No member has measured here yet." if chapter else "Choose a chapter: class present --chapter ID"
     which = "newest run before the change" if early else "newest run"
     return shown, f"each member's {which}, as their own programs report it"
 
@@ -87,8 +87,8 @@ def curves_by(board: Board, chapter: str) -> float:
 def outermost(
     curves: Sequence[PercentileCurve], by: float = BEST_BY
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """Return a crowd of curves, and those to name: the lowest, the middle and the highest at a percentile, each with
-    that word in its label. A few curves are all named."""
+    """Return the curves to draw without a name, and those with one. The named curves are the lowest, the middle and the
+    highest at the percentile ``by``, with this word in their labels. Up to four curves are all named."""
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)

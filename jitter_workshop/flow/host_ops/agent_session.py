@@ -1,8 +1,7 @@
-"""Apply and give back through the agent: the one client of verbs, screens and proofs.
+"""Apply and restore settings through the agent. Verbs, screens and proofs all use this client.
 
-The connection is opened when something is applied for the first time. Settings that are applied under a lease are given
-back when the program ends, dies or stops answering, unless they are kept. After an agent has ended, the next request
-starts a new one.
+The connection is opened at the first request. Settings that are applied under a lease are restored when the program
+ends, dies or stops answering, unless they are kept. After an agent has ended, the next request starts a new agent.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ from jitter_workshop.tuning.planning import digest
 
 HERE = Path("/")
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
-"""The type of a function that runs another function where sudo can ask for a password: in the plain terminal, with no
-screen over it.
+"""The type of a function that runs another function while sudo can ask for a password in the terminal: it hides the
+screen meanwhile.
 """
 
 NOTHING = RestoreResult((), (), False)
 RETURN_S = 5.0
-"""Seconds to wait for the end of a turn whose agent died: another process needs a moment to give the machine back."""
+"""Seconds to wait for the end of a turn whose agent died: another process needs a moment to restore the machine."""
 
 
 class AgentSession:
-    """Apply and give back through one agent. ``ask``: see :data:`Ask`; None where no screen covers sudo's question.
-    ``class_only`` (in a browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``:
-    the reason why :meth:`close` could not give back, a sentence, or "". ``change_log``: records each write of a
-    session. Not for several threads at once."""
+    """Apply and restore settings through one agent. ``ask``: see :data:`Ask`; None if no screen hides sudo's question.
+    ``class_only`` (in a browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``: a
+    sentence on why :meth:`close` could not restore, or "". ``change_log``: logs each write for a session. Only one
+    thread at a time may use the object."""
 
     def __init__(self, ask: Ask | None = None, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
@@ -61,39 +60,39 @@ class AgentSession:
         self._turn = False
         self._turn_ended = False
         self.alone_with_turn = False
-        """True if root could not put the turn's holder into a control group, so that the turn's end ends no process."""
+        """True if root could not put this process into the turn's control group: then no process ends with the turn."""
         self._began = False
         self._lost = False
 
     @property
     def holding(self) -> bool:
-        """Return True if something would be given back on leaving."""
+        """Return True if ending this session would restore at least one setting."""
         return bool(self._leased)
 
     @property
     def leased(self) -> frozenset[str]:
-        """Return the ids of the tunables of which something would be given back on leaving."""
+        """Return the ids of the tunables whose settings the end of this session would restore."""
         return frozenset(self._leased)
 
     @property
     def rights(self) -> Rights:
-        """Return the way to root's rights: root already, by way of sudo, or none."""
+        """Return how root's rights can be had: ``root`` (there already), a way through sudo, or ``none``."""
         if self._agent is not None:
             return "root"
         return "none" if self.class_only and not _in_class() else rights()
 
     @property
     def notice(self) -> str:
-        """Return a notice for the user about whose code runs as root, "" for nothing."""
+        """Return a notice that tells the user whose code runs as root, or ""."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
-        """Return the plan as root sees it. Raises HostError if root's rights are not available."""
+        """Return the plan that the agent makes as root. Raises HostError if root's rights are not available."""
         return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change], *, lease: bool = True) -> ApplyResult:
-        """Make the changes that were shown, and no others; without ``lease`` they stay until ``restore``. Raises
-        HostError if root's rights are not available, another agent has the host, or the journal cannot be written.
+        """Make the changes in ``shown``, and no others. Without ``lease`` they stay until ``restore``. Raises HostError
+        if root's rights are not available, another agent changes the host, or the journal cannot be written.
         """
         agent = self._connected()
         self.change_log.begin()
@@ -104,12 +103,12 @@ class AgentSession:
         return count_ended(HostRoot(HERE), shown, result)
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Give back these tunables, or all, and remove left-over traces. ``forget``: also drop the settings that
-        another program or user has changed since. Raises HostError.
+        """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop from
+        the journal the settings that another program or user has changed since. Raises HostError.
         """
         self._living()
         if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
-            # The end of the turn gave back all that was applied in it; without a turn the agent restores nothing.
+            # The end of the turn restored all settings that were applied in it. Without a turn the agent restores none.
             return NOTHING
         result = self._connected().restore(tunables, forget=forget)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
@@ -117,12 +116,12 @@ class AgentSession:
         return result
 
     def place(self, pid: int) -> CpuSet:
-        """Put a process of this user's on the isolated CPUs; return these CPUs. Raises HostError, also where sudo would
-        have to ask: a run that is about to begin must not wait for a password."""
+        """Put a process of this user on the isolated CPUs, and return these CPUs. Raises HostError, also if sudo would
+        ask for a password: a run that is about to begin must not wait for one."""
         return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
 
     def tracer(self) -> AgentClient:
-        """Connect to the agent to record the kernel's trace.
+        """Return a connection to the agent that records the kernel's trace.
 
         Raises HostError if root's rights are not available, or if sudo would ask for a password to start a new agent: a
         run that is about to begin must not wait for a password.
@@ -136,20 +135,20 @@ class AgentSession:
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and has not given it back. The turn may have ended meanwhile; no
-        agent is asked.
+        """Return True if this session took the turn and did not end it. The turn may have ended by other means: the
+        agent is not asked.
         """
         return self._turn
 
     def turn_lost(self) -> str:
-        """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, the
-        session marks the turn as over, and its settings as given back. Return why it ended, in words; "" where it goes
-        on or was never taken. May wait for the machine to be given back. Never raises.
+        """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, mark
+        the turn as over and its settings as restored, and wait a moment until the machine is restored. Return a
+        sentence on why the turn ended; "" if it goes on or was never taken. Never raises.
         """
         if not self._turn:
             return ""
         agent = self._living()
-        why = "the class's service ended your turn: the service stopped, or did not hear from this program for a while"
+        why = "the class's service ended your turn: the service stopped, or this program was silent for too long"
         if agent is not None:
             try:
                 agent.need_turn()
@@ -163,8 +162,8 @@ class AgentSession:
         return why
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
-        """Wait for the turn of a class host, and take it. ``stop``: a descriptor that ends the wait. Raises HostError,
-        BusyError after ``wait_s`` seconds, WaitStopped."""
+        """Wait for the turn of a class host, and take the turn. ``people``: the other members of the team. ``stop``: a
+        descriptor that ends the wait. Raises HostError, BusyError after ``wait_s`` seconds, WaitStopped."""
         agent = self._connected_to_class()
         try:
             granted = agent.take_turn(people, wait_s, stop)
@@ -175,7 +174,8 @@ class AgentSession:
         self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
-        """Give the turn back, with all that was applied in it. Never raises: the agent does it by itself, too."""
+        """End this session's turn; this restores all settings that were applied in it. Never raises: the agent also
+        ends a turn without being asked."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -189,12 +189,12 @@ class AgentSession:
             self._write_down_lapsed()
 
     def instruct(self, do: str, user: str | None = None) -> None:
-        """Instruct the class: ``end`` a user's turn (None: the present one; every user may end their own), ``freeze``
-        and ``thaw``. Raises HostError."""
+        """Send an instructor's command to the class: ``end`` the turn of ``user`` (None: the present turn; every user
+        may end their own), ``freeze`` or ``thaw`` the queue. Raises HostError."""
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """Publish what the turn is used for, for the users who wait."""
+        """Tell the users who wait what this turn is used for."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -208,8 +208,8 @@ class AgentSession:
             self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
-        """Keep the settings of this journal, because they wait for a boot; the rest is still given back. Raises
-        HostError.
+        """Keep the settings of one journal, because they wait for a boot. All other settings are still restored at the
+        end. Raises HostError.
         """
         if self._agent is not None:
             self._agent.keep((journal_id,))
@@ -217,7 +217,7 @@ class AgentSession:
         self.change_log.kept(_ids(words))
 
     def wait(self) -> None:
-        """Wait until a signal raises an exception here. Raises HostError where the agent ends by itself."""
+        """Wait until a signal raises an exception here. Raises HostError if the agent ends before that."""
         try:
             if self._agent is not None:
                 self._agent.wait()
@@ -225,7 +225,7 @@ class AgentSession:
             self._living()
 
     def give_back(self) -> RestoreResult:
-        """Close the connection, and give back the leased settings. Raises HostError."""
+        """Restore the leased settings, and close the connection. Raises HostError."""
         agent, self._agent = self._agent, None
         self._turn = False
         leased, self._leased = self._leased, set()
@@ -237,8 +237,8 @@ class AgentSession:
             return result
 
     def close(self) -> RestoreResult:
-        """Give back as :meth:`give_back` does. Never raises: an error is kept in ``trouble``, and a later ``restore``
-        uses the journal and the host's current values.
+        """Restore the leased settings, and close the connection. Never raises: an error is kept in ``trouble``, and a
+        later ``restore`` can still use the journal.
         """
         if self._lost:
             self._write_down_lapsed()
@@ -273,7 +273,7 @@ class AgentSession:
         return agent
 
     def _living(self) -> AgentClient | None:
-        """Return the agent if it still lives, else None. The lease of a dead one is given back by its watcher."""
+        """Return the agent if it still runs, else None. The watcher of a dead agent restores the leased settings."""
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
@@ -284,26 +284,26 @@ class AgentSession:
         return self._agent
 
     def _write_down_lapsed(self) -> None:
-        """Log the settings that a lost lease gave back by itself, as far as the host's journal shows them now."""
+        """Log the settings that were restored because the lease was lost, as far as the host's journal shows them."""
         self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
 
 
 def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
-    """Return the settings that this tool has changed on a host and not given back, without void entries of an earlier
-    boot.
+    """Return the settings that this tool has changed on a host and not restored, without entries that a reboot made
+    void.
     """
     boot = journal.current_boot(root)
     return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
 
 
 def left_over_traces(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of the trace instances that a killed measurement left over; none without root's rights."""
+    """Return the names of the trace instances that a killed measurement left behind; () without root's rights."""
     return instances.stale(root)
 
 
 def anything_to_restore(root: HostRoot) -> bool:
-    """Return True if a restore has anything to do; asked without rights. A journal that cannot be read counts, and so
-    does a left-over trace, which only root sees."""
+    """Return True if a restore has something to do: a journal, also one that cannot be read, or a left-over trace. Only
+    root can see such traces."""
     return bool(journal.read_journals(root) or left_over_traces(root))
 
 
@@ -321,7 +321,7 @@ def _ids(words: Sequence[str]) -> set[str]:
 
 
 def _until_returned() -> None:
-    """Wait a little for the end of this user's turn: where the agent died, another process gives the machine back."""
+    """Wait some seconds for the end of this user's turn: if the agent died, another process restores the machine."""
     from jitter_workshop.flow.turns.classhost import read_turns
 
     ends = time.monotonic() + RETURN_S
@@ -333,8 +333,8 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int) -> CpuSet:
-    """Put a process on the isolated CPUs, over a separate connection that is closed before the run begins. Raises
-    HostError.
+    """Put a process on the isolated CPUs and return these, over a connection that is closed before the run begins.
+    Raises HostError.
     """
     with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid)

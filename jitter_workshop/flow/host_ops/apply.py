@@ -1,4 +1,4 @@
-"""Apply and restore for the verbs: read a profile, get root's plan, take the turn, and keep the session's log."""
+"""Apply and restore settings for the verbs: read a profile, get root's plan, take the turn, and log for the session."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _ONLY_ROOT = (
 
 
 def read_profile(path: Path) -> tuple[str, ...]:
-    """Return the ``id=value`` words of a profile: one a line, ``#`` begins a comment. Raises UsageError that names file
-    and line."""
+    """Return the settings in a profile, as ``ID`` or ``ID=VALUE``. A profile has one setting in each line, and ``#``
+    begins a comment. Raises UsageError with the file and the line."""
     shown = clean(path, 200)
     try:
         with path.open("rb") as file:
@@ -70,7 +70,8 @@ def apply(
 ) -> ApplyResult:
     """Make the changes of a plan, and no others. With ``lease`` they last as long as the connection.
 
-    On a class host they are made in a turn, which lasts that long, too; ``wait_s`` and ``queued``: of the wait for it.
+    On a class host the changes are made in a turn, which also lasts as long as the connection. ``wait_s``: the longest
+    wait for the turn in seconds. ``queued`` is called with a sentence during the wait. Raises BusyError, HostError.
     """
     if not drawn.plan.changes:
         return ApplyResult(None, (), not_here(drawn.plan), False)
@@ -80,8 +81,8 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan as root sees it, because root can read more files. A plan without changes stays as it is, unless
-    only root can tell if a boot parameter can be set for one boot. Raises HostError without root's rights.
+    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
+    unless only root can tell if a boot parameter can be set for one boot. Raises HostError without root's rights.
     """
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
@@ -90,14 +91,14 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
-    """Return the tunables of a plan that this host lacks or that are only reported."""
+    """Return a refusal for each tunable of a plan that this host lacks or that is only reported."""
     return tuple(
         Refused(s.tunable, "", s.reason) for s in plan.skipped if not s.partly and not s.reason.startswith(ALREADY)
     )
 
 
 def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-    """Return the changes whose value on the host, after all writes, differs from what was written."""
+    """Return the changes whose value on the host, read after all writes, differs from the written value."""
     kinds = {change.n: change.kind for change in plan.changes}
     return tuple(
         a
@@ -107,7 +108,7 @@ def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
 
 
 def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queued: Callable[[str], None]) -> None:
-    """Take the turn of a class host; root needs none. Raises BusyError, HostError."""
+    """Take the turn of a class host; do nothing as root and on other hosts. Raises BusyError, HostError."""
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.turns.classhost import class_host, take_turn
 
@@ -121,9 +122,9 @@ def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queu
 def restore(
     agent_session: AgentSession, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
-    """Give back the applied settings (of these tunables) and remove left-over traces. Return the result, and a notice
-    or "". ``forget``: also drop the settings that another program or user has changed since. Raises HostError,
-    UsageError.
+    """Restore the settings of these tunables (() for all), and remove left-over traces. Return the result, and a notice
+    or "". ``forget``: also drop from the journal the settings that another program or user has changed since. Raises
+    HostError, UsageError.
     """
     for word in tunables:
         if "=" in word:
@@ -136,25 +137,25 @@ def restore(
 
 
 def change_log_of(session: str | None) -> ChangeLog:
-    """Return the change log of a session (None: the current one), also while a workshop has it open; where there is no
-    session, a log that writes nothing."""
+    """Return the change log of a session (None: the current one), also while a workshop has the session open. If there
+    is no session, return a log that writes nothing."""
     try:
         with SessionStore().current(session) or contextlib.nullcontext() as opened:
             return ChangeLog(opened, HostRoot(HERE))
     except SessionError:
-        return ChangeLog(None)  # ``note_stack`` says what is wrong
+        return ChangeLog(None)  # ``note_stack`` reports the error
 
 
 def note_stack(session: str | None) -> str:
-    """Record in the session (None: the current one) the settings that are applied now; return "" or an error for a
-    warning.
+    """Record the settings that are applied now in a session (None: the current one). Return a warning if this failed,
+    else "".
     """
     try:
         with SessionStore().current(session) or contextlib.nullcontext() as opened:
             if opened is not None and not opened.read_only:
                 opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
     except SessionError as error:
-        return f"the session cannot tell what is applied: {error.sentence()}"
+        return f"the session cannot record the applied settings: {error.sentence()}"
     return ""
 
 

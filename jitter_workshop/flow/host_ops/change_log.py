@@ -1,7 +1,7 @@
-"""Keep a session's log of its host: each write made or given back, and status at its first and its last moment.
+"""Keep a session's log of its host: each write that was applied or restored, and the host's first and last status.
 
-The log must never stop an apply, a restore or a measurement: an error while writing it is kept in ``trouble``, and
-nothing is raised.
+The log must never stop an apply, a restore or a measurement: if it cannot be written, the error is kept in ``trouble``
+and nothing is raised.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from jitter_workshop.tuning import journal
 
 LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's side restored the settings"
 VALUE_LIMIT = 4_096
-"""Most characters of a value that is logged; a mask of 8,192 CPUs has half of that."""
+"""Greatest number of characters of a logged value; a mask of 8,192 CPUs has about half as many."""
 
 
 class ChangeLog:
-    """Log the changes of one open session; with None it writes nothing. ``trouble``: the error that kept the log from
-    being written, a sentence, or "". May be used from several threads."""
+    """Log the changes of one open session; without a session write nothing. ``trouble``: a sentence on why the log
+    could not be written, or "". Several threads may use the object."""
 
     def __init__(self, session: OpenSession | None, root: HostRoot | None = None) -> None:
         self.trouble = ""
@@ -44,7 +44,7 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark the entries that are logged meanwhile with this chapter and this proof (None: unchanged)."""
+        """Mark all entries that are logged inside the context with this chapter and proof (None: unchanged)."""
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof
@@ -54,7 +54,7 @@ class ChangeLog:
             self._chapter, self._proof = before
 
     def applied(self, result: ApplyResult, kept: bool = False) -> None:
-        """Log the applied and the refused writes. ``kept``: until ``restore``."""
+        """Log the applied and the refused writes. ``kept``: the applied settings stay until ``restore``."""
         made = [self._event("applied", one, kept=kept) for one in result.applied]
         if not kept:
             for one in made:
@@ -63,7 +63,7 @@ class ChangeLog:
         self._add(made)
 
     def restored(self, result: RestoreResult) -> None:
-        """Log the settings that were given back and those that were left alone."""
+        """Log the settings that were restored and those that were left alone."""
         made = [self._event("restored", one, before=one.from_, after=one.to) for one in result.restored]
         made += [self._event("left_alone", one, before=one.expected, after=one.found) for one in result.left_alone]
         for one in made:
@@ -71,8 +71,8 @@ class ChangeLog:
         self._add(made)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
-        """Log the settings that a lease gave back when it ended by itself: all leased ones that are not active in the
-        host's journal any more. ``standing``: tunable and path of the active ones.
+        """Log as restored the leased settings that are no longer active in the host's journal: the end of the lease
+        has restored them. ``standing``: (tunable, path) of the active settings.
         """
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:
@@ -88,21 +88,21 @@ class ChangeLog:
         self._add([self._event("kept", one, kept=True) for one in staying])
 
     def begin(self) -> None:
-        """Keep the host's status before anything is measured or applied, unless the session has one."""
+        """Store the host's status before anything is measured or applied, unless the session has a first status."""
         if self._folder is None or self._root.recorded or history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):
             history.keep_first(self._folder, snapshot(self._root))
 
     def end(self) -> None:
-        """Keep the host's status as it is now, in the place of the one before, where the session did something."""
+        """Store the host's present status as the session's last one, if the session has a first status."""
         if self._folder is None or self._root.recorded or not history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):
             history.keep_last(self._folder, snapshot(self._root))
 
     def _event(self, did: Did, write: Applied | Refused | Restored | LeftAlone | HostEvent, **others: Any) -> HostEvent:
-        """Return an event of this moment, with the write's fields; ``others``: those that it does not have."""
+        """Return an event with the present time and the fields of ``write``. ``others``: fields that it lacks."""
         if did != "applied":
             others["read_back"] = None
         now = {"at": timestamp(), "did": did, "chapter": self._chapter, "proof": self._proof, "boot_id": self._boot()}
@@ -116,7 +116,7 @@ class ChangeLog:
         )
 
     def _boot(self) -> str | None:
-        """Return the id of this boot; read once, because no log outlives its boot."""
+        """Return the id of this boot. The id is read once, because a log never lasts beyond its boot."""
         if self._boot_id is None:
             self._boot_id = journal.current_boot(self._root)
         return self._boot_id
@@ -128,17 +128,17 @@ class ChangeLog:
             with self._lock:
                 history.append(self._folder, events)
         except SessionError as error:
-            self.trouble = f"the changes to this host are not written down: {error.sentence()}"
+            self.trouble = f"the changes to this host are not logged: {error.sentence()}"
 
 
 def writable(session: OpenSession) -> bool:
-    """Return True if a log may be kept: also while another workshop has the session open, but not in a session of a
-    newer version."""
+    """Return True if a log may be written in the session: its format must not be newer than this program's. Another
+    workshop may have the session open."""
     return session.session.format_version <= SESSION_VERSION
 
 
 def snapshot(root: HostRoot) -> Snapshot:
-    """Return the ``status`` of a host now, in short; takes a tenth of a second. Raises HostError."""
+    """Read the ``status`` of a host and return a short form. This takes a tenth of a second. Raises HostError."""
     from jitter_workshop.flow.host_ops.host_status import look as look_at
 
     checkup = look_at(root.root)

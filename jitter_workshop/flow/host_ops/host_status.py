@@ -1,5 +1,5 @@
-"""Check a host for ``status`` and ``plan``: hot CPUs, every check, drift, and what would be written; the workshop's own
-page adds each check's explanation and chapter. A proof and a report also ask if it is the host of their session."""
+"""Check a host for ``status`` and ``plan``: hot CPUs, every check, drift, and the writes of a plan. The workshop's page
+adds each check's explanation and chapter. A proof and a report also ask if this is the host of their session."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StatusHead:
-    """Hold the facts above the checks. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, with work kept off them):
-    CPU lists. ``why_hot``: the reason for the choice of the hot ones; ``note``: a problem with them, "" for none."""
+    """Hold the facts above the checks. ``hot``, ``housekeeping``, ``siblings``: CPU lists; ``siblings`` are siblings of
+    hot CPUs, and work is kept off them, too. ``why_hot``: the reason for the choice of the hot CPUs. ``note``: a
+    problem with the hot CPUs, or ""."""
 
     recorded: bool
     guest: bool
@@ -68,17 +69,17 @@ class HostStatus:
         )
 
     def summarise(self) -> HostSummary:
-        """Return the summary of the host, as it is stored with each run."""
+        """Return the summary of the host that is also stored with each run."""
         return summarise(self.host.root, self.host.topology)
 
     @property
     def line(self) -> str:
-        """Return its name, its kernel and the host in a line."""
+        """Return the host's name, its kernel and its summary in one line."""
         summary = self.summarise()
         return f"{summary.name} · Linux {summary.kernel} · {host_line(summary)}"
 
     def groups(self) -> list[tuple[str, list[Assessment]]]:
-        """Return the checks by family, in the order of the registry, under the family's heading."""
+        """Return (heading, checks) for each family of tunables, in the order of the registry."""
         found: dict[str, list[Assessment]] = {}
         for tunable, check in zip(self.tunables, self.checks, strict=True):
             found.setdefault(registry.heading(tunable), []).append(check)
@@ -86,8 +87,8 @@ class HostStatus:
 
 
 def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
-    """Check a host, in the registry's order; with ``ids`` only these checks. Raises UsageError for unknown ids and for
-    CPUs that are no list, HostError where the host shows no CPU or not these."""
+    """Check a host in the order of the registry; with ``ids`` make only these checks. ``cpus``: a list of hot CPUs.
+    Raises UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows none."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)
@@ -99,7 +100,7 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostSt
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Hold a plan, the wanted tunables, its host and the choice of the hot CPUs."""
+    """Hold a plan, the wanted tunables, the host and the hot CPUs."""
 
     plan: Plan
     wanted: tuple[Wanted, ...]
@@ -108,14 +109,15 @@ class HostPlan:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the wanted tunables, in the form of a command line and of the agent's protocol."""
+        """Return the wanted tunables as ``ID`` or ``ID=VALUE``."""
         return tuple(map(str, self.wanted))
 
 
 def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
-    """Return the plan for the wanted tunables, or for all that status would improve at run time. Reads only.
+    """Return the plan for the wanted tunables, or for all that ``status`` would improve at run time. Nothing is
+    written.
 
-    Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
+    Raises the errors of :func:`look`, and UsageError for a value that a tunable does not accept.
     """
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
@@ -129,8 +131,8 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Hold one check. ``group``: its family's heading. ``chapter_id``, ``chapter``: id and title of the first chapter
-    that treats it, "" where none does."""
+    """Hold one check. ``group``: the heading of its family. ``chapter_id``, ``chapter``: id and title of the first
+    chapter that treats the tunable, "" if none does."""
 
     check: Assessment
     group: str
@@ -154,7 +156,8 @@ class Findings:
 
 
 def find(root: Path, course: Course) -> Findings:
-    """Check a host; takes a tenth of a second. Raises HostError where it shows no CPU."""
+    """Return all checks of a host, each with its chapter in ``course``. This takes a tenth of a second. Raises
+    HostError if the host shows no CPU."""
     checkup = look(root)
     treated = treating(course)
     found = []
@@ -169,7 +172,8 @@ def find(root: Path, course: Course) -> Findings:
 
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:
-    """Return tunable → id and title of the first chapter that sets it, or else of the first whose pages speak of it."""
+    """Return tunable id → (chapter id, title), for the first chapter that sets the tunable. If no chapter sets it, the
+    first chapter whose pages are about it is taken."""
     found: dict[str, tuple[str, str]] = {}
     for chapter in course.chapters:
         for word in chapter.tunables:
@@ -186,7 +190,7 @@ def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     try:
         return explained(tunable, check, host)
     except Exception as error:
-        # As in ``status`` itself: one check that fails must not hide all the others.
+        # As in ``status``: one check that fails must not hide all the others.
         what = f"a mistake in this program: {type(error).__name__}: {error}"
         return Explained((("why", tunable.why), ("finding", check.reason or what)), (), 0, ())
 
@@ -194,22 +198,22 @@ def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
 def known_boots(
     runs: Iterable[Run], events: Iterable[HostEvent], snapshots: Iterable[Snapshot | None]
 ) -> frozenset[str]:
-    """Return the ids of the boots in which something of a session happened."""
+    """Return the ids of the boots in which a session's runs, events and snapshots were made."""
     boots = {run.host.get("boot_id") for run in runs} | {event.boot_id for event in events}
     boots |= {one.boot_id for one in snapshots if one is not None}
     return frozenset(str(one) for one in boots if one is not None)
 
 
 def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
-    """Return the reason why a live host is not the session's, "" where it is. ``here``: the host's name; ``boots``:
-    those that the session knows."""
+    """Return the reason why a live host is not the host of the session, or "". ``here``: the host's name; ``boots``:
+    the ids of the boots that the session knows."""
     there = clean(session.host, 40)
     if there and there != here:
         return f"the session was made on {there}, and this host is {here}"
     now = journal.current_boot(root)
     if not boots or now is None or now in boots:
         return ""
-    # A change from a boot that the session knows may still stand: boot parameters do.
+    # A change from a boot that the session knows may still be in effect, such as a boot parameter.
     if any(entry.boot_id in boots for entry in journal.active(root)):
         return ""
-    return f"{here} was rebooted since, or this is another host of the same name"
+    return f"{here} was rebooted after the session's last run, or this is another host of the same name"

@@ -1,4 +1,4 @@
-"""Read the facts of the host that a chapter shows: one function a topic, each reading a few files when called."""
+"""Read the facts of the host that a chapter shows. Each topic has one function, which reads a few files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
-"""The vDSO reads these as well (vdso_clock_mode pvclock and hvclock)."""
+"""Clocks of guests that the vDSO can read without a system call (vdso_clock_mode pvclock and hvclock)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class View:
 
 
 def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
-    """Return the facts of these topics, in their order; a topic that does not concern this host gives none."""
+    """Return one fact for each topic, in order. A topic that does not concern this host gives no fact."""
     found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
     return tuple(fact for fact in found if fact is not None)
 
@@ -214,7 +214,7 @@ def _neighbours(view: View) -> Fact | None:
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
         return None
-    meaning = "each task that wakes, also a kernel thread, may take the CPU from one of ours"
+    meaning = "each task that wakes, also a kernel thread, may take the CPU from one of our threads"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 
@@ -222,7 +222,7 @@ def _memlock(view: View) -> Fact | None:
     limit = view.host.memlock_limit_bytes
     if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
         return None  # CAP_IPC_LOCK lifts the limit
-    meaning = "our threads cannot lock more than this, so a page fault can show as a stall"
+    meaning = "our threads cannot lock more memory than this, so a page fault can show as a stall"
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 

@@ -19,8 +19,8 @@ Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 @dataclass(frozen=True, slots=True)
 class HotCpus:
-    """Hold the chosen CPUs. ``cpus``: online ones, at least one. ``why``: the reason for the choice, a sentence.
-    ``source``: the same in a word. ``note``: a problem with the choice, "" for none."""
+    """Hold the chosen hot CPUs. ``cpus``: at least one, all online. ``why``: the reason for the choice, as a sentence.
+    ``source``: the reason as one word. ``note``: a problem with the choice, or ""."""
 
     cpus: CpuSet
     why: str
@@ -29,17 +29,17 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """Return the hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else the isolated ones,
-    else the tickless ones, else those on which the ring would be placed. ``topology`` saves reading it again.
+    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the class's on a class host, else the
+    isolated ones, else the tickless ones, else those of the ring's placement. ``topology`` saves reading it again.
 
-    Raises UsageError for text that is no list, HostError for CPUs that are not online and where no CPU is shown at all.
+    Raises UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
     if not online:
         raise HostError(
             "this host shows nothing about its CPUs",
-            "/sys/devices/system/cpu/online and the folders beside it are missing or unreadable",
+            "/sys/devices/system/cpu/online and the folders next to it are missing or unreadable",
         )
     if asked is not None:
         hot = _asked(asked, machine)
@@ -60,7 +60,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
-    """Return the hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
+    """Return the hot CPUs of the class on a class host; no CPUs elsewhere. Raises the errors of ``class_host``."""
     if root.recorded or not Path(paths.CLASS_FILE).exists():
         return CpuSet()
     from jitter_workshop.flow.turns.classhost import class_host
@@ -76,7 +76,7 @@ def listed(text: str) -> CpuSet:
     except ValueError:
         raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
     if not cpus:
-        raise UsageError("--cpus names no CPU", "name them, such as --cpus 2-3")
+        raise UsageError("--cpus names no CPU", "name at least one, such as --cpus 2-3")
     return cpus
 
 
@@ -91,7 +91,8 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
-    """Return the hot CPUs of the ring's placement; of ``spin``'s where only one CPU exists or may be used."""
+    """Return the hot CPUs of the ring's placement, and the reason for them. If only one CPU exists or may be used, the
+    placement is that of ``spin``."""
     from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
 
     allowed = machine.allowed or machine.online
@@ -114,7 +115,7 @@ def _note(machine: Topology, hot: CpuSet) -> str:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
     notes = []
     if 0 in hot and len(online) > 1:
-        notes.append("CPU 0 is one of them: it boots the machine and keeps work that cannot be moved")
+        notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")
     if not online - hot - machine.siblings_of(hot):
         rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
         spare = "; 'status smt' shows which of them can be spared" if len(rest) > 1 else ""

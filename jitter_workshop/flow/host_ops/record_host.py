@@ -1,4 +1,4 @@
-"""Record a host: read all that any verb would read, then write it below a folder."""
+"""Record a host: read all files that any verb would read, then write copies of them below a folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jitter_workshop.tuning.tunables.registry import tunables
 def record(root: Path, target: Path, *, with_hostname: bool = False, note: str = "") -> RecordingReport:
     """Read the host below ``root`` and write the recording into ``target``.
 
-    Raises HostError where ``target`` cannot be used or nothing can be read; a recording that was begun is removed.
+    Raises HostError if ``target`` cannot be used or nothing can be read; then an unfinished recording is removed.
     """
     place = RecordingRoot(root)
     read_all(place)
@@ -46,12 +46,12 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
 
 
 def read_all(place: HostRoot) -> None:
-    """Read what any verb reads of a host that is not measured."""
+    """Read all files of a host that any verb reads without measuring."""
     topology = read_topology(place)
     facts(View(place, summarise(place, topology), topology), tuple(TOPICS))
     _check_everything(place, topology)
     _read_owned(place)
-    # What checks read of tasks and interrupts depends on the CPUs that a plan takes offline.
+    # Which tasks and interrupts the checks read depends on the CPUs that a plan takes offline.
     for task in each_thread(place):
         read_allowed_cpus(place, task)
     for irq in read_irqs(place):
@@ -61,8 +61,8 @@ def read_all(place: HostRoot) -> None:
 
 
 def _check_everything(place: HostRoot, topology: Topology) -> None:
-    """Read what status and plan read, for any choice of hot CPUs. Many checks read the hot ones alone, and some read
-    nothing where no housekeeping CPU is left: so all CPUs but one are hot first, and then that one."""
+    """Read all files that ``status`` and ``plan`` read, for any choice of hot CPUs. Many checks read only hot CPUs, and
+    some read nothing if no housekeeping CPU is left. So first all CPUs but one are hot, and then that one."""
     first = CpuSet(topology.online.cpus[:1])
     for hot in (topology.online - first, first):
         if not hot:
@@ -76,9 +76,9 @@ def _check_everything(place: HostRoot, topology: Topology) -> None:
 
 
 def _read_owned(place: HostRoot) -> None:
-    """Read each file of the kernel that a tunable may write: ``plan ID=VALUE`` reads some that ``plan`` does not.
+    """Read each file of the kernel that a tunable may write: ``plan ID=VALUE`` reads some files that ``plan`` does not.
 
-    Groups are left out: the checks read those that matter here.
+    Control groups are left out: the checks read those that matter.
     """
     for tunable in tunables():
         for pattern in tunable.owns:
@@ -92,7 +92,7 @@ def _read_owned(place: HostRoot) -> None:
 
 
 def _matching(place: HostRoot, pattern: str) -> list[str]:
-    """Return the paths that match; a ``*`` stands for one part of a path."""
+    """Return the paths that match ``pattern``. A ``*`` matches inside one part of a path."""
     found = [""]
     for part in pattern.split("/")[1:]:
         if "*" in part:

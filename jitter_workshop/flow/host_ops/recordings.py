@@ -1,4 +1,4 @@
-"""Find recorded hosts by their names: in a course's own folder, and among those of the project."""
+"""Find recorded hosts by their names, in a course's own folder and among the project's recordings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ SUFFIX = ".tar.xz"
 
 
 def recorded_host(name: str, course_dir: str = "") -> HostRoot:
-    """Return the recorded host of this name: ``course_dir``'s own, else the built-in one; a folder as ``record-host``
-    writes it, or the same packed into one file. Raises LessonError where there is neither or it cannot be read."""
+    """Return the recorded host of this name, from ``course_dir`` or else from the project. A recording is a folder that
+    ``record-host`` wrote, or such a folder packed into one file. Raises LessonError if there is none or it cannot be
+    read."""
     shown = clean(name, 40)
     own = Path(course_dir) if course_dir else None
     for place in filter(None, (own, assets())):
@@ -40,15 +41,15 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
 
 
 class Recordings:
-    """Check the recordings of one course, each once. A recording of the project is known to be whole, unless the course
-    has one of the same name: it is not unpacked for the check, which takes a second the first time."""
+    """Check each recording of one course once. The project's recordings are known to be whole and not unpacked for the
+    check, because that takes a second. A course's own recording of the same name is checked."""
 
     def __init__(self, course_dir: str) -> None:
         self._course_dir = course_dir
         self._said: dict[str, str] = {}
 
     def unreadable(self, chapter: Chapter) -> str:
-        """Return the reason why a chapter cannot be taught on its recordings, "" where it can or has none."""
+        """Return the reason why a chapter cannot be taught on its recordings; "" if it can, or has no recordings."""
         for name in filter(None, (chapter.recording, chapter.recording_after)):
             if name not in self._said:
                 self._said[name] = self._wrong(name)
@@ -70,7 +71,7 @@ class Recordings:
 
 
 def _inside(place: Path, *found: Path) -> bool:
-    """Return True if no link leads out of ``place``: a course may come from anyone."""
+    """Return True if all paths are in ``place``, links followed: a course may come from anyone."""
     try:
         top = place.resolve()
         return all(path.resolve().is_relative_to(top) for path in found)
@@ -79,7 +80,7 @@ def _inside(place: Path, *found: Path) -> bool:
 
 
 def assets() -> Path:
-    """Return the assets of the installed package, or of a checkout that was not installed."""
+    """Return the folder of assets: of the installed package, or of a checkout that is not installed."""
     try:
         return Path(str(resources.files("jitter_workshop.assets")))
     except ModuleNotFoundError:

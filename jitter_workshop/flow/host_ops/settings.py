@@ -1,4 +1,4 @@
-"""Read a chapter's tunables on one host: their values now, the host's state for them, and what would be written."""
+"""Read a chapter's tunables on one host: their present values, the host's state, and the writes of a plan."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
-_ONCE = "Only for the next boot: switching the machine off and on undoes a boot that hangs."
-_ALWAYS = "For the next boot and every later one."
+_ONCE = "This is only for the next boot: switching the machine off and on undoes a boot that hangs."
+_ALWAYS = "This is for the next boot and every later one."
 _CHECK = "'jitter-workshop lessons check' names the line"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Hold the state of a chapter's tunables. ``checks``: their assessments in the lesson's order. ``state``: the
-    host's state for them; ``reason``: why it has none of them, or "". ``asked``: those with a value in the lesson,
-    ``ID=VALUE``."""
+    host's state for the chapter. ``reason``: why the host has none of the tunables, or "". ``asked``: the tunables for
+    which the lesson gives a value, as ``ID=VALUE``."""
 
     host: Host
     hot: HotCpus
@@ -41,8 +41,8 @@ class Seen:
     asked: tuple[str, ...] = ()
 
     def settled(self) -> dict[str, bool]:
-        """Return id → True if nothing is to improve, or, where the lesson gives a value, if nothing would be written
-        for it. A tunable that this host does not have is left out."""
+        """Return tunable id → True if it needs no improvement or, if the lesson gives a value, no write for that value.
+        A tunable that this host does not have is left out."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
@@ -55,7 +55,7 @@ class Seen:
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
-    """Read a chapter's tunables. Raises HostError where the host shows no CPU, LessonError for an unknown tunable."""
+    """Read a chapter's tunables. Raises HostError if the host shows no CPU, LessonError for an unknown tunable."""
     hot = choose_hot(root, None, topology)
     host = Host(root, hot.cpus, topology)
     try:
@@ -81,7 +81,7 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
 
 
 def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
-    """Return the reason why this host has none of a chapter's tunables, "" where it has one or the chapter names
+    """Return the reason why this host has none of a chapter's tunables; "" if it has one, or the chapter names
     none."""
     if not chapter.tunables:
         return ""
@@ -92,7 +92,7 @@ def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
-    """Return the way to set a chapter's boot parameters: for one boot, unless ``always`` or that is not possible."""
+    """Return the way to set a chapter's boot parameters: for one boot if that is possible and not ``always``."""
     boots = [
         (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
     ]
@@ -108,14 +108,14 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
 
 
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
-    """Return the plan for ``ID`` or ``ID=VALUE`` words."""
+    """Return the plan for ``words``, each ``ID`` or ``ID=VALUE``. Raises UsageError."""
     return plan(seen.host, registry.parse_wanted(words))
 
 
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """Return the plan with its text; ``way``: of boot parameters; ``drawn``: the plan as root sees it."""
+    """Return a plan with its text. ``way``: how boot parameters are set; ``drawn``: the plan that root made, if any."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
@@ -137,7 +137,7 @@ def plan_view(
 
 
 def _stands(seen: Seen, word: str) -> bool | None:
-    """Return True if nothing would be written for ``ID=VALUE``; None where this host cannot have it."""
+    """Return True if the host has the value of ``ID=VALUE`` already; None if the host cannot have that value."""
     wanted = registry.parse_wanted([word])
     try:
         registry.find(wanted[0].id).writes(seen.host, wanted[0].value)

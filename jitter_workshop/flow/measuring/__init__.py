@@ -1,1 +1,1 @@
-"""Measure once: resolve the request, run the workload, trace or count beside it, keep the run."""
+"""Measure once: resolve the request, run the workload while the kernel is traced or counted, and keep the run."""

@@ -1,5 +1,5 @@
-"""Keep this process's background work out of a measurement: it waits until the measurement is over, or ends early what
-it has begun."""
+"""Keep this process's background work out of a measurement. The work waits until the measurement is over, and work
+that has begun ends early."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 
 LONGEST_S = 2.0
-"""Seconds that a measurement waits for work begun before it; what still goes on then is stuck, and takes no CPU."""
+"""Seconds that a measurement waits for earlier background work. Work that is not over then is stuck and uses no CPU."""
 
 
 class BackgroundGate:
-    """Separate measuring from background work; one for a process, see :data:`HERE`. Any thread may call."""
+    """Separate measurements from background work. A process has one gate, :data:`HERE`. Any thread may call it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -27,7 +27,7 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
-        """Hold back background work while the block runs; it surrounds all code that measures. May be nested."""
+        """Hold background work back inside the context, which surrounds all code that measures. It may be nested."""
         with self._changed:
             self._measuring += 1
             for stop in self._beside:
@@ -43,8 +43,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Begin background work when nothing is measured. ``stop`` is called from another thread to end the work early,
-        and must not wait."""
+        """Wait until nothing is measured, then do background work in the context. Another thread calls ``stop``, which
+        must not wait, to end the work early."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -56,8 +56,8 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Wait until ``ready``, or for ``limit_s`` without a measurement: during one, no timer of ours wakes. The code
-        that makes it ready calls :meth:`nudge`."""
+        """Wait until ``ready`` returns True, or for ``limit_s`` seconds; during a measurement the time limit does not
+        wake this thread. Code that changes the result of ``ready`` calls :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():
@@ -67,7 +67,7 @@ class BackgroundGate:
                 self._changed.wait(left_s)
 
     def nudge(self) -> None:
-        """Let the waiting threads check again."""
+        """Make the waiting threads check again if they are ready."""
         with self._changed:
             self._changed.notify_all()
 

@@ -10,9 +10,9 @@ from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 
 _TAIL = {"spin": "99.9999"}
-"""The percentile that shows stalls: ``spin`` reads the clock tens of millions of times a second."""
+"""The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
 _SAME = 1.05
-"""The ratio within which two values are called the same."""
+"""Two values whose ratio is below this are called the same."""
 
 _HOST_FACTS = (
     "kernel",
@@ -24,13 +24,13 @@ _HOST_FACTS = (
     "clocksource",
     "cpu_max_quota_us",
 )
-"""Facts of the host that make two runs unlike, no matter what changed them."""
+"""Facts of the host: if one of them changed, for whatever reason, two runs are not alike."""
 
 _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return ``a`` compared with ``b``. Runs made in the same way differ by luck, and the headline says by how much."""
+    """Return the comparison of two runs. Runs made in the same way differ by luck; its headline then says how much."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -40,8 +40,8 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """Return notes on runs that were not measured in the chapter's intended state: its settings must be in effect in
-    the second run and not in the first, and nothing else may change between them.
+    """Return notes on two runs that were not measured as the chapter intends. Its settings must be in effect in the
+    second run and not in the first, and no other setting may change between the runs.
     """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
@@ -61,8 +61,8 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if both runs were asked for in the same way. A difference by a hidden noise is no luck. CPUs count
-    only where they were set: the scheduler's choice is luck."""
+    """Return True if both runs were made in the same way, so that they differ by luck. Runs with a hidden noise are
+    never alike. CPUs are compared only if they were set: the scheduler's choice is luck."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement
@@ -87,8 +87,8 @@ def same_state(a: Run, b: Run) -> bool:
 
 
 def luck(a: Run, b: Run) -> str:
-    """Return the headline for two equal runs: how far they differ in median, tail, stalls or stolen time, the largest
-    difference first."""
+    """Return the headline for two runs made in the same way: how far they differ in median, tail, stalls or stolen
+    time, the largest difference first."""
     start = "This is luck: this tool changed nothing between these two runs, and "
     tail = _TAIL.get(a.workload, "99.9")
     found = [
@@ -100,7 +100,7 @@ def luck(a: Run, b: Run) -> str:
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
         return start + "they are too short to show how much they differ."
-    company = " Other tasks used these CPUs, which is part of it." if a.disturbed or b.disturbed else ""
+    company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= _SAME or f[0] == f"p{tail}")]
     while True:
         text = f"{start}{_differ(said)}.{company} Only a larger difference can be the effect of a change."
@@ -117,7 +117,8 @@ def _differ(said: list[tuple[str, float]]) -> str:
 
 
 def _apart(a: Run, b: Run, percentile: str) -> float | None:
-    """Return the ratio of a percentile; 1 where the clock cannot tell the two values apart."""
+    """Return the ratio of a percentile in two runs, at least 1. It is 1 if the clock cannot tell the values apart, None
+    if a value is not known."""
     x, y = _percentile(a, percentile), _percentile(b, percentile)
     if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
         return 1.0
@@ -137,7 +138,7 @@ def _percentile(run: Run, percentile: str) -> int | None:
 
 def _common_stall_rate(a: Run, b: Run) -> tuple[float | None, float | None]:
     def rate(run: Run) -> float | None:
-        # Fewer than ten stalls make a ratio of noise to noise.
+        # With fewer than ten stalls in a run, the ratio is mere chance.
         return next((r.per_second for r in run.stalls.rates if r.threshold_ns == 100_000 and r.count >= 10), None)
 
     return rate(a), rate(b)

@@ -1,8 +1,8 @@
-"""Read curves beside those of a session's runs: published figures of 2015, the course's runs on another machine,
-imports from other tools, and further curves of one run. Each names its source.
+"""Read curves other than those of a session's runs: figures published in 2015, a course's runs on another machine,
+imports from other tools, and further curves of one run. Each curve names its source.
 
-A course's runs on another machine, for a rehearsal, are in its ``recorded-runs.json``, and for the built-in one among
-the assets. The file may come from anyone, and is read as strictly as lessons.
+A course's runs on another machine are shown in a rehearsal. They are in ``recorded-runs.json`` in the course's folder,
+and among the assets for the built-in course. The file may come from anyone, and is checked as strictly as lessons.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _MOST_SOURCE = 120
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """Hold one run in figures. ``applied``: ids of what this tool had set then. ``values``: ns by ``FIGURES``."""
+    """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
+    figure → ns, for the names in ``FIGURES``."""
 
     label: str
     workload: str
@@ -45,7 +46,7 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
-    """Hold a chapter's runs by slot, and ``source``: when they were measured, and on what machine."""
+    """Hold a chapter's recorded runs by slot. ``source``: when and on what machine they were measured."""
 
     source: str
     runs: dict[str, RecordedRun]
@@ -53,7 +54,7 @@ class RecordedChapter:
 
 
 def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter]:
-    """Return the recorded runs in ``folder`` by chapter id, {} where it has none. Mistakes are added to ``problems``,
+    """Return the recorded runs in ``folder`` by chapter id; {} if there are none. Mistakes are added to ``problems``,
     and entries with a mistake are left out."""
     if not (folder / FILE).exists():
         return {}
@@ -62,11 +63,11 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
         return {}
     try:
         data = json.loads(source.text, parse_constant=_no_number)
-        _expect(isinstance(data, dict) and data.get("unit") == "ns", 'it must be an object with "unit": "ns"')
+        _expect(isinstance(data, dict) and data.get("unit") == "ns", 'the file must be an object with "unit": "ns"')
         chapters = data.get("chapters")
         _expect(isinstance(chapters, dict), '"chapters" must be an object of chapter ids')
     except (ValueError, RecursionError) as error:
-        problems.add(FILE, getattr(error, "lineno", 1), f"no recorded runs: {str(error)[:200]}")
+        problems.add(FILE, getattr(error, "lineno", 1), f"the runs cannot be read: {str(error)[:200]}")
         return {}
     found: dict[str, RecordedChapter] = {}
     for ident, entry in chapters.items():
@@ -79,13 +80,13 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
-    """Return the reason why a run does not fit this chapter's slot, "" where it does: the lesson measures something
-    else there, or the run was made without the settings that it stands for."""
+    """Return the reason why a recorded run does not fit a slot of the chapter, or "". A run does not fit if the lesson
+    measures something else there, or if the run was made without the chapter's settings."""
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"
     if (run.label, run.workload) != (asked.label, asked.workload):
-        return f"{slot!r} is '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
+        return f"{slot!r} must be '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
     ids = {word.partition("=")[0] for word in chapter.tunables}
     if slot == "again" and ids and not ids & run.applied:
         return f"{slot!r} was made with none of the chapter's tunables applied"
@@ -94,12 +95,12 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
 
 
 def _chapter(entry: Any, line: int) -> RecordedChapter:
-    _expect(isinstance(entry, dict), "it must be an object")
+    _expect(isinstance(entry, dict), "the chapter's entry must be an object")
     source = _text(entry.get("source"), "source", _MOST_SOURCE)
     runs = entry.get("runs")
     _expect(
         isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs,
-        "the runs 'measure' and perhaps 'again'",
+        "runs must have 'measure' and may have 'again'",
     )
     return RecordedChapter(source, {slot: _run(slot, runs[slot]) for slot in SLOTS if slot in runs}, line)
 
@@ -146,7 +147,7 @@ def _no_number(word: str) -> float:
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
-    """Return (line, sentence) for every recorded run that no chapter will show."""
+    """Return (line, sentence) for each recorded run that no chapter shows."""
     found: list[tuple[int, str]] = []
     for ident, entry in recorded.items():
         chapter = chapters.get(ident)
@@ -164,17 +165,17 @@ RECORDED = "recorded"
 INTENDED = "accumulator_intended"
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
-"""Chapters whose change was published: the curve before and the one after."""
+"""Chapters whose change has published curves: the names of the curves before and after the change."""
 
 _PUBLISHED_SOURCE = "published in 2015 (perf-workshop): a laptop with 4 CPUs, Linux 4.0"
 
 Curves = tuple[tuple[RunCurve, ...], str]
-"""Curves and their source, which completes the sentence "these curves were …"; ((), "") if there are none."""
+"""Curves and their source. The source ends the sentence "these curves were …". ((), "") if there are none."""
 
 
 @cache
 def published_curves() -> tuple[RunCurve, ...]:
-    """Return the transit latency, producer to accumulator, of the perf-workshop's README; () if the asset is
+    """Return the curves in the perf-workshop's README: transit from producer to accumulator. () if the asset is
     missing."""
     try:
         data = json.loads((assets() / "published-latencies.json").read_text(encoding="utf-8"))
@@ -184,14 +185,14 @@ def published_curves() -> tuple[RunCurve, ...]:
 
 
 def imported_curves(runs: Sequence[ImportedRun]) -> tuple[RunCurve, ...]:
-    """Return the curves of other tools that were imported into a session; each names its tool."""
+    """Return the curves of runs that were imported from other tools. Each curve names its tool."""
     return tuple(RunCurve(f"imported-{run.id}", run.label, imported_curve(run), None) for run in runs)
 
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
-    """Return a chapter's runs on another machine, first and second: from the course's own folder, and for the built-in
-    course from the assets. Only runs of what the chapter measures, made with its settings, count; a second run without
-    its first does not. Published figures stand in for a chapter of the built-in course that was not measured."""
+    """Return the curves of a chapter's first and second run on another machine, from the course's own folder or, for
+    the built-in course, from the assets. Runs that do not fit the chapter are left out, and so is a second run without
+    a first one. If the built-in course has no recorded runs of a chapter, published curves are returned."""
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
         entry = read_recorded(place, Problems()).get(chapter.id)
@@ -204,7 +205,7 @@ def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILT
 
 
 def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: str) -> Curves:
-    """Return the recorded curves that belong to a step."""
+    """Return the recorded curves that a step shows, and their source."""
     if step not in ("measure", "again", "compare"):
         return (), ""
     curves, source = recorded_runs(chapter, course_dir, course_id)
@@ -225,8 +226,8 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
 
 
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
-    """Return two more curves of a run, for the chapter about coordinated omission: from the intended send time, and as
-    received with HdrHistogram's later correction. Those that the run or the session does not have are left out."""
+    """Return two more curves of a run, for the chapter on coordinated omission: latency from the intended send time,
+    and latency as received with HdrHistogram's later correction. A curve without data is left out."""
     found: list[RunCurve] = []
     label = run.label or run.id
     try:

@@ -1,7 +1,7 @@
 """Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
 
-A process that is in no isolated set may not use the set's CPUs. The measuring child is moved into the set as a whole
-once it has started, before it pins its threads; that takes root's rights, which the agent has.
+Only a process in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
+set after its start and before it pins its threads. The move needs root's rights, which the agent has.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 Place = Callable[[int], CpuSet]
-"""The function that puts a process of this user's on the isolated CPUs and returns these CPUs. It raises HostError."""
+"""The type of a function that puts a process of this user on the isolated CPUs and returns these. Raises HostError."""
 
 NOTE = "isolation"
-"""The key in a run's notes for the reason why it was made outside the set."""
+"""The key in a run's notes for the reason why the run was made outside the isolated set."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
     """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside.
-    ``isolated``: that set, empty where there is none. ``reduced``: the run would have more CPUs without it."""
+    ``isolated``: the CPUs of that set, empty if there is none. ``reduced``: a run would have more CPUs without the set.
+    """
 
     cpus: int
     isolated: CpuSet
@@ -36,18 +37,19 @@ class CpuBudget:
 
 
 class NotPlaced(HostError):
-    """Report that the child could not be put on the isolated CPUs; it has measured nothing yet."""
+    """Report that the child could not be put on the isolated CPUs. The child has measured nothing yet."""
 
 
 def own_cpus(root: HostRoot) -> CpuSet:
-    """Return the CPUs that this tool has isolated and that the kernel still isolates; empty where there are none."""
+    """Return the CPUs that this tool has isolated and that the kernel still isolates; empty if there are none."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     return group.effective if group is not None else CpuSet()
 
 
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
-    """Return the CPU budget of the larger of the two places, inside or outside the set, read now."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made inside or outside the set, where more
+    CPUs are."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
@@ -63,8 +65,8 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 
 def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
-    """Return a hook for ``bench.runner``: it puts the child into the set, and checks that the set holds its threads'
-    CPUs. The hook raises NotPlaced."""
+    """Return a hook for ``bench.runner``. The hook puts the child into the isolated set, and raises NotPlaced if the
+    set does not hold all CPUs of ``placement``."""
     wanted = CpuSet.of(placement.cpus)
 
     def placed(pid: int) -> None:
@@ -79,5 +81,5 @@ def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
 
 
 def not_used(reason: str) -> str:
-    """Return the sentence of a run that was made outside the set."""
+    """Return the note for a run that was made outside the isolated set."""
     return f"the isolated CPUs were not used: {reason}"

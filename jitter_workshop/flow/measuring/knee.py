@@ -1,8 +1,9 @@
-"""Compute the knee from a run's own figures: a noise of which rate shows at which percentile.
+"""Compute the knee from a run's own figures: at which percentile a noise of a given rate shows.
 
-A noise that comes r times a second and each time makes n of m messages a second late shows at the percentile
-100·(1 − r·n/m): 250 ticks among 100,000 messages at 99.75 (n = 1), one event a second at 99.999. A stall of S that is
-longer than the interval between messages makes n = S·m of them late, and so moves its knee left.
+Take a noise that comes r times a second and makes n messages late each time, in a run with m messages a second. This
+noise shows at the percentile 100·(1 − r·n/m): with m = 100,000 and n = 1, a tick of 250 Hz shows at 99.75, and one
+event a second at 99.999. A stall of S seconds, longer than the interval between messages, makes n = S·m messages late,
+and so moves its knee left.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10
-"""From fewer stalls no rate is stated: the next run would have another one."""
+"""With fewer stalls no rate is stated: the next run would have another rate."""
 
 _LARGEST_SHARE = 0.1
-"""Beyond this share stalls overlap and delay the producer as well: messages no longer come at a steady rate."""
+"""If stalls take more than this share of the time, they overlap and delay the producer, too: messages no longer come
+at a steady rate."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
-    """Return the percentile of a noise's knee, 0..100, if each event delays at least one message; 0 for a noise that
-    takes all the time."""
+    """Return the percentile (0..100) of a noise's knee, if each event delays at least one message. A noise that takes
+    all the time has 0."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -32,7 +34,7 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """Return a percentile with two digits behind its nines: p37, p97.5, p99.75, p99.999."""
+    """Return a percentile with about two digits after its nines: p37, p97.5, p99.75, p99.999."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
@@ -43,7 +45,7 @@ def nice_percentile(percentile: float) -> str:
 
 
 def counted_seconds(run: Run) -> float:
-    """Return the time in which the kernel's counters grew; the blocks alone where the run does not say."""
+    """Return the seconds in which the kernel's counters grew; if the run does not say, those of its blocks."""
     return run.counted_s or _block_seconds(run)
 
 
@@ -52,9 +54,9 @@ def _block_seconds(run: Run) -> float:
 
 
 def messages_per_second(run: Run) -> float | None:
-    """Return the rate at which messages really came (lateness included); None for an empty run."""
+    """Return the rate at which messages really came, in messages per second; None for an empty run."""
     summary = run.histograms.get(run.main_histogram)
-    # The blocks, without the pauses between them and those of a sampler that pauses, as in the rates of its stalls.
+    # Count only the blocks, without the pauses between them and a sampler's own pauses, as the rates of stalls do.
     seconds = run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
     return summary.count / seconds if summary and summary.count and seconds > 0 else None
 
@@ -62,7 +64,7 @@ def messages_per_second(run: Run) -> float | None:
 @dataclass(frozen=True, slots=True)
 class StallClass:
     """Hold the stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: the rate of these and all
-    longer ones, and the share of time that they stole."""
+    longer stalls, and the share of time that they stole."""
 
     low_ns: int
     high_ns: int | None
@@ -74,7 +76,7 @@ class StallClass:
 
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
-    """Return the decades that hold stalls, shortest first (a run stores its rates as "this long and longer")."""
+    """Return the decades that hold stalls, shortest first. A run stores its rates as "this long and longer"."""
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -100,9 +102,9 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
 def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
-    """Return the arithmetic of the knee with this run's figures: its rate, its commonest interrupt, its stalls by
-    length (longest first). Each comes with the knee's percentile and, given the curve, with the percentile where it
-    climbs."""
+    """Return sentences on the knee with this run's figures: its rate, its most frequent interrupt, and its stalls by
+    length, longest first. Each has the percentile of the knee. With ``curve``, stalls also have the percentile at which
+    the curve reaches their length."""
     rate = messages_per_second(run)
     if rate is None:
         return ()
@@ -130,8 +132,8 @@ def knee_sentences(
     if stolen > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. This is too much for the simple sum: where "
-            f"no figure is given, stalls overlap{f' and also delay the {held}' if held else ''}."
+            f"In all, stalls take {100 * stolen:.0f} % of the time. This is too much for the simple sum: stalls "
+            f"without a figure overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(

@@ -1,4 +1,4 @@
-"""Measure once, for every use: resolve the placement, take the host's turn, run, note other tasks, keep the result."""
+"""Measure once: resolve the placement, take the host's turn, run the workload, note other tasks, and keep the run."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ from jitter_workshop.tuning.journal import stack
 LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20
-"""Free space for the ring's record and journal files, with plenty to spare."""
+"""Free bytes for the ring's record and journal files, which need far less."""
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
-"""The function that takes the turn of a class host. Its arguments: the longest wait in seconds, the token that ends it,
-the callback for the user's place in the queue. Yields a check that raises once the turn is over, None where this is no
-class host.
+"""The type of a function that takes the turn of a class host. Its arguments are the longest wait in seconds, the token
+that ends the wait, and the callback for the user's place in the queue. It yields a check that raises once the turn is
+over, or None if this is no class host.
 """
 
 
 class TurnGuard:
-    """Watch a run, and check the turn once more before its first block. A program can be stopped between taking the
-    turn and starting its child (Ctrl-Z, a debugger, a machine out of memory). It may lose the turn meanwhile, and
-    another user measures; ``still`` raises then. Later the end of a turn ends the child from outside."""
+    """Observe a run, and check the turn once more before the first block. A program can be stopped (Ctrl-Z, a debugger,
+    a machine out of memory) after it took the turn and before it starts its child. Meanwhile it can lose the turn to
+    another user; then ``still`` raises. Later, the end of the turn also ends the child."""
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
@@ -80,8 +80,8 @@ class TurnGuard:
 
 
 class MeasurementStopped(MeasureError):
-    """Report that the measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is
-    False); the message says if it was kept."""
+    """Report that the measuring child or its noise died after some blocks. ``run`` holds these blocks, with
+    ``complete`` False. The message says if the run was kept."""
 
     def __init__(self, message: str, advice: str, run: Run) -> None:
         super().__init__(message, advice)
@@ -109,22 +109,22 @@ def measure(
     turn_held: bool = False,
     turn: Turn | None = None,
 ) -> Run:
-    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` receives the reason of a
-    wait in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
-    isolated; where that is not possible, the run is made outside them, and its notes say why. ``tracer`` is called
-    before the run begins if evidence is wanted; where it fails, the run is made without. ``turn_held``: this process
-    has the host's turn already; ``turn``: takes that of a class host.
+    """Measure on this host, and keep the run in ``session`` (None: keep it nowhere). ``queued`` receives a sentence
+    with the reason for a wait, and "" once the wait is over. ``place`` puts the measuring child on the CPUs that this
+    tool has isolated; if this fails, the run is made outside them, and its notes say why. ``tracer`` is called before
+    the run if evidence is wanted; if it fails, the run has no trace. ``turn_held``: this process has the host's turn
+    already. ``turn`` takes the turn of a class host.
 
-    Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
-    kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
+    The calling thread must live until the call returns. A run that ``cancel`` stopped after some blocks is returned and
+    kept like other runs, with ``complete`` False. If no block was done, ``bench.runner.Cancelled`` is raised.
 
-    Raises UsageError, HostError, BusyError (WaitStopped when ``cancel`` ended the wait), MeasureError when nothing was
-    measured; MeasurementStopped and RunNotKept with the run where something was.
+    Raises UsageError, HostError, BusyError (WaitStopped if ``cancel`` ended the wait), and MeasureError if nothing was
+    measured. MeasurementStopped and RunNotKept hold the blocks that were measured.
     """
     check(request)
     with contextlib.ExitStack() as turns:
         if turn is not None and not turn_held:
-            # First of all: only the holder of the turn may use the hot CPUs of a class host.
+            # Take the turn first: only its holder may use the hot CPUs of a class host.
             still = turns.enter_context(turn(request.wait_s, cancel, queued))
             if still is not None:
                 observer, turn_held = TurnGuard(observer, still), True
@@ -164,8 +164,8 @@ def measure(
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
-    """Return a sentence about the settings that this tool made or gave back between two snapshots, "" for none. A run
-    with this note was not made in one state.
+    """Return a note on the settings that this tool applied or restored between two snapshots; "" if there are none. A
+    run with this note was not measured in one state.
     """
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
@@ -175,7 +175,7 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
 
 class _Places:
     """Choose the place of a run: within the isolated set if there is one and the child can enter it, else outside.
-    ``why_outside``: the reason why a set is not used. The constructor raises the errors of ``resolve``.
+    ``why_outside``: the reason why the set was not used, or "". The constructor raises the errors of ``resolve``.
     """
 
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
@@ -188,8 +188,8 @@ class _Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure in the chosen place. Raises the errors of ``bench.runner.run``, and HostError if it is not possible
-        outside the set either.
+        """Measure in the chosen place. Raises the errors of ``bench.runner.run``, and HostError if the run is possible
+        neither inside nor outside the set.
         """
         if self._inside is not None and self._place is not None:
             try:
@@ -221,7 +221,7 @@ class _Places:
 
 
 def warnings(host: HostSummary) -> tuple[str, ...]:
-    """Return the warnings before a measurement on this host, one sentence each."""
+    """Return the warnings that are shown before a measurement on this host."""
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep more deeply than on mains power.")
@@ -243,8 +243,8 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
 
 
 def _scratch_dir() -> str:
-    """Return the folder for the ring's files: the cache folder or, where that is unusable or full, the system's folder
-    for temporary files (which TMPDIR chooses). Raises HostError where neither can be written."""
+    """Return the folder for the ring's files: the cache folder or, if it is unusable or full, the system's folder for
+    temporary files (which TMPDIR chooses). Raises HostError if no such folder can be written."""
     folder = paths.cache_dir()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Write the ``notes`` of a run, by field: the reason for each unknown value, and further remarks for its reader.
+"""Write the ``notes`` of a run: for each unknown value the reason, and remarks on other fields.
 
-A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path holds
-for all below it.
+A note's key is the path of its field (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``). A note
+holds for all fields below its path.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def with_notes(
     unnamed_percent: float | None = None,
     hunted: bool = False,
 ) -> Run:
-    """Return the run with a reason for each value that it does not know. The child's own reasons come first.
-    ``hunted``: made beside a hidden noise."""
+    """Return the run with a note on each value that is not known. A reason that the measuring child gave is taken
+    first. ``hunted``: the run was made with a hidden noise."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:
@@ -50,7 +50,7 @@ def with_notes(
 
 
 def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
-    """Return the limit on idle states that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
+    """Return a note on the idle-state limit that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
     held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
     if held is None:
         return ""
@@ -59,8 +59,8 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
-    """Return a note on other tasks on the measured CPUs, with those that have no name or cannot be seen; "" for
-    nothing. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. Our own noise does not count."""
+    """Return a note on other tasks on the measured CPUs, also on those whose names are not known; "" if there are none.
+    Our own noise does not count. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``."""
     said = []
     if run.disturbed:
         names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
@@ -70,7 +70,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
             f"other tasks used at least {unnamed_percent:g} % of a measured CPU and cannot be named, because "
             "they ended, moved to another CPU or are not visible"
         )
-    # With a noise of ours the cause is known: it is in the run, or the learner has to find it.
+    # The cause is known if the noise is ours: the run names it, or the learner has to find it.
     ordered = hunted or run.noise is not None
     if (
         not said
@@ -84,7 +84,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
 
 
 def cpu_limit(host: HostSummary) -> str:
-    """Return the effect of the cgroup's bandwidth limit on a measurement, or ""."""
+    """Return a sentence on what the cgroup's CPU limit does to a measurement; "" without a limit."""
     if not host.cpu_max_quota_us or not host.cpu_max_period_us:
         return ""
     cpus = host.cpu_max_quota_us / host.cpu_max_period_us
@@ -95,7 +95,7 @@ def cpu_limit(host: HostSummary) -> str:
 
 
 def _path(run: Run, name: str) -> str:
-    """Return the full path of a field that the child names without its record."""
+    """Return the full path of a field: the measuring child gives only its last part."""
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):
@@ -113,7 +113,7 @@ _NULLS = {
     "buckets": "only the workload spin sorts its gaps by length",
     "sampled_s": "only the workload spin samples",
     "pause": "only spin with a duty below 100 % has pauses",
-    "counters": "counted only if --evidence was asked for and no trace could be made",
+    "counters": "the run counts only if --evidence was asked for and no trace could be made",
     "missed_wakeups": "only the workload wakeup sleeps until a set time",
     "interrupts": _UNSEEN,
     "softirqs": _UNSEEN,
@@ -123,7 +123,7 @@ _NULLS = {
     "counted_s": "the measuring process did not report how long it counted",
     "steal_resolution_ns": "see steal_ns",
 }
-"""The reasons for a field of a run that is null, where nothing else says more."""
+"""The reasons for a run's null fields, if no other note gives a better one."""
 
 _CLOCK_NULLS = {
     "offset_ns": "this is measured only between two fixed CPUs",
@@ -142,7 +142,7 @@ _THREAD_NULLS = dict.fromkeys(THREAD_COUNTS, "this kernel does not show it")
 
 
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
-    """Yield field and reason for each null; the first reason for a field counts."""
+    """Yield (path, reason) for each null field. A path may come twice; then its first reason counts."""
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the workload {spec.workload} sends no messages"
     if run.noise is None and run.noise_bursts is None:

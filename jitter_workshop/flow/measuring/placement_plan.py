@@ -1,4 +1,4 @@
-"""Plan what a placement chapter changes: the CPU affinity of its own threads, one row each, and no file of the host."""
+"""Plan the changes of a placement chapter: the CPU affinity of each measured thread, and no file of the host."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from jitter_workshop.tuning.planning import digest
 _WHY = {
     "producer": "it stamps and publishes; a pause here delays the messages behind it",
     "accumulator": "it waits for each message; the latency is read on this CPU",
-    "journaller": "it is the second consumer, out of the way of the other two",
-    "sampler": "it reads the clock without end; every gap is time that something else took",
+    "journaller": "it is the second consumer; it does not disturb the other two threads",
+    "sampler": "it reads the clock without pause; every gap is time that something else took",
     "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
     "sender": "it sends a segment at each set time; the kernel's part of receiving is done here too",
     "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are measured",
@@ -32,7 +32,7 @@ _WHY = {
 
 
 WAIT_S = 600.0
-"""Seconds that a chapter's run queues behind other measurements; the learner can stop waiting at any time."""
+"""Seconds that a chapter's run waits for other measurements; the learner can end the wait at any time."""
 
 
 def request_of(
@@ -43,10 +43,10 @@ def request_of(
     beside: Run | None = None,
     evidence: bool = False,
 ) -> MeasureRequest:
-    """Return a lesson's measurement as a host can make it. ``noise``: started by the learner; ``chosen``: thread → CPU,
-    as the learner picked them. The ring needs two CPUs: ``spin`` takes its place if ``cpus`` is less, and also if the
-    run ``beside``, with which this one will be compared, was of ``spin``. ``evidence``: traced; in a hunt every run is,
-    so that tracing is no difference between two of them."""
+    """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted.
+    ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may use. The ring needs two
+    CPUs: with fewer ``spin`` is measured, and also if the run ``beside``, with which this run will be compared, was of
+    ``spin``. ``evidence``: make a trace."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -70,8 +70,8 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run as it will be made, and this tool's isolated set if it is made within that: if
-    there is one with enough CPUs for it. Raises what ``bench.placement.choose`` raises."""
+    """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. They are
+    used if there are enough for the run. Raises the errors of ``bench.placement.choose``."""
     own = CpuSet() if root.recorded else own_cpus(root)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -80,7 +80,7 @@ def placed_on(
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """Return the placement of :func:`placed_on` as a plan. Raises what ``bench.placement.choose`` raises."""
+    """Return the placement of :func:`placed_on` as a plan. Raises the errors of ``bench.placement.choose``."""
     placement, own = placed_on(root, topology, request, isolated)
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)
@@ -89,7 +89,7 @@ def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
 
 
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
-    """Return the plan with one Change a thread; a placement ``none`` changes nothing."""
+    """Return a plan with one change for each thread; the placement ``none`` has no changes."""
     fields = KINDS[workload].threads.items()
     placed = [(name, cpu) for name, field in fields if (cpu := getattr(placement, field)) is not None]
     changes = tuple(
@@ -115,6 +115,6 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
 
 
 def same_writes(now: PlanView, shown: PlanView | None) -> bool:
-    """Return True if a plan has the writes that were shown (None: nothing was), by their digests. Otherwise the user
-    has not agreed to it yet."""
+    """Return True if the plan ``now`` has the same writes, by their digests, as the plan ``shown`` to the user (None:
+    no plan was shown). If not, the user has not agreed to the writes yet."""
     return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

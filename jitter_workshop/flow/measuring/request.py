@@ -1,5 +1,4 @@
-"""Hold what a user asks of a run, and resolve it into what is measured: limits, blocks and placement. Each error is one
-sentence."""
+"""Hold a user's options for a run, and resolve them into limits, blocks and placement. Each error is one sentence."""
 
 from __future__ import annotations
 
@@ -33,13 +32,14 @@ from jitter_workshop.model.text import clean
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """Hold the options of a requested run, before the host's limits are known. None = the default of preset, workload
-    or host.
+    """Hold the options of a requested run, before the host's limits are known. None means the default of the preset,
+    the workload or the host.
 
-    ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
-    while another program measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
-    hidden noise goes on beside it. ``settle_s``: seconds at its start that are not recorded, because the host was just
-    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: the approximate time between two bursts.
+    ``placement``: auto | none; CPUs that are named have precedence. ``sched_priority``: 0 means SCHED_OTHER.
+    ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
+    during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
+    because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the usual time from one
+    burst of the noise to the next.
     """
 
     workload: WorkloadName = "ring"
@@ -68,7 +68,7 @@ class MeasureRequest:
     noise_period_ns: int | None = None
 
     def wish(self, within: CpuSet | None = None) -> Wish:
-        """Return the request for the placement. ``within``: see ``bench.placement.Wish``."""
+        """Return the part of the request that ``bench.placement`` needs. ``within``: see ``bench.placement.Wish``."""
         return Wish(
             workload=self.workload,
             mode=self.placement,
@@ -81,7 +81,7 @@ class MeasureRequest:
         )
 
     def on(self, placement: Placement) -> MeasureRequest:
-        """Return the same measurement on the CPUs of a placement."""
+        """Return the same request with the CPUs of a placement."""
         return replace(
             self,
             producer_cpu=placement.producer,
@@ -97,10 +97,10 @@ SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
 _LEAST_PER_BLOCK = 4
-"""Least number of wake-ups or segments: a block with hardly one would be all lead-in."""
+"""Least number of wake-ups or segments in a block: a block with only one or two would be all lead-in."""
 
 SHORTEST_WAIT_NS = 10_000
-"""Least time between wake-ups, or segments: a system call or two have to fit in."""
+"""Least time between wake-ups or segments: one or two system calls have to fit in."""
 HIGHEST_FIFO_PRIORITY = 49
 
 _MESSAGES_PER_BLOCK = 1_000_000
@@ -111,7 +111,8 @@ WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Hold the blocks of a run: ``count`` of at most ``block_ns``; ``messages`` in all if their number was given."""
+    """Hold the blocks of a run. ``count``: their number. ``block_ns``: the longest duration of one. ``messages``: the
+    run's number of messages, if it was given, else None."""
 
     count: int
     block_ns: int
@@ -142,14 +143,14 @@ def check(request: MeasureRequest) -> None:
     if request.noise is not None:
         check_period(known(request.noise), request.noise_period_ns)
     elif request.noise_period_ns is not None:
-        raise UsageError("a period for the noise was given, but no noise")
+        raise UsageError("a period of the noise was given, but no noise", "name a noise, or leave the period out")
     if request.messages is not None and request.duration_s is not None:
         raise UsageError("--messages and --duration contradict each other", "leave one of them out")
     if request.workload != "ring":
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
         raise UsageError(
-            f"the SCHED_FIFO priority must be from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher ones"
+            f"the SCHED_FIFO priority must be from 1 to {HIGHEST_FIFO_PRIORITY}", "the kernel uses higher priorities"
         )
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
     if KINDS[request.workload].waits and interval_ns(request) < SHORTEST_WAIT_NS:
@@ -171,7 +172,8 @@ def check(request: MeasureRequest) -> None:
 
 
 def blocks(request: MeasureRequest) -> Blocks:
-    """Cut a checked request into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
+    """Return the blocks of a checked request. A run that is shorter than a block has one short block. Raises
+    UsageError."""
     preset = PRESETS[request.preset]
     longest_ns = preset.block_ns
     if request.workload != "spin":
@@ -191,18 +193,18 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 
 def interval_ns(request: MeasureRequest) -> int:
-    """Return the time between messages, wake-ups or segments: as asked, or the workload's default."""
+    """Return the time between messages, wake-ups or segments: the requested one, or the workload's default."""
     return KINDS[request.workload].interval_ns if request.interval_ns is None else request.interval_ns
 
 
 def pacing(request: MeasureRequest) -> Pacing:
-    """Return the pacing: as asked, or the workload's default."""
+    """Return the requested pacing, or the workload's default."""
     return request.pacing or ("schedule" if KINDS[request.workload].waits else "spin")
 
 
 def threshold_ns(request: MeasureRequest) -> int:
-    """Return the shortest length of a stall: as asked, or the workload's default. For ``ack`` at least five
-    intervals."""
+    """Return the shortest length of a stall: the requested one, or the workload's default. The default of ``ack`` is at
+    least five intervals."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     usual = KINDS[request.workload].threshold_ns
@@ -212,8 +214,8 @@ def threshold_ns(request: MeasureRequest) -> int:
 def resolve(
     request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
 ) -> RunSpec:
-    """Return the whole spec of a run on this host. ``within``: an isolated set of CPUs into which the measuring child
-    will be put; they count as allowed then, and the measured threads get no others. Raises UsageError and HostError."""
+    """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
+    child will be put; the measured threads then get only these. Raises UsageError and HostError."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
@@ -241,7 +243,8 @@ def resolve(
 
 
 def _room_for_a_stall(request: MeasureRequest) -> None:
-    """Refuse blocks that are too short for a stall: its messages must have a block left to be sent in."""
+    """Raise UsageError if the blocks are too short for the noise ``stall``: after a stop, the rest of the block must be
+    long enough to send the messages that were held up."""
     cut = blocks(request)
     length_ns = cut.block_ns
     if cut.messages is not None:
@@ -256,7 +259,7 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
 
 def _only_for_ring(request: MeasureRequest) -> None:
     if request.messages is not None:
-        raise UsageError(f"--messages is only for the ring, not for {request.workload}", "say --duration")
+        raise UsageError(f"--messages is only for the ring, not for {request.workload}", "give --duration instead")
     if request.interval_ns is not None and request.workload == "spin":
         raise UsageError("--interval-us does not apply to spin, which has no interval", "leave it out")
     if request.pacing is not None:
@@ -271,7 +274,8 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
-    """Cut a number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
+    """Return the blocks for a number of messages. Their time limit is long enough to send all messages, unless the
+    sender is badly stuck."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

@@ -1,4 +1,4 @@
-"""Compute the length of a run for a wanted percentile, and the percentiles that a given length reaches."""
+"""Compute how long a run must be for a wanted percentile, and which percentile a run of a given length reaches."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from jitter_workshop.stats.scale import nice_duration, nice_ns
 
 _RARE = 99.0
 _SPARE = 1.05
-"""A run lasts a little longer than computed: each message starts a bit after its time, and lead-ins are left out."""
+"""A run is made this many times as long as computed: messages start a little late, and lead-ins are left out."""
 _SHORTEST_S = 1.0
 _LONG_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run of ``seconds``: about how many ``messages`` (None: not known beforehand), the
-    furthest percentile with ten of them beyond it (``solid``), and the furthest with ten distinct stalls beyond it
-    (``distinct``), known only where ``like``, a run like it, was made before."""
+    """Hold the expected figures of a run of ``seconds``. ``messages``: about how many (None: not known beforehand).
+    ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
+    distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run."""
 
     workload: str
     seconds: float
