@@ -64,8 +64,8 @@ def unheard(*progress: object) -> None:
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
-    """Return the kept report of :func:`explain`. If there is none, compute the report and, with ``keep``, store it in the
-    session if possible. Raises the errors of :func:`explain`."""
+    """Return the kept report of :func:`explain`. If there is none, compute the report and, with ``keep``, store it in
+    the session if possible. Raises the errors of :func:`explain`."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)

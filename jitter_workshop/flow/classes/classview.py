@@ -146,7 +146,7 @@ class ClassView:
     # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
-        """Return in words where the instructor is; "" without a banner. ``title``: the banner's chapter in words."""
+        """Return where the instructor is, in words; "" without a banner. ``title``: the title of that chapter."""
         said = self.banner
         if said is None:
             return ""

@@ -38,8 +38,8 @@ class MeasureRequest:
     ``placement``: auto | none; CPUs that are named have precedence. ``sched_priority``: 0 means SCHED_OTHER.
     ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
     during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
-    because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the usual time from one
-    burst of the noise to the next.
+    because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
+    between two bursts of the noise.
     """
 
     workload: WorkloadName = "ring"
