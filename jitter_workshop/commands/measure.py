@@ -221,8 +221,7 @@ class ProgressLine(Line):
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return the request, and a sentence for its start. Raises UsageError. On a terminal the sentence has the
     percentiles that the run will reach. With ``solid`` the run is made as long as that percentile needs, and the
-    sentence says how long.
-    """
+    sentence says how long."""
     from jitter_workshop.flow.measuring import run_length
 
     said = ""

@@ -75,8 +75,7 @@ class PlainChapter:
 
     def _out(self, step: StepName, answer: str) -> bool:
         """Return True for an answer that leads back to the path: ``path``, and ``p`` if it does not start a
-        proof here.
-        """
+        proof here."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------

@@ -86,8 +86,7 @@ def stopping() -> Iterator[CancelToken]:
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Show the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
-    Raises WorkshopError.
-    """
+    Raises WorkshopError."""
     run = walk.traced_run()
     if run is None:
         further = None if walk.hunts else walk.traced_request()

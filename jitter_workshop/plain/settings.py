@@ -198,8 +198,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
     """Close the workshop, and return lines about the settings that were given back; [] for none, or if they were shown
-    before.
-    """
+    before."""
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble

@@ -70,8 +70,7 @@ class PlainWalk:
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
         """Run one chapter. ``step``: the instructor's step, which is opened if the learner has reached it; ""
-        for none.
-        """
+        for none."""
         walk = self._workshop.walk(chapter_id)
         wanted = next((name for name in walk.chapter.steps if name == step), None)
         if wanted is not None:

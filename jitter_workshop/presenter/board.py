@@ -1,4 +1,4 @@
-"""Show a class: members × chapters, stuck members first, and machines × checks."""
+"""Show a class as two kinds of tables: members × chapters, stuck members first; and machines × checks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ Near = Callable[[BoardRow, PostedChapter], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Hold the chapters that have room (``left_out``: the number of the others), and the cells of a name."""
+    """Hold the chapters that have room, ``left_out`` (the number of chapters without room), and the width of a name in
+    cells."""
 
     columns: tuple[Column, ...]
     left_out: int
@@ -69,16 +70,15 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
 
 
 def who(row: BoardRow) -> str:
-    """Return a member and the named people of the team. The row belongs to the member alone, because the others did not
-    confirm it.
-    """
+    """Return the names of a member and of the others in the team. The results are the member's alone, because the
+    others did not confirm them."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 
 
 def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
-    """Return the layout of the table. Where not all chapters have room, the newest ones stay: the class is working
-    there."""
+    """Return the layout of the table. Where not all chapters have room, the newest chapters stay, because the class is
+    working on them."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
     fixed = _FIGURES + (_TITLE + 14 if width >= _TITLES_FROM else 12)
     name = max(min(longest, _LONGEST_NAME, width - fixed - _CELL * len(columns)), _LEAST_NAME)
@@ -162,7 +162,8 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Return the stuck students, the longest first, with the machine where there are several."""
+    """Return the stuck students, those stuck longest first. ``found``: rows, each with its machine, or "" if there is
+    only one machine."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -170,7 +171,7 @@ def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
 
 
 def _packed(items: Iterable[str], width: int) -> Lines:
-    """Return items in as few lines as possible, none of them broken."""
+    """Return the items in as few lines as possible. No item is broken across two lines."""
     lines: Lines = []
     for item in items:
         if lines and lines[-1].cell_len + 3 + cell_len(item) <= width:
@@ -193,7 +194,7 @@ _KEYS = "✓ good, ▲ can be better, – not on this machine, · only told, ? n
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Hold one machine. ``states``: check → state. ``error``: what is missing, "" if nothing is."""
+    """Hold one machine. ``states``: check → state. ``error``: the reason why the machine has no checks, or ""."""
 
     host: str
     states: dict[str, State] = field(default_factory=dict)
@@ -215,8 +216,8 @@ class Row:
 
 
 def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[Row, ...]:
-    """Return a row per machine. Each machine is given as its name, the JSON of its ``status`` or None, and any other
-    error."""
+    """Return a row per machine. Each machine is given as its name, the JSON of its ``status`` (None if it is missing),
+    and an error or ""."""
     found = []
     for host, status, error in machines:
         checks = status.get("checks") if status is not None else None
@@ -226,15 +227,16 @@ def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[R
 
 
 def _state(check: object) -> tuple[str, State] | None:
-    """Return a check's name and state; None if it is no valid check."""
+    """Return a check's name and state; None if ``check`` is not a valid check."""
     if not isinstance(check, dict) or not isinstance(check.get("id"), str):
         return None
     return next(((called(check["id"], 30), state) for state in MARKS if check.get("state") == state), None)
 
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
-    """Return the errors of the machines first, then tables with a line per check and a column per machine, as many as
-    the width needs. A check that has the same state everywhere, with nothing to do, is counted and not listed."""
+    """Return the errors of the machines first, then tables with a line per check and a column per machine. There are as
+    many tables as the width requires. Checks that need no action and have the same state on every machine are counted,
+    not listed."""
     well = sum(row.well for row in rows)
     lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
     for row in rows:
@@ -264,13 +266,13 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
 
 
 def _short(hosts: Sequence[str]) -> list[str]:
-    """Return the names without the domain, if they still differ."""
+    """Return the host names without their domains, or the full names if two short names would be equal."""
     first = [host.partition(".")[0] for host in hosts]
     return first if all(first) and len(set(first)) == len(set(hosts)) else list(hosts)
 
 
 def _mark(row: Row, ident: str, width: int) -> tuple[str | tuple[str, str], ...]:
-    """Return the mark of a check, in the middle of its column."""
+    """Return the mark of a check on a machine, centred in a column of ``width`` cells, as parts of a ``Text``."""
     state = row.states.get(ident)
     mark = (MARKS[state][0], COLOURS[state]) if state is not None else (" ", "") if row.states else (_SILENT, "accent")
     left = (width - 1) // 2

@@ -1,4 +1,4 @@
-"""Show who took the time of a run's stalls: from its trace, or from counters where there is none (``counters``)."""
+"""Show what took the time of a run's stalls, by its trace. Runs without a trace are shown by ``counters``."""
 
 from __future__ import annotations
 
@@ -68,9 +68,8 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
 
 
 def head(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the number of stalls, the size of the trace, the other tasks on the measured CPUs, and the limits of the
-    answer.
-    """
+    """Yield the number of stalls, the size of the trace, the other tasks on the measured CPUs, and the limits of these
+    findings."""
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, 300), width)
@@ -115,7 +114,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> Text:
     """Return a stall in one line: its length, its time in the run, its largest cause, and a bar of its parts where
-    there is room. ``under``: it is under the cursor."""
+    there is room. ``under``: the stall is under the cursor."""
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(stall.at_ns):<8} ", "dim")
@@ -133,8 +132,7 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> T
 
 def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[Text]:
     """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: the
-    number before it. Without one, the meaning of its time is explained, too.
-    """
+    text to show before the stall. If it is "", the meaning of the stall's time is explained, too."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
@@ -159,8 +157,9 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
 
 
 def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
-    """Return a stall's time from left to right in ``width`` characters, and its legend: (character, cause, ns), the
-    most time first. Each character shows the largest cause in its part of the time."""
+    """Return a stall's bar and its legend. The bar shows the stall's time from left to right in ``width`` characters;
+    each character stands for the largest cause in its part of the time. The legend has (character, cause, ns), the
+    largest first."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
     columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
     each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
@@ -178,7 +177,8 @@ def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, 
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """Yield the columns that a piece covers, with its share of each."""
+    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the length of a column in
+    ns."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -206,22 +206,22 @@ def _percent(part: int, whole: int) -> str:
 
 
 def focused(evidence: Sequence[str]) -> bool:
-    """Return True if a chapter shows a page of its own about a traced run, before the causes."""
+    """Return True if the chapter shows a page of its own about a traced run, before the page with the causes."""
     return any(word in _FOCUS for word in evidence)
 
 
 def offered(evidence: Sequence[str], traced: bool) -> str:
-    """Describe what the key of the causes shows here. ``traced``: a run with a trace exists; else one more run is
-    made."""
+    """Describe what the key v shows in this chapter. ``traced``: a run with a trace exists; if not, one more run is
+    needed."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
     more = "" if traced else " For this one more run is needed, with the kernel's trace."
     return f"v shows {told or 'who took the time, by the kernel'}.{more}"
 
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield what ran on the measured CPUs, and who sent, moved and woke. ``focus``: words of a chapter's ``evidence``,
-    whose sections come first; words without a section are ignored.
-    """
+    """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved and woke
+    threads. ``focus``: words of a chapter's ``evidence``, whose sections come first; words without a section are
+    ignored."""
     present = report.residence
     if present is None:
         return
@@ -264,7 +264,8 @@ def _threads(present: Residence, width: int) -> Iterator[Text]:
 
 
 def _work(present: Residence, width: int) -> Iterator[Text]:
-    """Yield work by function or vector. The average is the time of one call, without what interrupted it."""
+    """Yield the kernel's work by function or vector. "each" is the mean time of one call, without the work that
+    interrupted the call."""
     yield heading("WORK, SOFTIRQS AND INTERRUPTS")
     rows = [["", "CPU", "times", "each", "longest", "in all"]]
     found = [v for v in present.visitors if v.kind in WORK]
@@ -277,14 +278,15 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
 
 
 def _frequencies(present: Residence) -> Iterator[str]:
-    """Yield sentences on the requested changes of frequency."""
+    """Yield a sentence for each CPU on which the kernel requested other frequencies."""
     for seen in present.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield what kept the tick, who sent interrupts and who moved threads: the most frequent of each."""
+    """Yield sentences on what kept the tick running, who sent interrupts and who moved threads: the most frequent of
+    each kind."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
@@ -297,7 +299,7 @@ def _actions(present: Residence) -> Iterator[str]:
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
-    """Return commands that show the same with perf (tools/perf/Documentation) and trace-cmd; they need root's
+    """Return commands of perf (tools/perf/Documentation) and trace-cmd that show the same facts; they need root's
     rights."""
     if not cpus:
         return ()

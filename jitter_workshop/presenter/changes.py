@@ -1,4 +1,4 @@
-"""Tell what was applied, given back and left alone, and what is applied now."""
+"""Tell which changes were applied, restored and left alone, and which are applied now."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GONE_ALREADY = "The changes had been restored already."
 
 
 def named(tunables: Iterable[str]) -> str:
-    """Return ids in their order, each once; at most six by name."""
+    """Return the ids in their order, each once. After six ids only the number of the others follows."""
     words = list(dict.fromkeys(clean(name, 40) for name in tunables))
     more = len(words) - _MOST_NAMED
     return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -41,12 +41,12 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """Return ``2 tunables, 22 writes (governor, thp)``. The argument has the tunable of each write."""
+    """Return ``2 tunables, 22 writes (governor, thp)``. ``tunables``: the id of the tunable of each write."""
     return f"{tally(tunables)} ({named(tunables)})"
 
 
 def as_root(workshop: Workshop) -> str:
-    """Describe how a key writes: ``as root``, and that sudo asks first where it does."""
+    """Describe how a key writes: ``as root``, and that sudo may ask for a password first."""
     asks = workshop.agent_session.rights == "sudo"
     return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
 
@@ -66,9 +66,8 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
-    """Return the result of an apply. ``differently``: values that differ, when read back, from the written ones.
-    ``held``: all is given back at the end.
-    """
+    """Return the result of an apply. ``differently``: writes whose value, read back, differs from the written one.
+    ``held``: the changes are restored at the end."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
@@ -82,7 +81,8 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
 
 
 def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
-    """Return the writes of a chapter, and the host's values now. ``checks``: the chapter's tunables, read again."""
+    """Return the result of a chapter's apply, and the host's values now. ``checks``: the chapter's tunables, read
+    again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
     lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
     lines += [Text(), heading("REFUSED")] if view.refused else []
@@ -92,7 +92,7 @@ def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
 
 
 def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
-    """Return the lines for an apply that failed, with the ways out."""
+    """Return the lines for an apply that failed: the reason, and what the learner can do."""
     lines = [heading("NOT APPLIED"), *wrap(sentence(error.message), width)]
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(sentence(error.advice), width, "→ ")
@@ -106,7 +106,8 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 
 
 def given_back_said(result: RestoreResult) -> list[str]:
-    """Return the settings that were given back and those that were left alone, one sentence each; [] for none."""
+    """Return the settings that were restored and those that were left alone, one sentence each; [] if there are
+    none."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
@@ -115,13 +116,14 @@ def given_back_said(result: RestoreResult) -> list[str]:
 
 
 def came_back(result: RestoreResult) -> str:
-    """Return :func:`given_back_said` in one paragraph, also for nothing."""
+    """Return :func:`given_back_said` as one paragraph; if no setting was restored or left alone, a sentence that says
+    so."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
     return " ".join([*gone, *given_back_said(result)]) or "There was nothing to restore."
 
 
 def given_back_lines(result: RestoreResult, width: int) -> Lines:
-    """Return :func:`given_back_said` as lines; [] for nothing."""
+    """Return :func:`given_back_said` as lines; [] if no setting was restored or left alone."""
     return [line for said in given_back_said(result) for line in wrap(said, width, "", "  ")]
 
 
@@ -143,7 +145,8 @@ def given_back(result: RestoreResult, width: int) -> Lines:
 
 
 def farewell(workshop: Workshop) -> str:
-    """Give back what is held. Return the lines for a plain terminal: what came back, and what is still applied."""
+    """Restore the held changes and end the session with the agent. Return the lines for a plain terminal: what was
+    restored, and what is still applied."""
     held = workshop.agent_session.holding
     result = workshop.agent_session.close()
     standing = stands(workshop.written())
@@ -163,16 +166,14 @@ def farewell(workshop: Workshop) -> str:
 
 
 def stands(written: Sequence[str]) -> str:
-    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" for no write. ``tunables``: the id of the
-    tunable of each write.
-    """
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if nothing is written. ``written``: the id of
+    the tunable of each write."""
     return f"Applied now: {counted(written)}" if written else ""
 
 
 def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], width: int) -> Lines:
-    """Return the lines for the settings that ``restore`` would give back. ``problems``: of journals. ``traces``: names
-    of left-over instances.
-    """
+    """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
+    ``traces``: the names of trace instances that a killed measurement left."""
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
@@ -204,7 +205,8 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return sentences as paragraphs, the first in a style; sentences on refused or left settings are highlighted."""
+    """Return the sentences as paragraphs. The first has the given style; sentences on refused or left settings are
+    highlighted."""
     loud = ("Refused", "Left alone")
     return [
         line

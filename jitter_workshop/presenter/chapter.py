@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
-    """Return the facts of a host: title, value, and the meaning below."""
+    """Return facts about a host: the title of each, its value, and its meaning in the next line."""
     lines: Lines = [heading(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
@@ -53,17 +53,17 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lin
 
 
 def mark(value: bool | None) -> str:
-    """Return ✓ for True, ✗ for False and · for None, which is still open."""
+    """Return ✓ for True, ✗ for False, and · for None (not decided yet)."""
     return {True: "✓", False: "✗", None: "·"}[value]
 
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
-    """Return the signs of a chapter's setting (– if it has none), curve and guess."""
+    """Return a chapter's signs for its setting (– if the chapter has none), its curve and its guess."""
     return "–" if entry.setting is None else mark(entry.setting or None), mark(entry.curve or None), mark(entry.guess)
 
 
 def host_column(host: HostSummary, width: int) -> Lines:
-    """Return the host in a narrow column, for wide terminals."""
+    """Return the facts about a host in a narrow column, for wide terminals."""
     facts = (
         ("host", clean(host.name, 40)),
         ("kernel", clean(host.kernel, 60)),
@@ -82,7 +82,8 @@ def host_column(host: HostSummary, width: int) -> Lines:
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
-    """Return the question and its answers, one under the cursor. ``locked``: why it cannot be answered again, or ""."""
+    """Return the question and its answers. ``chosen``: the index of the answer under the cursor. ``locked``: why the
+    guess cannot be changed any more, or ""."""
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
     for number, answer in enumerate(task.answers):
         under = number == chosen
@@ -94,7 +95,7 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
 
 
 def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int) -> Lines:
-    """Return the question, and the present value of the mark."""
+    """Return the question, and the present value of the mark. ``locked``: the guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
     value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
     keys = "   measured already" if locked else "   ↑ ↓ move, ← → tenfold"
@@ -102,7 +103,7 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int)
 
 
 def comparison(view: CompareView, width: int) -> Lines:
-    """Return the rows of a comparison: first, second, and their ratio."""
+    """Return the rows of a comparison: the first run's values, the second run's values, and their ratios."""
     compared = view.comparison
     lines: Lines = []
     if not compared.comparable:
@@ -118,7 +119,7 @@ def comparison(view: CompareView, width: int) -> Lines:
 
 
 def cured(view: CureView, width: int) -> Lines:
-    """Return a hunt's three runs side by side. Their result is shown above the keys, not here."""
+    """Return a hunt's three runs side by side, without their result, which is shown above the keys."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
     return table(rows, width, right=(1, 2, 3))
@@ -131,9 +132,8 @@ def explanation(
     width: int,
     copied: str = "",
 ) -> Lines:
-    """Return a run's evidence: threads and their CPUs, interrupts, the knee, and the same by hand. ``runs``: the runs
-    whose threads are shown, in the chapter's order. Everything else comes from ``view``.
-    """
+    """Return a run's evidence: the threads and their CPUs, interrupts, the knee, and commands that show the same.
+    ``runs``: the runs whose threads are shown, in the chapter's order. The other sections are about ``view`` alone."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -173,7 +173,8 @@ def explanation(
 
 
 def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the explain step's page: the evidence of its runs, where it has some, and the end of the chapter."""
+    """Return the page of the explain step: the evidence of the chapter's runs, if there are runs, and the end of the
+    chapter."""
     view = walk.explain()
     if view is None:
         return closing(walk.by_hand(), learnt, width, copied)
@@ -182,7 +183,8 @@ def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: s
 
 
 def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the end of every chapter: the same by hand, and what to remember. ``copied``: the key that copies it."""
+    """Return the end of every chapter: commands that show the same by hand, and what was learnt. ``copied``: the words
+    that name the key for copying the commands."""
     lines: Lines = []
     if by_hand:
         lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip())]
@@ -196,14 +198,13 @@ def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: in
 
 
 def _measure(measure: str) -> str:
-    """Name a measure; a percentile with its p."""
+    """Return the name of a measure; a percentile begins with p."""
     return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
 
 
 def _command(command: str, width: int) -> Iterator[Text]:
-    """Yield a command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on
-    at the margin of the next line, so that no blank is added to the word.
-    """
+    """Yield a command in lines that can be pasted into a shell: every line but the last ends with a backslash. A word
+    that is longer than a line goes on at the margin of the next line, so that no blank is added to the word."""
     room = max(width - 6, 10)
     line, lead = "", "$ "
     for word in clean_code(command).split(" "):
@@ -219,7 +220,7 @@ def _command(command: str, width: int) -> Iterator[Text]:
 
 
 def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
-    """Return a bar for each CPU on which a thread did its work. ``digits``: the width of its counts."""
+    """Return a bar for each CPU on which a thread did its work. ``digits``: the columns for the number of messages."""
     name = clean(thread.name, 12)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", "cool"), ("not known here", "dim"))]
@@ -238,7 +239,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
 
 
 def _share(share: float) -> str:
-    """Return a share in percent that rounds neither a few to none nor nearly all to all."""
+    """Return a share in percent. A share above 0 is never shown as 0 %, and one below 1 never as 100 %."""
     percent = 100 * share
     if 0 < percent < 0.1:
         return " <0.1 %"
@@ -258,7 +259,8 @@ def recording_lines(reason: str, recording: str, width: int) -> Lines:
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
-    """Return the lines that are shown instead of a run in a rehearsed chapter."""
+    """Return the lines that stand in place of a run in a chapter on a recording. ``shown``: curves from another
+    machine."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
@@ -266,7 +268,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
 
 
 def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
-    """Return a rehearsed chapter's tunables before and after, from its two recordings."""
+    """Return the tunables of a chapter on a recording, before and after the change, from its two recordings."""
     if not changes:
         none = "This chapter changes nothing, so the recordings are alike, and nothing can be measured on them."
         return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
@@ -282,8 +284,8 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
-    """Return the meaning of each answer to a question that no run on a recording decides. The learner's own answer is
-    marked."""
+    """Return the meaning of each answer to a question, because no run on a recording can decide it. The learner's guess
+    is marked."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
@@ -300,9 +302,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
-    """Return the result of an answer that no run decides: whether it is right, why, and the reason for the right
-    answer.
-    """
+    """Return the result of an answer that no run decides: whether the answer is right, why, and the reason for the
+    right one."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]

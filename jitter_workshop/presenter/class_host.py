@@ -1,4 +1,4 @@
-"""Describe a class host on the screen: one line for the turn, one for the instructor, and the queue."""
+"""Describe a class host on the screen: one line for the turn, one for the instructor's place, and the queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ NEARLY_OVER_S = 60.0
 
 
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
-    """Yield why the learner's turn is over, if that is new, then the turn, then the instructor's place."""
+    """Yield three things: why the learner's turn has ended, if the learner was not told yet; the turn; the instructor's
+    place."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
     yield turn_line(view)
@@ -31,7 +32,7 @@ def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
 
 
 def turn_line(view: ClassView) -> Text:
-    """Return the line of the turn: ``●`` beside the learner's own turn, ``○`` beside another's."""
+    """Return the line of the turn: ``●`` if the learner has the turn, else ``○``."""
     if view.has_turn:
         nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
         colour = "bad" if nearly else "accent"
@@ -40,21 +41,22 @@ def turn_line(view: ClassView) -> Text:
 
 
 def title_of(view: ClassView, course: Course) -> str:
-    """Return the title of the chapter that the instructor is at; "" if this course has no such chapter."""
+    """Return the title of the instructor's chapter; "" if the instructor named none, or if this course does not have
+    it."""
     wanted = view.banner.chapter if view.banner is not None else ""
     return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:
-    """Return the keys of a class, for the footer."""
+    """Return the keys for a class, for the footer, as (action, label); an empty label means the usual label."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
     return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
 
 
 def disturbed(view: ClassView | None, run: Run) -> str:
-    """Tell that others used the hot CPUs of a class host during a run, although the turn should keep them away. Return
-    "" if there were none. Also return "" on other hosts, where that is usual."""
+    """Name the other tasks that ran on the hot CPUs during a run of a class host, although the turn should prevent
+    that. Return "" if there were none. Also return "" on other hosts, where such tasks are usual."""
     if view is None or not run.disturbed:
         return ""
     named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
@@ -62,7 +64,7 @@ def disturbed(view: ClassView | None, run: Run) -> str:
 
 
 def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
-    """Yield the page for waiting: the holder of the turn, then the queue in order."""
+    """Yield the page for waiting: the member who has the turn, then the queue in its order."""
     yield Text("Waiting for the turn", "bold text")
     yield Text()
     yield from wrap(clean(view.holder, 400), width)

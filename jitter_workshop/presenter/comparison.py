@@ -1,4 +1,4 @@
-"""Show how runs differ from a baseline, and if they pass a gate."""
+"""Show how runs differ from a baseline, and whether they pass a gate."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ t
 def compared(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
 ) -> Lines:
-    """Return one comparison, or several as one table: a column per run, or a line per run where the columns would not
-    fit. ``wanted``: a measure that must be in that table."""
+    """Return one comparison, or several comparisons as one table: a column per run, or a line per run where the columns
+    do not fit. ``wanted``: a measure that the table must contain."""
     width = min(width, WIDEST)
     if len(found) == 1:
         return _one(found[0], baseline, others[0], metric, width)
@@ -50,7 +50,7 @@ def compared(
 
 
 def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) -> Lines:
-    """Return the two runs, the rows, and the comparison's text."""
+    """Return a comparison of two runs: the runs, the table, and sentences on the differences."""
     lines: Lines = []
     if baseline.label or other.label:
         lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
@@ -73,7 +73,8 @@ def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
 def _by_measure(
     heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
 ) -> list[list[str]]:
-    """Return a row per measure, with two columns per run: its value, and the ratio to A. ``marks``: A's first."""
+    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: those of each
+    run, A first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
     for measure in sorted({name for known in of for name in known}, key=_place):
@@ -92,7 +93,8 @@ def _by_run(
     measures: Sequence[str],
     marks: Sequence[Mapping[str, str]],
 ) -> list[list[str]]:
-    """Return a row per run, A first, with five measures; the first and the fourth have their ratio to A."""
+    """Return a row per run, run A first, with five measures; the first and the fourth have a column with the ratio to
+    run A."""
     rows = [["", *(_short(measure) for measure in measures)]]
     rows[0][2:2], rows[0][6:6] = ["/A"], ["/A"]
     of = [{row.measure: row for row in one.rows} for one in found]
@@ -115,7 +117,8 @@ def _short(measure: str) -> str:
 
 
 def _place(measure: str) -> tuple[int, float]:
-    """Return the sort key of a measure in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
+    """Return the sort key of a measure: stalls by length (the longest first), stolen time, mean, percentiles,
+    maximum."""
     if measure.startswith(STALLS_PREFIX):
         return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
     if measure.startswith("p"):
@@ -124,8 +127,8 @@ def _place(measure: str) -> tuple[int, float]:
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:
-    """Return measure → mark for the percentiles that a run knows. A mark shows that few samples or stalls lie
-    beyond."""
+    """Return measure → mark for the percentiles that a run has. A mark says that few samples or stalls are beyond the
+    percentile."""
     summary = run.histograms.get(metric)
     if summary is None:
         return {}
@@ -134,7 +137,7 @@ def _marks(run: Run, metric: str) -> dict[str, str]:
 
 
 def _marked(cells: Iterable[str], measure: str, marks: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the values of a measure, each with its run's mark right behind it."""
+    """Return the values of a measure, each followed by its run's mark."""
     return sample_size.marked(cells, [one.get(measure, "") for one in marks], "")
 
 
@@ -145,7 +148,7 @@ def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> Li
 
 
 def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
-    """Return the lines with the gate's result and with each run that is higher."""
+    """Return the lines with the gate's result, and with each run that is higher than run A."""
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")
     name = measure_name(gate.measure)

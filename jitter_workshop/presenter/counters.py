@@ -1,6 +1,5 @@
-"""Show the counters of a run's stalls if there is no trace, and commands that this user may run by hand
-(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst).
-"""
+"""Show the counters of a run that has no trace, and commands that this user may run by hand
+(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
 
 from __future__ import annotations
 
@@ -31,18 +30,18 @@ ByHand = tuple[str, str]
 
 
 def explained(report: CounterReport, width: int) -> Lines:
-    """Return the whole report below its title."""
+    """Return all lines of the report, without a title."""
     pages = (head(report, width), counters(report, width), stalls(report, None, width), by_hand_lines(report, width))
     return [line for page in pages for line in (*page, Text())][:-1]
 
 
 def head(report: CounterReport, width: int) -> Iterator[Text]:
-    """Yield the number of stalls, and why only counters are known."""
+    """Yield the number of stalls, and why the run has only counters."""
     yield from wrap(headline(report), width, style="dim")
 
 
 def counters(report: CounterReport, width: int) -> Iterator[Text]:
-    """Yield the meaning of the counters in sentences, then each counter."""
+    """Yield sentences on what the counters show, then each counter."""
     yield heading("WHAT WAS COUNTED")
     for said in verdict(report):
         yield from wrap(said, width)
@@ -57,7 +56,7 @@ def counters(report: CounterReport, width: int) -> Iterator[Text]:
 
 
 def _threads(report: CounterReport) -> list[list[str]]:
-    """Return a row for each measured thread, below a head."""
+    """Return a row for each measured thread, below a row of column heads."""
     rows = [["thread", "waited", "on CPU", "preempted", "slept", "moved", "faults"]]
     for t in report.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
@@ -67,7 +66,8 @@ def _threads(report: CounterReport) -> list[list[str]]:
 
 
 def _cpus(report: CounterReport) -> list[list[str]]:
-    """Return a row for each CPU whose tasks were counted, all together, and the hypervisor's time there."""
+    """Return a row for each CPU whose tasks were counted: the sum over all its tasks, and the hypervisor's time
+    there."""
     known = [c for c in report.cpus if c.ran_ns is not None]
     rows = [["all tasks there", "waited", "ran", "came on", "stolen"]]
     for c in known[:ROWS]:
@@ -78,7 +78,8 @@ def _cpus(report: CounterReport) -> list[list[str]]:
 
 
 def _interruptions(report: CounterReport) -> list[list[str]]:
-    """Return the most frequent interrupts and softirqs on the CPUs of the run: how often, never how long."""
+    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their length is not
+    known)."""
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
@@ -96,7 +97,8 @@ def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[st
 
 
 def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
-    """Yield the longest stalls: when and where, without a cause. ``cursor``: the place of the one under the cursor."""
+    """Yield the longest stalls: when and where, without a cause. ``cursor``: the index of the stall under the
+    cursor."""
     yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
     for index, stall in enumerate(report.worst):
         under = index == cursor
@@ -112,7 +114,7 @@ def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Te
 
 
 def _stall(number: int, stall: CountedStall) -> str:
-    """Return a stall in one line: its length, when and where."""
+    """Return a stall in one line: its length, its time in the run, its thread and its CPU."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
@@ -123,7 +125,8 @@ def _stall(number: int, stall: CountedStall) -> str:
 
 
 def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
-    """Yield the commands that this user may run without a trace, and the rights that an administrator can grant."""
+    """Yield the commands that this user may run during a measurement, and the rights that an administrator can
+    grant."""
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (
@@ -136,7 +139,7 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
 
 
 def level(report: CounterReport) -> str:
-    """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in a sentence or two."""
+    """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in one or two sentences."""
     value = report.perf_event_paranoid
     if value is None:
         reason = clean(report.notes.get("perf_event_paranoid", "the file cannot be read"), 120)
@@ -158,7 +161,7 @@ def level(report: CounterReport) -> str:
 
 
 def by_hand(report: CounterReport) -> Sequence[ByHand]:
-    """Return the commands that need no more rights than this user had, to be run during a measurement."""
+    """Return the commands that need no more rights than this user has. They are to be run during a measurement."""
     value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
     found = [
         (

@@ -1,4 +1,4 @@
-"""Show the numbers behind a chart, and the curves of other tools beside a session's own."""
+"""Show the numbers behind a chart, and the imported curves of other tools next to a session's own curves."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count; each row is a
+    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count; each row has a
     name and one cell per curve. ``legend``: the meaning of the marks in the cells, one line each. ``beside``: the
-    blanks that a column head needs to stand over cells with marks; "" without marks."""
+    blanks to add to a column head so that it is aligned with cells that have marks; "" without marks."""
 
     rows: list[list[str]]
     legend: list[str]
@@ -29,8 +29,8 @@ class CurveRows:
 
 
 def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
-    """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: the mark follows
-    the figure without a blank."""
+    """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: no blank is
+    between figure and mark."""
     between = "" if tight else " "
     found = [sample_size.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
@@ -52,8 +52,8 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
 
 
 def value_at(shown: RunCurve, percentile: str) -> int | None:
-    """Return a curve's value from the run's own table, else from the first point that reaches the percentile. None
-    where the samples cannot give it."""
+    """Return a curve's value in ns: from its run's table, else from the first point that reaches the percentile. Return
+    None if the samples cannot give it."""
     if shown.run is not None:
         summary = shown.run.histograms.get(shown.run.main_histogram)
         if summary is not None:
@@ -76,13 +76,13 @@ def label_of(shown: RunCurve) -> str:
 
 
 def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
-    """Return the sentence with the machine that made recorded curves."""
+    """Return a sentence that names the machine on which the curves were recorded (``source``)."""
     return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."
 
 
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
-    row of its own names the origins: behind a label the origin would be cut off."""
+    row names the origin of each curve: behind a label the origin would be cut off."""
     if not curves:
         return [Text("No curve is shown yet.", "dim")]
     found, gap = curve_rows(curves), 2
@@ -111,14 +111,12 @@ MOST = 3
 
 
 def newest_imported(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
-    """Return the curves that are shown beside a chapter's runs."""
+    """Return the newest imported curves, which are drawn with a chapter's runs."""
     return tuple(curves[-MOST:])
 
 
 def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
-    """Return a sentence on which of the imported curves are drawn and what they cannot show, or on why none is
-    drawn.
-    """
+    """Return a sentence that names the imported curves that are drawn, or says why none is drawn."""
     if not known:
         return NOTHING
     if not drawn:

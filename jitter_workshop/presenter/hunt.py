@@ -1,4 +1,4 @@
-"""Describe the hunt in words, for the screen and for the line-by-line workshop."""
+"""Describe a hunt in words, for the screen and for the line-by-line workshop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ YOURS = (
 
 
 def asked(suspects: Sequence[Noise]) -> str:
-    """Return the sentence above the suspects, before a noise is hidden."""
+    """Return the sentence above the list of suspects, before a noise is hidden."""
     return f"One of these {len(suspects)} noises begins, and you are not told which:"
 
 
@@ -38,7 +38,7 @@ def begun(hunt: Hunt) -> str:
 
 
 def not_beside(hunt: Hunt | None) -> str:
-    """Tell why nothing is measured beside a noise now, and what to do instead."""
+    """Tell why no noise runs for a measurement now, and what the learner can do instead."""
     if hunt is not None and hunt.state in ("stopped", "over"):
         return "The noise has ended. r measures again without it; x hides another one."
     return FIRST
@@ -49,14 +49,14 @@ ELSEWHERE = "In another terminal, while this chapter stays open (leaving the cha
 
 
 def numbers(rows: int) -> str:
-    """Return the keys, as text, that choose among this number of rows."""
+    """Return the digit keys that choose among this number of rows, as text such as ``1–4``."""
     return f"1–{min(rows, 9)}" if rows > 1 else "1"
 
 
 def own_command() -> str:
-    """Return the command that calls this program in another terminal. It is the program's name if the shell finds it
-    there, else its path: another terminal may not have the virtual environment activated. The program asks sudo by
-    itself."""
+    """Return the command that starts this program in another terminal. It is the program's name if the shell there
+    finds it, else a path: the virtual environment may not be active in the other terminal. The program itself asks
+    sudo."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -65,7 +65,8 @@ def own_command() -> str:
 
 
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
-    """Return the cures for a noise, as (command, effect). ``other``: a CPU that is not measured on."""
+    """Return the cures for a noise, as (command, effect). ``other``: a CPU that the run does not use; None if there is
+    none."""
     found = [
         ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, and the CPU where each ran last"),
         ("kill PID", "stop it"),
@@ -82,17 +83,17 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Describe where to measure with a cure."""
+    """Describe where a run with a cure is measured. ``cpu``: another CPU than before; None for the same one."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Move away, to CPU {cpu}"
 
 
 def unanswered(hunt: Hunt | None) -> bool:
-    """Return True if there is a noise to name."""
+    """Return True if a hunt was begun and its noise is not named yet."""
     return hunt is not None and hunt.state != "answered"
 
 
 def standing(hunt: Hunt | None) -> str:
-    """Return what the learner should know about a hunt now; "" if there is nothing."""
+    """Return the state of a hunt in a sentence; "" if there is no hunt, or if its noise is already named."""
     if hunt is None or hunt.state == "answered":
         return ""
     if hunt.state == "stopped":
@@ -104,7 +105,8 @@ def standing(hunt: Hunt | None) -> str:
 
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
-    """Return the message for the moment when the noise is found to have ended. It is shown once."""
+    """Return the message that is shown once, when the noise is found to have ended. ``measured``: a run with the noise
+    exists, so that one more run can show whether it helped."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 
@@ -124,7 +126,7 @@ def verdict(finding: Finding, hunt: Hunt) -> str:
 
 
 def reasons(finding: Finding, hunt: Hunt) -> tuple[tuple[str, str], ...]:
-    """Return the sentences below the verdict, each with its heading."""
+    """Return the sentences below the verdict, each as (heading, sentence)."""
     if hunt.state != "answered":
         return (("", finding.sentences[0]),)
     return tuple(zip(("What it does", "How to find it", "What helps"), finding.sentences, strict=True))

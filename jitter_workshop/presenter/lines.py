@@ -1,7 +1,7 @@
-"""Build lines of text for every surface: the screen, the plain walk, and what verbs print.
+"""Build lines of text for every surface: the screen, the plain walk, and the output of verbs.
 
 A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, accent, good, bad, cool,
-code), ``under`` for the row under the cursor, and ``bold``. A surface gives the roles its colours only when it shows
+code), ``under`` for the row under the cursor, and ``bold``. A surface replaces the roles by colours only when it shows
 the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own colours or none.
 """
 
@@ -53,10 +53,10 @@ _LONGEST = 4_000
 
 
 class Output:
-    """Write lines to a stream: as wide as it is, and in colours where it is a terminal that has them.
+    """Write lines to a stream, in the stream's width, and in colours if the stream is a terminal that has colours.
 
-    NO_COLOR (any text in it) and a dumb TERM mean no colour. COLUMNS wins over the terminal's own width, which a pipe
-    does not have. ``width``: columns that may be used. ``colour``: escapes may be written.
+    NO_COLOR (with any text in it) and a dumb TERM mean no colour. COLUMNS wins over the terminal's own width, which a
+    pipe does not have. ``width``: the columns that may be used. ``colour``: escape sequences may be written.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -83,12 +83,13 @@ class Output:
 
 
 def written(lines: Iterable[Text], colour: bool = False) -> str:
-    """Return lines for a stream, each with a line break at its end. ``colour``: with escapes for the styles."""
+    """Return the lines as one string, each with a line break at its end. ``colour``: with escape sequences for the
+    styles."""
     return "".join(f"{_escaped(line) if colour else line.plain.rstrip()}\n" for line in lines)
 
 
 def in_colours(line: Text, palette: Palette | None) -> Text:
-    """Return a line with the palette's colours in place of its roles; None: a terminal's own colours."""
+    """Return a line in which the palette's colours replace the roles. None stands for a terminal's own colours."""
     shown = line.copy()
     shown.style = _style(line.style, palette)
     shown.spans = [Span(span.start, span.end, _style(span.style, palette)) for span in line.spans]
@@ -126,16 +127,18 @@ def heading(text: str) -> Text:
 
 
 def sentence(text: str) -> str:
-    """Return a reason as a sentence: with a capital at its beginning and one mark at its end."""
+    """Return a text as a sentence: with a capital letter at its beginning and a full stop at its end, if it has no mark
+    there."""
     said = clean(text, _LONGEST)
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
 
 
 def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:
     """Break a text at blanks into lines of at most ``width`` cells. The first line begins with ``first``, the others
-    with ``rest`` (blanks as wide as ``first``). ``style``: of a text that has none of its own.
+    with ``rest`` (None: blanks as wide as ``first``). ``style``: the style of a ``str``.
 
-    A word that is longer than a line (a path, a list) is broken after a character such as ``/`` or ``,``. Styles stay.
+    A word that is longer than a line (a path, a list) is broken after a character such as ``/`` or ``,``. A ``Text``
+    keeps its styles.
     """
     text = Text(clean(text, _LONGEST), style) if isinstance(text, str) else text
     rest = " " * cell_len(first) if rest is None else rest
@@ -156,7 +159,7 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
 
 
 def _words(text: Text) -> Iterator[Text]:
-    """Yield the words; a number stays with its unit."""
+    """Yield the words of a text; a number and its unit are one word."""
     blanks = [match.start() for match in _BLANK.finditer(text.plain)]
     for word in text.divide([at for blank in blanks for at in (blank, blank + 1)])[::2]:
         if word.plain:
@@ -164,9 +167,8 @@ def _words(text: Text) -> Iterator[Text]:
 
 
 def _break(word: Text, room: int) -> int:
-    """Return the position at which a long word is cut: after the last separator of paths and lists, if that is not too
-    early.
-    """
+    """Return the position at which a long word is cut: after the last separator of paths and lists, unless that is too
+    near the beginning."""
     head = word.copy()
     head.truncate(room)
     cut = max(len(head.plain), 1)
@@ -180,15 +182,14 @@ def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines
 
 
 def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
-    """Return a value beside its name in a column of its own; the value's further lines are aligned below its first
-    line.
-    """
+    """Return a value beside its name, which has ``column`` cells; further lines of the value are aligned below its
+    first line."""
     lines = wrap(value, max(width - column, 8))
     return [Text.assemble((f"{'' if n else name:<{column}}", style), line) for n, line in enumerate(lines)]
 
 
 def two_ends(left: Text, right: Text, width: int) -> Text:
-    """Return one line with ``left`` and ``right`` at its ends. Where both do not fit, the right one is cut first."""
+    """Return one line with ``left`` and ``right`` at its ends. Where both do not fit, ``right`` is cut first."""
     gap = width - left.cell_len - right.cell_len
     if gap < 2:
         right = right.copy()
@@ -203,8 +204,9 @@ def two_ends(left: Text, right: Text, width: int) -> Text:
 def table(
     rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: bool = True
 ) -> Lines:
-    """Return columns aligned by their widest cell, ``gap`` apart. ``right``: the columns that are aligned at the right.
-    Where a line is too long, the widest column is cut. ``head``: the first row names the columns."""
+    """Return rows as a table: each column is as wide as its widest cell, and ``gap`` cells are between two columns.
+    ``right``: the columns that are aligned at the right. Where a line is too long, the widest column is cut. ``head``:
+    the first row names the columns."""
     if not rows:
         return []
     right = set(right)
@@ -222,7 +224,7 @@ def table(
 
 
 def column_sizes(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column."""
+    """Return the width of each column in cells."""
     columns = max(map(len, rows), default=0)
     return [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
 
@@ -236,7 +238,7 @@ def in_cells(text: str, width: int, right: bool = False) -> str:
 
 
 def local_time(moment: str) -> datetime.datetime | None:
-    """Return a moment in local time; None if it cannot be read."""
+    """Return an ISO moment in local time; None if the text is not a moment."""
     try:
         return datetime.datetime.fromisoformat(moment).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -244,12 +246,12 @@ def local_time(moment: str) -> datetime.datetime | None:
 
 
 def figure(number: int | None) -> str:
-    """Return a count with its thousands apart; ``–`` where it is not known."""
+    """Return a count with a comma between thousands; ``–`` if the count is not known."""
     return "–" if number is None else f"{number:,}"
 
 
 def bar(value: float, largest: float, width: int) -> str:
-    """Return a bar in steps of an eighth of a cell."""
+    """Return a bar that is ``width`` cells long for ``largest``, in steps of an eighth of a cell."""
     if largest <= 0 or value <= 0 or width < 1:
         return ""
     eighths = max(1, round(min(value / largest, 1.0) * width * 8))
@@ -258,13 +260,13 @@ def bar(value: float, largest: float, width: int) -> str:
 
 
 def filled(done: float, total: float, width: int, rest: str = "─") -> Text:
-    """Return a bar of progress, with ``rest`` in the part that is still to come."""
+    """Return a bar of progress; ``rest`` is the character for the part that is still to be done."""
     full = bar(done, max(total, 1), width)
     return Text(full, "accent").append(rest * max(width - len(full), 0), "faint")
 
 
 def waiting(said: str, done: int, total: int, width: int) -> Lines:
-    """Return a sentence on work that goes on, and a bar of its progress; no bar where its size is not known."""
+    """Return a sentence on work that goes on, and a bar of its progress; no bar if ``total`` is 0."""
     lines = wrap(said, width, style="dim")
     return [*lines, filled(done, total, max(1, min(width, _WAITING_BAR)), "░")] if total else lines
 

@@ -53,9 +53,8 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False) 
 
 
 def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
-    """Return a chapter's plan for the screen: of many writes the first few, and all of them at the end. ``words``: the
-    requested tunables.
-    """
+    """Return a chapter's plan for the screen: first a few writes of each tunable, then all writes if some were left
+    out. ``words``: the requested tunables."""
     count, shortened = len(view.changes), _is_long(view.changes)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
     order = ". All of them are listed below." if shortened else ", in this order."
@@ -69,7 +68,7 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
 
 
 def line_by_line(view: PlanView, width: int) -> Lines:
-    """Return a chapter's plan for the plain walk: every write, and the totals last, next to the question that
+    """Return a chapter's plan for the plain walk: every write, and at the end the totals, right above the question that
     follows."""
     lines = [*every(view.changes, width)[1:], *_afterwards(view.changes, width)]
     if lines:
@@ -83,7 +82,7 @@ def line_by_line(view: PlanView, width: int) -> Lines:
 
 
 def total(view: PlanView) -> str:
-    """Return ``4 writes to 4 files of the host``."""
+    """Return the number of writes and of files, such as ``4 writes to 4 files of the host``."""
     return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
 
 
@@ -93,7 +92,8 @@ def _left_out(reasons: Iterable[str], width: int) -> Lines:
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
-    """Return the commands that follow the writes, and when they take effect, after an empty line; [] for nothing."""
+    """Return the commands that follow the writes, and when the writes take effect, after an empty line; [] if there is
+    neither."""
     said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
@@ -110,13 +110,13 @@ def every(changes: Sequence[Change], width: int) -> Lines:
 
 
 def in_short(changes: Sequence[Change], width: int) -> Lines:
-    """Return writes like :func:`every`; of many writes of a tunable only the first few."""
+    """Return the writes like :func:`every`; if a tunable has many writes, only its first few."""
     groups = _by_tunable(changes)
     return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group), width))]
 
 
 def every_if_long(changes: Sequence[Change], width: int) -> Lines:
-    """Return every write below a title where :func:`in_short` leaves some out; else []."""
+    """Return every write below a title, if :func:`in_short` leaves out some of them; else []."""
     return [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(changes, width)] if _is_long(changes) else []
 
 
@@ -129,8 +129,8 @@ def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
-    """Return the writes of one tunable that are shown first, and a sentence for each kind of the others: "31 tasks
-    leave the hot CPUs". Where the writes are few, return all of them and no sentence."""
+    """Return the writes of a tunable that are shown first, and a sentence for each kind of the other writes, such as
+    "31 tasks leave the hot CPUs". If there are few writes, return all of them and no sentence."""
     if len(changes) <= MOST:
         return changes, []
     files = [change for change in changes if change.kind not in _OF_TASKS]
@@ -146,9 +146,8 @@ def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
 
 
 def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
-    """Return one tunable's writes: its name and risk, the reason, and each write; a write's own reason is shown below
-    it. ``others``: sentences on the writes that are not shown.
-    """
+    """Return one tunable's writes: its name, its risk, the reason, and each write; a reason of a write's own is shown
+    below the write. ``others``: sentences on the writes that are not shown."""
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
@@ -190,7 +189,8 @@ def shown_value(value: str | None, limit: int = 120) -> str:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
-    """Return title, reason and danger of the tunable that asks for this change; "" for threads that are placed."""
+    """Return title, reason and danger of the tunable that asks for this change; three times "" for the placement of
+    threads."""
     if change.tunable == PLACEMENT:
         return "", "", ""
     from jitter_workshop.tuning.tunables.registry import find
@@ -203,9 +203,8 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def by_others(words: Sequence[str], width: int) -> Lines:
-    """Return the commands by which a user with root's rights makes the same changes. ``words``: the requested
-    tunables.
-    """
+    """Return the commands with which a user with root's rights makes the same changes. ``words``: the requested
+    tunables."""
     lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),
@@ -232,13 +231,13 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if a plan is for the next boot alone. No script can do that: the plan copies GRUB's menu as it is at
-    that time."""
+    """Return True if a plan is for the next boot alone. Such a plan cannot be a script, because it copies GRUB's menu
+    at the moment when it is applied."""
     return any(word.startswith(ONCE) for word in words)
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """Return the command by which root applies a plan that is for the next boot alone, wholly or in part."""
+    """Return the command with which root applies a plan that is, at least in part, for the next boot alone."""
     asked = list(words)
     if all(word.startswith(ONCE) for word in asked):
         asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]
@@ -246,5 +245,5 @@ def apply_command(words: Iterable[str]) -> str:
 
 
 def script_command(words: Iterable[str]) -> str:
-    """Return the command that makes a script of a plan, for a user who has the rights."""
+    """Return the command that writes a plan as a shell script, for a user who has root's rights."""
     return f"jitter-workshop plan --sh {' '.join(words)} > plan.sh"

@@ -56,7 +56,7 @@ class Settings:
 
 
 def load(file: Path | None = None) -> tuple[Settings, str]:
-    """Return the preferences, and a sentence on the parts of the file that could not be used ("" when all is well).
+    """Return the preferences, and a sentence on the parts of the file that could not be used ("" if all could be used).
     Never raises."""
     file = file or paths.config_file()
     try:
@@ -80,7 +80,7 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
 
 
 def save(settings: Settings, file: Path | None = None) -> None:
-    """Write the preferences atomically: at any moment the file is either the old or the new one. Raises
+    """Write the preferences atomically: at any moment the file has either its old or its new content. Raises
     SettingsError."""
     file = file or paths.config_file()
     text = (

@@ -1,6 +1,6 @@
 """Show one calm line on stderr for work that takes longer than a second.
 
-It is apart from ``lines``, because 'measure --help' must not load rich.
+This module is not a part of ``lines``, because 'measure --help' must not load rich.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PATIENCE_S = 1.0
 
 
 class Line:
-    """Write a line on stderr again and again in place; write nothing if stderr is no terminal."""
+    """Write a line on stderr, and each next one in its place. Write nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self.shown = sys.stderr is not None and sys.stderr.isatty()
@@ -31,14 +31,14 @@ class Line:
             self._length = len(text[:79])
 
     def close(self) -> None:
-        """Leave an empty line behind."""
+        """Clear the line."""
         if self._length:
             self.write("")
             self.write("")
 
 
 class LateLine(Line):
-    """Show ``what`` and its progress from PATIENCE_S on. It is called with done and total."""
+    """Show ``what`` and its progress once PATIENCE_S seconds have passed. Call the object with (done, total)."""
 
     def __init__(self, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -51,6 +51,6 @@ class LateLine(Line):
             self.write(f"  {self._what}: block {done} of {total} is done")
 
     def told(self, what: str, done: int, total: int) -> None:
-        """Show another piece of work."""
+        """Show the progress of another piece of work, called ``what``."""
         self._what = what
         self(done, total)

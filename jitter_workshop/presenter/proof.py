@@ -1,4 +1,4 @@
-"""Show a proof: its cost before it begins, its rounds while they are made, its verdict."""
+"""Show a proof: its cost before it begins, its rounds while they are made, and its verdict."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def cost(
     chosen: int = 0,
     before: Proof | None = None,
 ) -> Lines:
-    """Return the work of a proof, its writes, and the numbers of rounds to choose from."""
+    """Return the cost of a proof: its runs and writes. ``choices``: the numbers of rounds to choose from, () for no
+    choice. ``chosen``: the index of the one under the cursor. ``before``: the earlier proof, if there is one."""
     rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
     lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
     lines += wrap(DRAWN, width, style="dim")
@@ -77,7 +78,7 @@ def cost(
 
 
 def _written(plan: ProofPlan) -> str:
-    """Return sentences on the writes of a proof, and on their restore."""
+    """Return sentences on the writes of a proof, and on when they are restored."""
     if plan.subject == PLACEMENT:
         return "No file of this host is written: each thread asks for its own CPU, and this ends with the run."
     made = tally(change.tunable for change in plan.changes)
@@ -89,7 +90,7 @@ def _written(plan: ProofPlan) -> str:
 
 
 def subject(proven: str) -> str:
-    """Name the subject of a proof: the threads' places, or settings by their names."""
+    """Return the name of what a proof tests: the placement of threads, or the settings."""
     return (
         "threads placed on CPUs, against threads left to the scheduler" if proven == PLACEMENT else clean(proven, 200)
     )
@@ -97,15 +98,13 @@ def subject(proven: str) -> str:
 
 def choices(before: Proof | None) -> tuple[int, ...]:
     """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof
-    recommended.
-    """
+    recommended."""
     return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
 
 
 def asked_for(before: Proof | None) -> int | None:
-    """Return the number of rounds that the headline of the earlier proof recommended. Return None if that proof has a
-    verdict, or if no reasonable number of rounds would be enough.
-    """
+    """Return the number of rounds that the earlier proof needs for a verdict on its headline. Return None if there is
+    no earlier proof, if that line has a verdict, or if no reasonable number of rounds would decide it."""
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -125,12 +124,12 @@ def work(plan: ProofPlan, rounds: int) -> str:
 
 
 def seconds(plan: ProofPlan, rounds: int) -> float:
-    """Return the seconds that this number of rounds takes, from the plan's estimate."""
+    """Return the estimated time of a proof with this number of rounds, in seconds."""
     return plan.total_s / plan.rounds * rounds
 
 
 def _coarse(seconds: float) -> float:
-    """Round to tens of seconds from a minute on: an estimate is no more exact."""
+    """Round a time of a minute or more to tens of seconds, because an estimate is no more exact."""
     return 10 * round(seconds / 10) if seconds >= 60 else seconds
 
 
@@ -145,8 +144,9 @@ def rounds_so_far(
     height: int,
     width: int,
 ) -> Lines:
-    """Return the ratio of each round for the measure that is judged first, in order of time, with the order of its two
-    runs below. ``orders``: of the finished rounds. ``height``: rows of the picture."""
+    """Return the picture of the rounds so far: for the measure that is judged first, the ratio of each round, oldest
+    first, and below it the order of the round's two runs. ``orders``: those of the finished rounds. ``height``: the
+    rows of the picture."""
     name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")
@@ -168,16 +168,15 @@ def rounds_so_far(
 
 
 def seen_so_far(ratios: Sequence[float | None]) -> str:
-    """Return a sentence with the number of rounds so far that had less with the change. This is a count, not a
-    verdict.
-    """
+    """Return a sentence that counts the rounds with a lower value with the change. The sentence gives no verdict."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen on either side"
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
-    """Return the rows of the picture: many times more at the top, many times less at the bottom, 1 in the middle."""
+    """Return the rows of the picture. Its scale is logarithmic: ratios above 1 are above the middle row, ratios below 1
+    under it."""
     rows = max(height | 1, 5)
     middle = rows // 2
     reach = _reach(ratios)
@@ -198,14 +197,15 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit of the picture's scale, as a factor up and down: the smallest that holds all rounds."""
+    """Return the limit of the picture's scale: the smallest of some fixed factors that is at least as large as every
+    ratio, up or down."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
 
 def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
-    """Return the row and the sign of a round. An arrow at the edge means none on one side, or a ratio beyond the
-    scale."""
+    """Return the row and the sign of a round. An arrow at the edge stands for a ratio of zero, or one beyond the scale.
+    ○ stands for a round without a ratio."""
     if ratio is None:
         return middle, "○"
     if ratio == 0:
@@ -215,7 +215,7 @@ def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
 
 
 def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: int) -> Lines:
-    """Return two rows of signs: each round's first run and its second."""
+    """Return two rows of signs: one for the first run of each round, and one for its second run."""
     lines: Lines = []
     for which, label in enumerate(("first", "then")):
         line = Text(f"{label:>{_LABEL}}  ", "dim")
@@ -238,7 +238,7 @@ def signs(order: Order) -> tuple[str, str]:
 
 
 def progress(step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int) -> Lines:
-    """Return two lines: a bar of the finished runs with the time left, and the present run."""
+    """Return two lines: a bar of the finished runs with the time left, and the run that is being made."""
     done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
     remaining = f"  {left(left_s)}"
     room = max(width - max(len(remaining), 24), 10)
@@ -257,7 +257,7 @@ def left(left_s: float) -> str:
 
 
 def stop_question(finished: int) -> str:
-    """Return the question that Esc asks while a proof runs."""
+    """Return the question that Esc asks while a proof runs. ``finished``: the number of finished rounds."""
     if not finished:
         return "Stop now? No round is finished, so only the runs would be kept."
     verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds; fewer give only figures."
@@ -268,7 +268,7 @@ def stop_question(finished: int) -> str:
 
 
 def verdict(proof: Proof, width: int) -> Lines:
-    """Return the verdict: first the sentence, then the table with its pictures, then all other remarks."""
+    """Return the verdict: first the sentence, then the table with its pictures, then all other facts."""
     said = proof.judgement
     head, _, tail = f"{headline(proof)}.".partition(": ")
     word = said.headline.verdict if said is not None else "cannot_tell"
@@ -299,7 +299,7 @@ def verdict(proof: Proof, width: int) -> Lines:
 
 
 def listed(proofs: Sequence[Proof], width: int) -> Lines:
-    """Return the proofs of a session in short, oldest first."""
+    """Return the proofs of a session, each in a few lines, oldest first."""
     lines: Lines = []
     for proof in proofs:
         lines += [Text(), Text(f"{clean(proof.id, 60)}  {clean(proof.subject, 50)}", "bold")]
@@ -308,8 +308,8 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
 
 
 def _table(rows: Sequence[Verdict], width: int) -> Lines:
-    """Return a line per measure with its figures, its word, and the picture of its interval (below, where there is no
-    room beside them)."""
+    """Return a line per measure with its figures, its verdict, and the picture of its interval (below the table if
+    there is no room beside it)."""
     roomy = width >= _ROOMY
     cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
     for row in rows:
@@ -348,12 +348,12 @@ def _strip(row: Verdict, shared: Axis, width: int) -> Text:
 
 
 def _colour(word: VerdictWord) -> str:
-    """Return a verdict's colour; its word is always shown beside it."""
+    """Return the colour of a verdict's word."""
     return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(word, "dim")
 
 
 def made(proof: Proof) -> str:
-    """Return what was compared, in how many rounds, and when."""
+    """Return a sentence that tells what was compared, in how many rounds, and when."""
     done = len(proof.rounds)
     rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
     what = f"{clean(proof.subject, 200)}: {rounds} of {clean(proof.workload, 20)}"
@@ -362,9 +362,8 @@ def made(proof: Proof) -> str:
 
 
 def rest(proof: Proof) -> Iterator[str]:
-    """Yield the other facts that a reader should know, one sentence each: the end, the rounds needed, drift, worst,
-    notes.
-    """
+    """Yield more facts, one sentence each: why the proof ended early, the rounds needed for a verdict, drift, the worst
+    latency, notes."""
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
         yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
@@ -391,7 +390,7 @@ def _under_way(proof: Proof) -> bool:
 
 
 def restored(proof: Proof) -> str:
-    """Return a sentence on whether the host's settings are given back."""
+    """Return a sentence that tells whether all settings of the host are restored."""
     if _under_way(proof):
         return "This proof is running."
     if proof.restored or proof.subject == PLACEMENT:
@@ -402,12 +401,12 @@ def restored(proof: Proof) -> str:
 
 
 def remembered(proof: Proof) -> str:
-    """Return a former proof's headline with its rounds and its date, for a step that is shown again."""
+    """Return an earlier proof's headline with its number of rounds and its date."""
     return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
 
 
 def when(proof: Proof) -> str:
-    """Return the day and minute when the proof ended, in local time. Return when it began if it has no end."""
+    """Return the day and minute when the proof ended, in local time; if it has not ended, when it began."""
     moment = local_time(proof.ended_at or proof.started_at)
     if moment is None:
         return "at an unknown time"

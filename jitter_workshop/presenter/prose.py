@@ -1,7 +1,7 @@
-"""Style lesson text: a small, safe subset of Markdown as styled lines of a given width.
+"""Style lesson text: turn a small, safe subset of Markdown into styled lines of a given width.
 
-It knows headings, paragraphs, lists, quotes, tables (unchanged), fenced code, ``code``, **strong** and *emphasis*.
-Links show their text only. No markup can act, and control characters never reach the terminal.
+The subset has headings, paragraphs, lists, quotes, tables (shown unchanged), fenced code, ``code``, **strong** and
+*emphasis*. Only the text of a link is shown. Control characters never reach the terminal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIMIT = 2_000
 
 
 def styled(text: str, base: str = "") -> Text:
-    """Return one run of inline Markdown as text."""
+    """Return inline Markdown (a text without line breaks) as a styled ``Text``. ``base``: the style of plain words."""
     source = clean(text, _LIMIT)
     made = Text(style=base or "text")
     at = 0
@@ -91,7 +91,7 @@ def prose(source: str, width: int) -> list[Text]:
 
 
 def clean_code(raw: str) -> str:
-    """Return a line of code with its blanks kept. Every character that could control a terminal becomes a blank."""
+    """Return a line of code with its indentation. Every character that could control a terminal becomes a blank."""
     body = raw.expandtabs(4)
     indent = len(body) - len(body.lstrip(" "))
     return " " * min(indent, 40) + "".join(c if c.isprintable() else " " for c in body.strip())[:400]

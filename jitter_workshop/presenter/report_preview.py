@@ -1,6 +1,5 @@
-"""Show a report before it is written, as styled lines: its blocks in the report's own order, each shortened, and the
-names in it. The screen and the plain walk show these lines. The file has all of it in full.
-"""
+"""Show a report before it is written, as styled lines: its blocks in the report's order, each shortened, and the names
+in it. The screen and the plain walk show these lines. The file has the full text of each block."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ _ITEM = " • "
 
 
 def opening(document: ReportDocument, width: int) -> Iterator[Text]:
-    """Yield the title, the report's first lines, and its place and time."""
+    """Yield the title, the report's first lines, and a blank line."""
     yield from _heading(clean(document.title, 120), width, "text")
     yield from _blocks(sections.opening(document), width)
     yield Text()
 
 
 def rest(document: ReportDocument, width: int) -> Iterator[Text]:
-    """Yield everything below the charts."""
+    """Yield all sections of the report but the charts."""
     for section in (*sections.sections(document), sections.about(document, ())):
         if section.id != "charts":
             yield from _heading(section.heading.upper(), width, "dim")
@@ -72,14 +71,14 @@ def chart_title(overlays: Sequence[Overlay], at: int, width: int) -> Iterator[Te
 
 
 def drawn(overlay: Overlay) -> list[RunCurve]:
-    """Return the curves of a chart that are shown; more than six cannot be told apart."""
+    """Return the first curves of a chart; more than six curves cannot be told apart."""
     return [
         RunCurve(str(number), curve.label, curve, None) for number, curve in enumerate(overlay.curves[:_MOST_DRAWN])
     ]
 
 
 def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:
-    """Yield the formats, with the chosen one marked."""
+    """Yield a line for each format, with the chosen format marked."""
     yield Text("WRITTEN AS", "bold dim")
     for one in formats:
         lead = "▸" if one is chosen else " "
@@ -112,7 +111,7 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
 
 
 def _table(one: blocks.Table, width: int) -> Iterator[Text]:
-    """Yield the columns of a table that a preview has; for a table for reference, only its title."""
+    """Yield the columns that a table has in a preview. For a reference table, yield only its title."""
     kept = [n for n, column in enumerate(one.columns) if column.brief]
     reference = one.most == 0 or not kept
     caption = f"In the file: {one.caption}" if reference else one.caption
@@ -142,7 +141,7 @@ def _heading(text: str, width: int, colour: str) -> list[Text]:
 
 
 def _plain(text: Inline) -> str:
-    """Return a text for the preview: without the spans that are placed under it."""
+    """Return a text for the preview, without the parts that a report shows in a second line below it."""
     if isinstance(text, str):
         return "".join(character if character.isprintable() else " " for character in text)
     if isinstance(text, tuple):
@@ -188,7 +187,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def others_in_short(document: ReportDocument, raw: bool) -> str:
-    """Return :func:`for_others` in one sentence, for the line that is always visible."""
+    """Return :func:`for_others` in one sentence, for the part of the page that is always visible."""
     if document.private:
         return "For others: names of hosts, users and tasks are replaced, and the raw data are left out."
     found = names_in(document)
@@ -201,7 +200,8 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
 
 
 def size(files: Files) -> str:
-    """Return the size of all files for people, and how many lie beside the first: ``612 kB, and 2 files beside it``."""
+    """Return the size of all files in words, and the number of files beside the first: ``612 kB, and 2 files beside
+    it``."""
     count = sum(map(len, files.values()))
     told = f"{count} bytes" if count < 1_000 else f"{count / 1_000:.0f} kB"
     told = told if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

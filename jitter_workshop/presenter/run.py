@@ -1,4 +1,4 @@
-"""Show a run before it is made, while it is made, and its result."""
+"""Show a run before it is made, its progress while it is made, and its result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ _WIDEST = 60
 
 
 def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reach: str = "") -> Lines:
-    """Describe a run before it is started. ``reach``: the percentiles it will know (``flow.measuring.run_length``)."""
+    """Describe a run before it starts. ``reach``: the percentiles that the run will have
+    (``flow.measuring.run_length``)."""
     preset = PRESETS.get(request.preset)
     length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (
@@ -72,7 +73,8 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
 
 
 def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
-    """Return a bar, the time left, and the block just measured. While the run waits for its turn, return the reason."""
+    """Return a bar, the time left, and the figures of the newest block. While the run waits for its turn, return the
+    reason."""
     if stopping:
         return [Text("Stopping…", "accent")]
     if waiting:
@@ -90,8 +92,7 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
 
 
 def _block_told(block: Block, width: int) -> str:
-    """Return the block just measured in one line. Where not all fits, p99, p50 and p99.9 are left out, in this
-    order."""
+    """Return the newest block in one line. Where not all figures fit, p99 is left out first, then p50, then p99.9."""
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
@@ -108,9 +109,8 @@ def _block_told(block: Block, width: int) -> str:
 
 
 def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
-    """Return one line for each of the three quantities that was read: its name, one column per block (or per few
-    blocks), lowest to highest. [] if nothing was read.
-    """
+    """Return a line for the clock rate, for the temperature and for the throttling of the core, if they were read:
+    name, one character per block (or per few blocks), lowest to highest value."""
     rows = (
         ("core GHz", [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
         ("hottest °C", [b.temperature_celsius for b in blocks], "{:.0f}"),
@@ -129,7 +129,8 @@ def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
 
 
 def now_told(block: Block) -> str:
-    """Return these three quantities for one block, in a few words; "" if none was read."""
+    """Return the clock rate, the temperature and the throttling at one block, in a few words; "" if none of them was
+    read."""
     parts = [
         f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
         f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
@@ -139,8 +140,8 @@ def now_told(block: Block) -> str:
 
 
 def sparkline(values: Sequence[float | None], room: int) -> str:
-    """Return one character per value, or per few neighbours (their mean) if there are more than ``room``. The scale
-    goes from the lowest to the highest value; if all are equal, the line stays in the middle."""
+    """Return one character per value. If there are more than ``room`` values, one character shows the mean of a few
+    neighbours. The scale goes from the lowest to the highest value; if all are equal, the line stays in the middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -161,8 +162,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _steps(counts: Sequence[int | None]) -> list[float | None]:
-    """Return the growth of a counter from one block to the next; None for the first block and where a count is not
-    known."""
+    """Return the growth of a counter from one block to the next. It is None for the first block, and where a count is
+    unknown."""
     grown: list[float | None] = []
     before: int | None = None
     for count in counts:
@@ -194,7 +195,7 @@ _SHOWN_NOTES = (
 
 
 def remark(run: Run) -> str:
-    """Return, in sentences, the notes of a run that its user should see at once; "" if there are none."""
+    """Return the notes that the user should see at once, as sentences; "" if there are none."""
     said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
@@ -202,7 +203,7 @@ def remark(run: Run) -> str:
 
 
 def result(run: Run, width: int) -> Lines:
-    """Return all of a run in at most 80 columns: the usual latency table (mean, min, 50 … 99.9999 %, max, count),
+    """Return the whole result of a run in at most 80 columns: latencies (mean, min, 50 … 99.9999 %, max, count),
     stalls, threads, clock."""
     width = min(width, WIDEST)
     head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
@@ -211,9 +212,8 @@ def result(run: Run, width: int) -> Lines:
 
 
 def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
-    """Return a sentence with the place where a run is kept and, if evidence was asked for, the command that shows it.
-    ``named``: the session was given by name, so other verbs may open another one.
-    """
+    """Tell where a run is kept and, if evidence was asked for, which command shows the evidence. ``named``: the session
+    was named on the command line, so the command has to name it, too."""
     name, width = clean(session), min(width, WIDEST)
     lines = _fact("kept", f"as {run.id} in session {name}", width)
     if traced or run.counters is not None:
@@ -244,7 +244,8 @@ def _how(run: Run) -> list[str]:
 
 
 def _latencies(run: Run, width: int) -> list[Lines]:
-    """Return tables of at most four histograms: times from send to receive first, then times between messages."""
+    """Return tables of at most four histograms each: first the times from send to receive, then the times between
+    messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
     marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():
@@ -264,7 +265,7 @@ def _latencies(run: Run, width: int) -> list[Lines]:
 
 
 def _column(name: str, found: HistogramSummary, marks: Mapping[str, str]) -> list[str]:
-    """Return a histogram's name in two parts, and its values with their marks behind them."""
+    """Return a histogram's name in two parts, and its values, each followed by its mark."""
     first, _, last = clean(name, 40).rpartition("_")
     values = [nice_ns(found.percentiles.get(p)) for p in PERCENTILES]
     cells = [nice_ns(found.mean), nice_ns(found.min), *values, nice_ns(found.max), f"{found.count:,}"]
@@ -292,7 +293,7 @@ def _stalls(run: Run, width: int) -> Lines:
 
 
 def _buckets(run: Run, width: int) -> Lines:
-    """Return ``spin``'s gaps in the 26 classic buckets, without empty buckets, in two columns."""
+    """Return ``spin``'s gaps per hour in two columns, one line for each of the 26 classic buckets that is not empty."""
     if run.buckets is None or run.sampled_s is None:
         return []
     head = f"gaps per hour of sampled time ({nice_ns(run.sampled_s * 1e9)} sampled)"
@@ -318,7 +319,7 @@ def _threads(run: Run, width: int) -> Lines:
 
 
 def _residence(thread: ThreadRecord) -> str:
-    """Return the CPUs where a thread did its work, the busiest first, as many as fit: ``CPU 1 75 %, 0 20 % +2
+    """Return the CPUs where a thread did its work, the most used one first, as many as fit: ``CPU 1 75 %, 0 20 % +2
     more``."""
     total = sum(thread.messages_by_cpu.values())
     shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
@@ -368,7 +369,7 @@ def _facts(run: Run, width: int) -> Lines:
 
 
 def _noise(run: Run) -> str:
-    """Describe a noise by its own log; "" without a noise."""
+    """Describe a noise by what it logged itself; "" for a run without a noise."""
     if run.noise is None:
         return ""
     kind, bursts = clean(run.noise, 20), run.noise_bursts
@@ -385,7 +386,7 @@ def _fact(name: str, text: str, width: int) -> Lines:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Return a share; 100 % only for all, and 0 % only for none."""
+    """Return a share in percent. Only a full share is shown as 100 %, and only a share of zero as 0 %."""
     share = 100 * part / whole if whole else 0.0
     if share >= 99.95 and part != whole:
         return ">99.9 %"

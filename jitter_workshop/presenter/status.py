@@ -1,4 +1,4 @@
-"""Show what a host's settings do to latency: all checks, a list of them, or one in full."""
+"""Show what a host's settings do to latency: all checks as a table, a list of them, or one check in full."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TITLES_FROM = 60
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
-    """Yield a notice if a host is recorded, and its hot CPUs."""
+    """Yield a notice if the host is a recorded one, then the line of its CPUs, and a note if there is one."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
@@ -48,9 +48,8 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
 def table(
     host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
-    """Return every check under its heading. ``host``: its name, kernel and the host in a line. ``groups``: (heading,
-    its checks). ``brief``: a check without an action has at most two lines; the others are complete.
-    """
+    """Return every check under its heading. ``host``: a line with the host's name, its kernel and its kind. ``groups``:
+    (heading, checks). ``brief``: a check that needs no action has at most two lines."""
     lines = [*wrap(clean(host, 400), width, style="bold"), *_above(page, width)]
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
@@ -62,7 +61,7 @@ def table(
 
 
 def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[Text]:
-    """Yield one check. ``before``: the reason of the line above, which is not repeated."""
+    """Yield one check. ``before``: the reason of the check above, which is not repeated."""
     mark, word, _ = MARKS[check.state]
     wide = width >= _WIDE
     hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
@@ -84,7 +83,7 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
 
 
 def _cut(lines: Lines, most: int, width: int) -> Lines:
-    """Return at most ``most`` lines; the last one ends with … where something was left out."""
+    """Return at most ``most`` lines; if lines were left out, the last one ends with …."""
     if len(lines) <= most:
         return lines
     last = lines[most - 1].plain
@@ -132,7 +131,8 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
 
 
 def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
-    """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the list's filter."""
+    """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the filter of the
+    list."""
     yield from _above(found.head, width)
     counts = Text()
     for state, word in WORDS.items():
@@ -143,7 +143,8 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: sign, id, title and its value → a better value."""
+    """Return a check in one line: its sign, its id, its title and its value, with an arrow to a better value if one is
+    known."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
@@ -162,7 +163,8 @@ def line(finding: Finding, under: bool, width: int) -> Text:
 
 
 def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
-    """Return each check that can be better or has drifted. ``numbers``: chapter id → its number on the path."""
+    """Return each check that can be better or has drifted. ``numbers``: chapter id → number of the chapter on the
+    path."""
     lines = [*head(found, "", width)]
     for finding in found.checks:
         check = finding.check
@@ -181,13 +183,15 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
 
 
 def about(finding: Finding, width: int) -> Iterator[Text]:
-    """Yield a check in two or three lines, below a list that has no page beside it."""
+    """Yield a check's reason and its chapter in two or three lines, for a list that has no room for the check's
+    page."""
     yield from wrap(clean(finding.check.reason, 300), width, style="dim")[:2]
     yield treated(finding, "g")
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return all about a check. ``chapter``: the line about the chapter that treats it (:func:`treated`)."""
+    """Return all about a check. ``chapter``: the line that names the check's chapter (:func:`treated`); None for a
+    verb."""
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")
@@ -214,7 +218,7 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
 
 def treated(finding: Finding, key: str) -> Text:
-    """Return the chapter about a check, and the key that goes there."""
+    """Return a line that names the chapter about a check, and the key that goes there."""
     if not finding.chapter_id:
         return Text("No chapter of this course is about this.", "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))

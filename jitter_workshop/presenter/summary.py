@@ -1,4 +1,4 @@
-"""Show the course from first to last: the gain of each step, and what is still open."""
+"""Show the course from its first step to its last: the gain of each step, and what is still open."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ NO_STEPS = "Nothing is measured yet: each chapter with a run adds its curve here
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
-    """Yield the table with the gain of each step, as (number, line): the head has number 0, then come the rows of each
-    step.
-    """
+    """Yield the table with the gain of each step, as (number, line). The head has number 0; each step's rows have the
+    number of the step."""
     rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):
@@ -37,8 +36,8 @@ def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
-    """Return a step's rows: its values, and their ratios to the step before and to the first step. If both ratios are
-    equal, only the one to the first is shown."""
+    """Return a step's rows: its values, their ratios to the step before, and their ratios to the first step. If both
+    ratios are equal, only the ratios to the first step are shown."""
     rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}", *map(nice_ns, step.values))]
     for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
         same = name == "one before" and step.to_before == step.to_first
@@ -64,7 +63,7 @@ def about(step: Bought) -> str:
 
 
 def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
-    """Yield all that stands below the steps: the limits of single runs, the changes applied now, the open chapters and
+    """Yield everything below the steps: the limits of single runs, the changes applied now, the open chapters and
     checks, and the results of the guesses."""
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
@@ -92,8 +91,8 @@ def standing(summary: CourseSummary) -> list[str]:
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Return the chapters that are not done: a line for each that was begun, one for the others here, one for those
-    that are taught on a recording, and one for the rest."""
+    """Return lines on the chapters that are not done: a line for each that was begun; one for all others that can be
+    done here; one for those that are taught on a recording; one for those that cannot be done here."""
     every = (*summary.open_here, *summary.open_elsewhere)
     lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
     for name, entries in (
@@ -107,7 +106,7 @@ def open_chapters(summary: CourseSummary) -> list[str]:
 
 
 def open_check(finding: Finding) -> str:
-    """Return a check that could be better, and the chapter that treats it."""
+    """Return a line with a check that could be better, and its chapter."""
     told = value_in_words(finding.check)
     between = "" if not told else " " if told.startswith("→") else ": "
     where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
@@ -116,14 +115,14 @@ def open_check(finding: Finding) -> str:
 
 
 def open_checks(summary: CourseSummary) -> list[str]:
-    """Return all checks that could be better, or why the host could not be read."""
+    """Return a line for each check that could be better, or one that says why the host could not be read."""
     if summary.unread:
         return [f"The host could not be read: {clean(summary.unread, 300)}."]
     return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
 
 
 def predictions(summary: CourseSummary) -> list[str]:
-    """Return sentences on the results of the guesses and the hunts."""
+    """Return lines on the results of the guesses and of the hunts."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""

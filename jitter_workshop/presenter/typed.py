@@ -1,4 +1,4 @@
-"""Parse what a learner types: times, and CPUs for the threads of a run."""
+"""Parse what a learner types: a time, or the CPUs for the threads of a run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def parse_time_ns(text: str) -> int:
 
 
 def parse_cpus(text: str) -> dict[str, int]:
-    """Return role → CPU from ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``. An
-    empty text and ``auto`` are the empty choice (automatic). Raises UsageError with a sentence."""
+    """Return role → CPU from ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``. Return
+    {} (automatic choice) for an empty text and for ``auto``. Raises UsageError."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     if words == ["auto"]:
         return {}

@@ -93,8 +93,7 @@ class WorkshopApp(Frame):
 
     def leave(self) -> None:
         """End the app. A run is stopped first, so that nothing waits for its next block. A write to the host that has
-        begun is finished.
-        """
+        begun is finished."""
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:
@@ -134,8 +133,7 @@ class WorkshopApp(Frame):
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
         """Leave; if that would give settings back, ask first, because the learner may keep them. A run is stopped
-        first, and its finished blocks are kept. A second request to leave during the question leaves at once.
-        """
+        first, and its finished blocks are kept. A second request to leave during the question leaves at once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -236,8 +234,7 @@ class WorkshopApp(Frame):
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
     """Show the workshop until its user leaves, and return the exit code. Held changes are then given back, and a line
-    reports them. The caller closes the workshop.
-    """
+    reports them. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:

@@ -43,8 +43,7 @@ _WRITTEN = {
 class Action:
     """Hold one action of a key. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself;
     ``written`` is their text). ``method``: the action's method on the screen or the app, where it is not the name.
-    ``palette``: it is in the command palette. ``of_class``: it exists on a class host only.
-    """
+    ``palette``: it is in the command palette. ``of_class``: it exists on a class host only."""
 
     name: str
     keys: str

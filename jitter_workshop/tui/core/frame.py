@@ -120,8 +120,7 @@ class Frame(PaintedApp):
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
         """Open a chapter at its current step, or at ``step`` if the chapter has it and it can be entered. With
-        ``measure``, measure at once.
-        """
+        ``measure``, measure at once."""
         raise NotImplementedError
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:

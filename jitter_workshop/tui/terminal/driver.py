@@ -127,8 +127,7 @@ class QuietDriver(LinuxDriver):
 
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again, and set it up again. No program can prepare for a SIGSTOP: the terminal is still
-        ours then, but a shell has used it. A program that got a signal to end while it was stopped just ends.
-        """
+        ours then, but a shell has used it. A program that got a signal to end while it was stopped just ends."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:

@@ -42,8 +42,7 @@ class ChapterHunt:
 
     def watch(self) -> None:
         """Show within a second that the noise was ended, for example from another terminal. Nothing is shown during a
-        run.
-        """
+        run."""
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
@@ -173,8 +172,7 @@ class ChapterHunt:
 
 class SuspectsPage(ChoosingPage, scope="suspects"):
     """Show the suspects of a running hunt. The hunt continues after a wrong answer. The right answer or giving up ends
-    it.
-    """
+    it."""
 
     def __init__(self, hunt: Hunt) -> None:
         super().__init__()
@@ -237,8 +235,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 class CuresPage(ChoosingPage, scope="cures"):
     """Show actions against the noise, and choose the CPU to measure on once more. ``cpus``: those to which the measured
-    thread can move. ``measure``: called with the chosen CPU, None for the one from before.
-    """
+    thread can move. ``measure``: called with the chosen CPU, None for the one from before."""
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
         super().__init__()

@@ -30,8 +30,7 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 
 class ChapterPage:
     """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface.
-    ``screen``: the screen that shows it and starts threads.
-    """
+    ``screen``: the screen that shows it and starts threads."""
 
     def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
         self.walk = walk
@@ -55,8 +54,7 @@ class ChapterPage:
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
         """Show a sentence, and scroll the figures to their start. ``end``: scroll to their end, if a page is shown
-        above them.
-        """
+        above them."""
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)

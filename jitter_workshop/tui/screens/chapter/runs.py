@@ -43,8 +43,7 @@ class ChapterRuns:
 
     def show_causes(self) -> None:
         """Show the causes of this chapter's newest traced run; without one, trace one more run, which belongs to no
-        step.
-        """
+        step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return

@@ -124,8 +124,7 @@ class Step:
 
     def pressed_enter(self) -> Enter:
         """Handle Enter: do the work that concerns the step alone, and return what the screen has to do. Raises
-        WorkshopError.
-        """
+        WorkshopError."""
         return "go on"
 
     def first_keys(self) -> list[Shown]:
@@ -392,8 +391,7 @@ class Apply(Plan):
 
     def agree_anew(self) -> bool:
         """Show the plan of a placement again if it has changed since it was shown; the next Enter agrees to it. If no
-        plan can be made, no agreement is needed.
-        """
+        plan can be made, no agreement is needed."""
         if not self.walk.places:
             return False
         try:
@@ -521,8 +519,7 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 def _said_of_boots(way: BootWay, how: str) -> str:
     """Return a sentence on the boots for which Enter writes. One boot is offered first: if that boot hangs, only that
-    one boot is lost.
-    """
+    one boot is lost."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u takes the entry out of the menu.{other}"

@@ -25,8 +25,7 @@ EVERY_S = 2.0
 
 class TurnPage(Page, scope="queue"):
     """Show the queue, kept up to date; Esc closes the page and keeps the place. ``came``: True if the turn came while
-    the page was shown.
-    """
+    the page was shown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,8 +125,7 @@ class TurnController:
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
         """Call ``then`` with the turn of a class host: at once on other hosts and where the turn is here, else once it
-        has come. Call ``otherwise`` if the learner closes the queue's page.
-        """
+        has come. Call ``otherwise`` if the learner closes the queue's page."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
