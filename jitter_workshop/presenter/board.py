@@ -39,8 +39,7 @@ Near = Callable[[BoardRow, PostedChapter], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Hold the chapters that have room, ``left_out`` (the number of chapters without room), and the width of a name in
-    cells."""
+    """Hold the chapters that have room, the number of the chapters without room, and the width of a name in cells."""
 
     columns: tuple[Column, ...]
     left_out: int
@@ -77,8 +76,8 @@ def who(row: BoardRow) -> str:
 
 
 def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _Layout:
-    """Return the layout of the table. Where not all chapters have room, the newest chapters stay, because the class is
-    working on them."""
+    """Return the layout of the table. Where not all chapters have room, the newest chapters stay: the class works on
+    them."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
     fixed = _FIGURES + (_TITLE + 14 if width >= _TITLES_FROM else 12)
     name = max(min(longest, _LONGEST_NAME, width - fixed - _CELL * len(columns)), _LEAST_NAME)
@@ -162,8 +161,7 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Return the stuck students, those stuck longest first. ``found``: rows, each with its machine, or "" if there is
-    only one machine."""
+    """Return the stuck students, those stuck longest first. ``found``: (row, machine, or "" for a single machine)."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -234,9 +232,8 @@ def _state(check: object) -> tuple[str, State] | None:
 
 
 def checks(rows: Sequence[Row], width: int) -> Lines:
-    """Return the errors of the machines first, then tables with a line per check and a column per machine. There are as
-    many tables as the width requires. Checks that need no action and have the same state on every machine are counted,
-    not listed."""
+    """Return the errors of the machines first, then tables with a line per check and a column per machine. A narrow
+    width needs several tables. Checks that need no action and have one state on all machines are only counted."""
     well = sum(row.well for row in rows)
     lines = [Text(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "bold")]
     for row in rows:

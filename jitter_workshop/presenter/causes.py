@@ -68,7 +68,7 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
 
 
 def head(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the number of stalls, the size of the trace, the other tasks on the measured CPUs, and the limits of these
+    """Yield the number of stalls, the trace's size, the other tasks on the measured CPUs, and the limits of these
     findings."""
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
@@ -158,8 +158,7 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
 
 def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
     """Return a stall's bar and its legend. The bar shows the stall's time from left to right in ``width`` characters;
-    each character stands for the largest cause in its part of the time. The legend has (character, cause, ns), the
-    largest first."""
+    each stands for the largest cause in its part. The legend has (character, cause, ns), the largest first."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
     columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
     each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
@@ -177,8 +176,7 @@ def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, 
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the length of a column in
-    ns."""
+    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the ns of a column."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -211,7 +209,7 @@ def focused(evidence: Sequence[str]) -> bool:
 
 
 def offered(evidence: Sequence[str], traced: bool) -> str:
-    """Describe what the key v shows in this chapter. ``traced``: a run with a trace exists; if not, one more run is
+    """Describe what the key v shows in this chapter. ``traced``: a traced run exists; if not, one more run is
     needed."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
     more = "" if traced else " For this one more run is needed, with the kernel's trace."
@@ -220,8 +218,7 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
     """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved and woke
-    threads. ``focus``: words of a chapter's ``evidence``, whose sections come first; words without a section are
-    ignored."""
+    threads. ``focus``: words of a chapter's ``evidence``; their sections come first, and other words are ignored."""
     present = report.residence
     if present is None:
         return
@@ -264,8 +261,7 @@ def _threads(present: Residence, width: int) -> Iterator[Text]:
 
 
 def _work(present: Residence, width: int) -> Iterator[Text]:
-    """Yield the kernel's work by function or vector. "each" is the mean time of one call, without the work that
-    interrupted the call."""
+    """Yield the kernel's work by function or vector. "each": the mean time of one call, without interruptions."""
     yield heading("WORK, SOFTIRQS AND INTERRUPTS")
     rows = [["", "CPU", "times", "each", "longest", "in all"]]
     found = [v for v in present.visitors if v.kind in WORK]
@@ -285,8 +281,8 @@ def _frequencies(present: Residence) -> Iterator[str]:
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield sentences on what kept the tick running, who sent interrupts and who moved threads: the most frequent of
-    each kind."""
+    """Yield sentences on the most frequent reasons to keep the tick, senders of interrupts, and tasks that moved
+    threads."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
@@ -299,8 +295,7 @@ def _actions(present: Residence) -> Iterator[str]:
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
-    """Return commands of perf (tools/perf/Documentation) and trace-cmd that show the same facts; they need root's
-    rights."""
+    """Return commands of perf (tools/perf/Documentation) and trace-cmd that show the same; they need root's rights."""
     if not cpus:
         return ()
     which = CpuSet.of(cpus)

@@ -81,7 +81,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
 
 
 def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
-    """Return the result of a chapter's apply, and the host's values now. ``checks``: the chapter's tunables, read
+    """Return the result of a chapter's apply and the host's values now. ``checks``: the chapter's tunables, read
     again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
     lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
@@ -106,8 +106,7 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines
 
 
 def given_back_said(result: RestoreResult) -> list[str]:
-    """Return the settings that were restored and those that were left alone, one sentence each; [] if there are
-    none."""
+    """Return the settings that were restored and those that were left alone, a sentence each; [] if none."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
         found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
@@ -116,8 +115,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
 
 
 def came_back(result: RestoreResult) -> str:
-    """Return :func:`given_back_said` as one paragraph; if no setting was restored or left alone, a sentence that says
-    so."""
+    """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
     return " ".join([*gone, *given_back_said(result)]) or "There was nothing to restore."
 
@@ -166,8 +164,8 @@ def farewell(workshop: Workshop) -> str:
 
 
 def stands(written: Sequence[str]) -> str:
-    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if nothing is written. ``written``: the id of
-    the tunable of each write."""
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if nothing is written. ``written``: each
+    write's tunable."""
     return f"Applied now: {counted(written)}" if written else ""
 
 
@@ -205,7 +203,7 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return the sentences as paragraphs. The first has the given style; sentences on refused or left settings are
+    """Return the sentences as paragraphs. The first has ``style``; those on refused or left settings are
     highlighted."""
     loud = ("Refused", "Left alone")
     return [

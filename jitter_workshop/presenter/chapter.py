@@ -173,8 +173,7 @@ def explanation(
 
 
 def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the page of the explain step: the evidence of the chapter's runs, if there are runs, and the end of the
-    chapter."""
+    """Return the page of the explain step: the evidence of the chapter's runs, if any, and the end of the chapter."""
     view = walk.explain()
     if view is None:
         return closing(walk.by_hand(), learnt, width, copied)
@@ -259,8 +258,7 @@ def recording_lines(reason: str, recording: str, width: int) -> Lines:
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
-    """Return the lines that stand in place of a run in a chapter on a recording. ``shown``: curves from another
-    machine."""
+    """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
@@ -284,8 +282,8 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
-    """Return the meaning of each answer to a question, because no run on a recording can decide it. The learner's guess
-    is marked."""
+    """Return the meaning of each answer to a question that no run on a recording decides. The learner's guess is
+    marked."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
@@ -302,8 +300,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
-    """Return the result of an answer that no run decides: whether the answer is right, why, and the reason for the
-    right one."""
+    """Return the result of an answer that no run decides: whether the answer is right, and why; else also the right
+    answer's reason."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]

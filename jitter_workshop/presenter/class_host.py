@@ -22,7 +22,7 @@ NEARLY_OVER_S = 60.0
 
 
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
-    """Yield three things: why the learner's turn has ended, if the learner was not told yet; the turn; the instructor's
+    """Yield why the learner's turn has ended, unless that was told before; then the turn; then the instructor's
     place."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
@@ -41,8 +41,7 @@ def turn_line(view: ClassView) -> Text:
 
 
 def title_of(view: ClassView, course: Course) -> str:
-    """Return the title of the instructor's chapter; "" if the instructor named none, or if this course does not have
-    it."""
+    """Return the title of the instructor's chapter; "" if the instructor is at none, or at one of another course."""
     wanted = view.banner.chapter if view.banner is not None else ""
     return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
 

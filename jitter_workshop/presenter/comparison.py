@@ -73,8 +73,8 @@ def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
 def _by_measure(
     heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
 ) -> list[list[str]]:
-    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: those of each
-    run, A first."""
+    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: per run, A
+    first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
     for measure in sorted({name for known in of for name in known}, key=_place):
@@ -93,8 +93,7 @@ def _by_run(
     measures: Sequence[str],
     marks: Sequence[Mapping[str, str]],
 ) -> list[list[str]]:
-    """Return a row per run, run A first, with five measures; the first and the fourth have a column with the ratio to
-    run A."""
+    """Return a row per run, run A first, with five measures; the first and the fourth also have the ratio to run A."""
     rows = [["", *(_short(measure) for measure in measures)]]
     rows[0][2:2], rows[0][6:6] = ["/A"], ["/A"]
     of = [{row.measure: row for row in one.rows} for one in found]
@@ -117,8 +116,7 @@ def _short(measure: str) -> str:
 
 
 def _place(measure: str) -> tuple[int, float]:
-    """Return the sort key of a measure: stalls by length (the longest first), stolen time, mean, percentiles,
-    maximum."""
+    """Return the sort key of a measure: stalls (the longest first), stolen time, mean, percentiles, maximum."""
     if measure.startswith(STALLS_PREFIX):
         return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
     if measure.startswith("p"):
@@ -127,8 +125,7 @@ def _place(measure: str) -> tuple[int, float]:
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:
-    """Return measure → mark for the percentiles that a run has. A mark says that few samples or stalls are beyond the
-    percentile."""
+    """Return measure → mark for the percentiles that a run has. A mark means: few samples or stalls are beyond it."""
     summary = run.histograms.get(metric)
     if summary is None:
         return {}

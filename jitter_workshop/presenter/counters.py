@@ -66,8 +66,7 @@ def _threads(report: CounterReport) -> list[list[str]]:
 
 
 def _cpus(report: CounterReport) -> list[list[str]]:
-    """Return a row for each CPU whose tasks were counted: the sum over all its tasks, and the hypervisor's time
-    there."""
+    """Return a row for each CPU whose tasks were counted: the sum of its tasks, and the hypervisor's time there."""
     known = [c for c in report.cpus if c.ran_ns is not None]
     rows = [["all tasks there", "waited", "ran", "came on", "stolen"]]
     for c in known[:ROWS]:
@@ -78,7 +77,7 @@ def _cpus(report: CounterReport) -> list[list[str]]:
 
 
 def _interruptions(report: CounterReport) -> list[list[str]]:
-    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their length is not
+    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (no length is
     known)."""
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
@@ -97,8 +96,7 @@ def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[st
 
 
 def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
-    """Yield the longest stalls: when and where, without a cause. ``cursor``: the index of the stall under the
-    cursor."""
+    """Yield the longest stalls: when and where, without a cause. ``cursor``: the index of the chosen stall."""
     yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
     for index, stall in enumerate(report.worst):
         under = index == cursor
@@ -125,8 +123,7 @@ def _stall(number: int, stall: CountedStall) -> str:
 
 
 def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
-    """Yield the commands that this user may run during a measurement, and the rights that an administrator can
-    grant."""
+    """Yield the commands that this user may run during a run, and the rights that an administrator can grant."""
     yield heading("BY HAND")
     yield from wrap(level(report), width)
     for title, commands in (

@@ -55,8 +55,7 @@ def numbers(rows: int) -> str:
 
 def own_command() -> str:
     """Return the command that starts this program in another terminal. It is the program's name if the shell there
-    finds it, else a path: the virtual environment may not be active in the other terminal. The program itself asks
-    sudo."""
+    finds it, else a path: the virtual environment may not be active in the other terminal. It asks sudo itself."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -65,8 +64,7 @@ def own_command() -> str:
 
 
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
-    """Return the cures for a noise, as (command, effect). ``other``: a CPU that the run does not use; None if there is
-    none."""
+    """Return the cures for a noise, as (command, effect). ``other``: a CPU that the run does not use, or None."""
     found = [
         ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, and the CPU where each ran last"),
         ("kill PID", "stop it"),

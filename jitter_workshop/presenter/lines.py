@@ -83,8 +83,7 @@ class Output:
 
 
 def written(lines: Iterable[Text], colour: bool = False) -> str:
-    """Return the lines as one string, each with a line break at its end. ``colour``: with escape sequences for the
-    styles."""
+    """Return the lines as one string, each with a line break at its end. ``colour``: with escapes for the styles."""
     return "".join(f"{_escaped(line) if colour else line.plain.rstrip()}\n" for line in lines)
 
 
@@ -127,8 +126,7 @@ def heading(text: str) -> Text:
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital letter at its beginning and a full stop at its end, if it has no mark
-    there."""
+    """Return a text as a sentence: with a capital at its beginning, and a full stop at its end if no mark is there."""
     said = clean(text, _LONGEST)
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
 
@@ -167,8 +165,8 @@ def _words(text: Text) -> Iterator[Text]:
 
 
 def _break(word: Text, room: int) -> int:
-    """Return the position at which a long word is cut: after the last separator of paths and lists, unless that is too
-    near the beginning."""
+    """Return the position at which a long word is cut: after the last separator of paths and lists, if that is not too
+    early."""
     head = word.copy()
     head.truncate(room)
     cut = max(len(head.plain), 1)
@@ -182,8 +180,7 @@ def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines
 
 
 def labelled(name: str, value: Text | str, width: int, column: int, style: str = "dim") -> Lines:
-    """Return a value beside its name, which has ``column`` cells; further lines of the value are aligned below its
-    first line."""
+    """Return a value beside its name, which has ``column`` cells; further lines of the value are aligned below."""
     lines = wrap(value, max(width - column, 8))
     return [Text.assemble((f"{'' if n else name:<{column}}", style), line) for n, line in enumerate(lines)]
 

@@ -68,8 +68,7 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
 
 
 def line_by_line(view: PlanView, width: int) -> Lines:
-    """Return a chapter's plan for the plain walk: every write, and at the end the totals, right above the question that
-    follows."""
+    """Return a chapter's plan for the plain walk: every write, then the totals, right above the question."""
     lines = [*every(view.changes, width)[1:], *_afterwards(view.changes, width)]
     if lines:
         lines += [Text(), *wrap(f"{total(view)}.", width)]
@@ -92,8 +91,7 @@ def _left_out(reasons: Iterable[str], width: int) -> Lines:
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
-    """Return the commands that follow the writes, and when the writes take effect, after an empty line; [] if there is
-    neither."""
+    """Return the commands that follow the writes, and when the writes take effect, after an empty line; [] if none."""
     said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
@@ -189,7 +187,7 @@ def shown_value(value: str | None, limit: int = 120) -> str:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
-    """Return title, reason and danger of the tunable that asks for this change; three times "" for the placement of
+    """Return title, reason and danger of the tunable that asks for this change; each "" for the placement of
     threads."""
     if change.tunable == PLACEMENT:
         return "", "", ""
@@ -203,8 +201,7 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def by_others(words: Sequence[str], width: int) -> Lines:
-    """Return the commands with which a user with root's rights makes the same changes. ``words``: the requested
-    tunables."""
+    """Return the commands by which a user with root's rights makes the same changes. ``words``: the wanted tunables."""
     lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),

@@ -56,8 +56,7 @@ class Settings:
 
 
 def load(file: Path | None = None) -> tuple[Settings, str]:
-    """Return the preferences, and a sentence on the parts of the file that could not be used ("" if all could be used).
-    Never raises."""
+    """Return the preferences, and a sentence on the parts of the file that could not be used, or "". Never raises."""
     file = file or paths.config_file()
     try:
         with file.open("rb") as stream:
@@ -80,8 +79,7 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
 
 
 def save(settings: Settings, file: Path | None = None) -> None:
-    """Write the preferences atomically: at any moment the file has either its old or its new content. Raises
-    SettingsError."""
+    """Write the preferences atomically: the file always has either its old or its new content. Raises SettingsError."""
     file = file or paths.config_file()
     text = (
         "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"

@@ -97,8 +97,7 @@ def subject(proven: str) -> str:
 
 
 def choices(before: Proof | None) -> tuple[int, ...]:
-    """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof
-    recommended."""
+    """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof asked for."""
     return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
 
 
@@ -175,8 +174,7 @@ def seen_so_far(ratios: Sequence[float | None]) -> str:
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
-    """Return the rows of the picture. Its scale is logarithmic: ratios above 1 are above the middle row, ratios below 1
-    under it."""
+    """Return the rows of the picture. Its scale is logarithmic: ratios above 1 are above the middle, others below."""
     rows = max(height | 1, 5)
     middle = rows // 2
     reach = _reach(ratios)
@@ -197,8 +195,7 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit of the picture's scale: the smallest of some fixed factors that is at least as large as every
-    ratio, up or down."""
+    """Return the limit of the picture's scale: the smallest of some factors that covers all ratios, up and down."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
@@ -362,8 +359,8 @@ def made(proof: Proof) -> str:
 
 
 def rest(proof: Proof) -> Iterator[str]:
-    """Yield more facts, one sentence each: why the proof ended early, the rounds needed for a verdict, drift, the worst
-    latency, notes."""
+    """Yield more facts, one sentence each: an early end, the rounds needed for a verdict, drift, the worst latency,
+    notes."""
     if proof.stopped or (proof.ended_at and not proof.complete):
         why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
         yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")

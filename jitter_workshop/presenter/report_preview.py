@@ -200,8 +200,7 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
 
 
 def size(files: Files) -> str:
-    """Return the size of all files in words, and the number of files beside the first: ``612 kB, and 2 files beside
-    it``."""
+    """Return the size of all files, and how many there are beside the first one: ``612 kB, and 2 files beside it``."""
     count = sum(map(len, files.values()))
     told = f"{count} bytes" if count < 1_000 else f"{count / 1_000:.0f} kB"
     told = told if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

@@ -73,7 +73,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
 
 
 def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
-    """Return a bar, the time left, and the figures of the newest block. While the run waits for its turn, return the
+    """Return a bar, the time left, and the newest block's figures. While the run waits for its turn, return the
     reason."""
     if stopping:
         return [Text("Stopping…", "accent")]
@@ -129,8 +129,7 @@ def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
 
 
 def now_told(block: Block) -> str:
-    """Return the clock rate, the temperature and the throttling at one block, in a few words; "" if none of them was
-    read."""
+    """Return the clock rate, the temperature and the throttling at one block, in a few words; "" if none was read."""
     parts = [
         f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
         f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
@@ -162,8 +161,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _steps(counts: Sequence[int | None]) -> list[float | None]:
-    """Return the growth of a counter from one block to the next. It is None for the first block, and where a count is
-    unknown."""
+    """Return the growth of a counter from one block to the next. None: the first block, or an unknown count."""
     grown: list[float | None] = []
     before: int | None = None
     for count in counts:
@@ -203,8 +201,8 @@ def remark(run: Run) -> str:
 
 
 def result(run: Run, width: int) -> Lines:
-    """Return the whole result of a run in at most 80 columns: latencies (mean, min, 50 … 99.9999 %, max, count),
-    stalls, threads, clock."""
+    """Return a run's whole result in at most 80 columns: mean, min, 50 … 99.9999 %, max, count; stalls, threads,
+    clock."""
     width = min(width, WIDEST)
     head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
     parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
@@ -244,8 +242,7 @@ def _how(run: Run) -> list[str]:
 
 
 def _latencies(run: Run, width: int) -> list[Lines]:
-    """Return tables of at most four histograms each: first the times from send to receive, then the times between
-    messages."""
+    """Return tables of at most four histograms each: first times from send to receive, then between messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
     marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():
@@ -319,7 +316,7 @@ def _threads(run: Run, width: int) -> Lines:
 
 
 def _residence(thread: ThreadRecord) -> str:
-    """Return the CPUs where a thread did its work, the most used one first, as many as fit: ``CPU 1 75 %, 0 20 % +2
+    """Return the CPUs where a thread did its work, the most used first, as many as fit: ``CPU 1 75 %, 0 20 % +2
     more``."""
     total = sum(thread.messages_by_cpu.values())
     shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))

@@ -131,8 +131,7 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
 
 
 def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
-    """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the filter of the
-    list."""
+    """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the list's filter."""
     yield from _above(found.head, width)
     counts = Text()
     for state, word in WORDS.items():
@@ -143,8 +142,7 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: its sign, its id, its title and its value, with an arrow to a better value if one is
-    known."""
+    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
@@ -163,8 +161,7 @@ def line(finding: Finding, under: bool, width: int) -> Text:
 
 
 def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
-    """Return each check that can be better or has drifted. ``numbers``: chapter id → number of the chapter on the
-    path."""
+    """Return each check that can be better or has drifted. ``numbers``: chapter id → its number on the path."""
     lines = [*head(found, "", width)]
     for finding in found.checks:
         check = finding.check
@@ -183,15 +180,13 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
 
 
 def about(finding: Finding, width: int) -> Iterator[Text]:
-    """Yield a check's reason and its chapter in two or three lines, for a list that has no room for the check's
-    page."""
+    """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
     yield from wrap(clean(finding.check.reason, 300), width, style="dim")[:2]
     yield treated(finding, "g")
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return all about a check. ``chapter``: the line that names the check's chapter (:func:`treated`); None for a
-    verb."""
+    """Return all about a check. ``chapter``: the line that names its chapter (:func:`treated`); None for a verb."""
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")

@@ -1,4 +1,4 @@
-"""Run the workshop in a terminal: signals, the password, leaving, and the way between screens."""
+"""Run the workshop in a terminal: handle signals, the password and leaving, and open and close the screens."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "show", "theme", "t
 
 
 class WorkshopApp(Frame):
-    """Show the workshop. ``chapter``: the id of one to begin with."""
+    """Show the workshop. ``chapter``: the id of the chapter to open first; None for the home screen."""
 
     CSS_PATH = "workshop.tcss"
     TITLE = "Jitter Workshop"
@@ -83,7 +83,7 @@ class WorkshopApp(Frame):
         self.class_turn.leave_queue()
 
     def end_by_signal(self, number: int) -> None:
-        """Stop a run, restore the terminal and leave with the code of a signal."""
+        """Stop a run, restore the terminal, and leave with exit code 128 + ``number``."""
         self.exit_code = 128 + number
         self.leave()
 
@@ -92,8 +92,8 @@ class WorkshopApp(Frame):
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End the app. A run is stopped first, so that nothing waits for its next block. A write to the host that has
-        begun is finished."""
+        """End the app. A run is stopped first, because it would otherwise wait for the screen at its next block. A
+        change of the host that has begun is finished first."""
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:
@@ -106,8 +106,8 @@ class WorkshopApp(Frame):
     # -- the password ----------------------------------------------------------------------------------------------
 
     def _in_plain_terminal(self, start: Callable[[], T]) -> T:
-        """Run a function in the plain terminal, with the screen suspended: sudo may ask there. Ctrl-C then refuses the
-        password; it does not leave the workshop."""
+        """Run ``start`` while the screen is suspended, so that sudo can ask for a password in the plain terminal.
+        Ctrl-C then refuses the password and does not leave the workshop."""
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
         error: WorkshopError = HostError("the password was not given", "Enter asks for it again")
@@ -132,8 +132,8 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Leave; if that would give settings back, ask first, because the learner may keep them. A run is stopped
-        first, and its finished blocks are kept. A second request to leave during the question leaves at once."""
+        """Call ``leave``. If leaving would restore settings, ask first, because the learner may want to keep them. A
+        run is stopped before the question, and its finished blocks are kept. A second request leaves at once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -186,7 +186,7 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open one of the screens that a key opens everywhere, unless it is open already, or a page waits for an
+        """Open the screen with this name. Do nothing if it is open, or (except for help) if a page waits for an
         answer."""
         module, _, kind = f"jitter_workshop.tui.screens.{_SCREENS[name]}".rpartition(".")
         screen: type[Screen[None]] = getattr(import_module(module), kind)
@@ -233,8 +233,8 @@ class WorkshopApp(Frame):
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
-    """Show the workshop until its user leaves, and return the exit code. Held changes are then given back, and a line
-    reports them. The caller closes the workshop."""
+    """Show the workshop until its user leaves, and return the exit code. On leaving, held changes are restored, and a
+    line reports them. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:

@@ -1,8 +1,9 @@
-"""Work on a thread beside the screen: slow reading, measuring and proving, without disturbing the measurement.
+"""Work on a thread while the screen stays usable: slow reading, measuring and proving, without disturbing the
+measurement.
 
 The runner calls the observer between blocks. The observer has the screen draw the block's result. Then it waits until
-that frame is painted and every other thread sleeps. Only then it returns, and the next block begins. While a block
-runs, the screen has nothing to do.
+the frame is painted and every other thread sleeps. Only then does the observer return, and the next block begins. While
+a block runs, the screen has nothing to do.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ painted, the screen may still lay out or write."""
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Return the result of ``work``, done on a thread, or raise its error. After cancellation, or when the program
-    ends, the thread goes on alone. A thread of an executor would keep the process until it is done."""
+    """Do ``work`` on a thread, and return its result or raise its error. If the caller is cancelled or the program
+    ends, nothing waits for the thread. (An executor would wait for its thread.)"""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -61,8 +62,8 @@ async def aside(work: Callable[[], T]) -> T:
 
 
 def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> bool:
-    """Wait until no other thread of this process uses a CPU. Return False if one still does at the limit, or when
-    ``stopping``."""
+    """Wait until no other thread of this process uses a CPU. Return False if a thread still uses one after
+    QUIET_LIMIT_S seconds, or as soon as ``stopping()`` is true."""
     limit = time.monotonic() + QUIET_LIMIT_S
     while time.monotonic() < limit and not stopping():
         before = time.process_time_ns() - time.thread_time_ns()
@@ -76,11 +77,11 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
 
 @dataclass(eq=False, kw_only=True)
 class Watching:
-    """Observe a measurement on a thread, and stop it. The runner calls this observer; what draws is called on the
-    screen's thread.
+    """Observe a measurement that runs on a thread, and stop it on request. The runner calls this observer's methods on
+    the measurement's thread; the functions that draw are called on the screen's thread.
 
-    ``drawn``: draws everything anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
-    sentence above the keys. ``left``: stops it when the workshop is left; None for :meth:`stop`.
+    ``drawn``: draws the screen anew. ``block_drawn``: draws the parts that change with each block. ``tell``: shows a
+    sentence above the keys. ``left``: stops the measurement when the user leaves; None means :meth:`stop`.
     """
 
     screen: Screen[None]
@@ -115,7 +116,7 @@ class Watching:
         self.show(self.block_drawn)
 
     def show(self, draw: Callable[[], None]) -> None:
-        """Have the screen draw. Wait until its frame is on the terminal and all is quiet."""
+        """Have the screen call ``draw``. Wait until the new frame is on the terminal and all other threads sleep."""
         if self.stopping or self._suspended:
             return
         self._painted.clear()
@@ -129,23 +130,23 @@ class Watching:
 
     @property
     def stopping(self) -> bool:
-        """Return True if it was asked to end."""
+        """Return True if the measurement was asked to end."""
         return self.cancel.reason is not None
 
     def stop(self, reason: str = "cancelled") -> None:
-        """Ask it to end now, without waiting. Finished blocks are kept. A proof names the ``reason``."""
+        """Ask the measurement to end now, without waiting. Finished blocks are kept. A proof tells the ``reason``."""
         self.cancel.cancel(reason)
         self._painted.set()
 
     def suspend(self) -> None:
-        """Ask the run to freeze its children and then this process, without waiting. All go on at SIGCONT. The terminal
-        has to be given back before."""
+        """Ask the run to freeze its children and then this process, and do not wait for that. All continue at SIGCONT.
+        The caller has to restore the terminal first."""
         self._suspended = True
         self.cancel.suspend()
         self._painted.set()
 
     def _goes_on(self) -> None:
-        """Go on after a stop (Ctrl-Z) and SIGCONT."""
+        """Continue after a stop (Ctrl-Z) and SIGCONT."""
         if self._suspended:
             self._suspended = False
             self.screen.call_next(
@@ -153,7 +154,7 @@ class Watching:
             )
 
     def end(self) -> None:
-        """Report to the frame that the work is over."""
+        """Report to the frame that the measurement is over."""
         self._frame.end_run()
         if self._suspended:
             # It ended before its runner could act on the request: the terminal is given back already.
@@ -162,7 +163,7 @@ class Watching:
 
 @dataclass(eq=False, kw_only=True)
 class Measuring(Watching):
-    """Hold one run under way. ``slot``: None for a run that belongs to no step."""
+    """Hold the run that is being made. ``slot``: the chapter's place for the run, or None."""
 
     slot: str | None
     request: MeasureRequest
@@ -170,10 +171,12 @@ class Measuring(Watching):
 
 @dataclass(eq=False, kw_only=True)
 class Proving(Watching):
-    """Hold a proof under way. The prover calls this observer between runs, and the runner between blocks.
+    """Hold the proof that is being made. The prover calls this observer between runs, and the runner calls it between
+    blocks.
 
-    ``step``: the run under way. ``seen``: the figures of the rounds so far, and their ``orders``. ``gives_back``:
-    no further run follows, and settings are given back. ``ends_at``: the estimated end, on the monotonic clock.
+    ``step``: the run that is being made. ``seen``: the figures of the finished rounds; ``orders``: the orders of their
+    runs. ``gives_back``: True once no further run follows and the settings are restored. ``ends_at``: the estimated end
+    in seconds of the monotonic clock.
     """
 
     workload: str
@@ -185,7 +188,7 @@ class Proving(Watching):
 
     @property
     def left_s(self) -> float:
-        """Return the estimated seconds that it will still take."""
+        """Return the estimated number of seconds until the proof ends."""
         return max(self.ends_at - time.monotonic(), 0.0)
 
     def side_begins(self, step: ProofStep) -> RunObserver:

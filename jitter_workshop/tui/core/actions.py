@@ -41,9 +41,9 @@ _WRITTEN = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """Hold one action of a key. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself;
-    ``written`` is their text). ``method``: the action's method on the screen or the app, where it is not the name.
-    ``palette``: it is in the command palette. ``of_class``: it exists on a class host only."""
+    """Hold one action of a key. ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself,
+    and then ``written`` is their text. ``method``: the method of the screen or the app, if it is not called like the
+    action. ``palette``: the command palette shows the action. ``of_class``: the action exists on a class host only."""
 
     name: str
     keys: str
@@ -61,12 +61,12 @@ class Action:
 
     @property
     def run(self) -> str:
-        """Return the action as Textual runs it."""
+        """Return the name of the method that Textual calls for the action."""
         return self.method or self.name
 
     @property
     def shown(self) -> str:
-        """Return the text for the first key."""
+        """Return the text that the footer shows for the action's first key."""
         key = self.keys.split(",")[0].replace("ctrl+", "^")
         return self.written or _WRITTEN.get(key, key.title() if len(key) > 2 else key)
 
@@ -74,7 +74,7 @@ class Action:
 def _moves(
     up: str = "Scroll up", down: str = "Scroll down", up_keys: str = "up,k", down_keys: str = "down,j"
 ) -> tuple[Action, Action]:
-    """Return the arrows up and down, with their tooltips."""
+    """Return the actions for the keys up and down, with their tooltips."""
     return (
         Action("up", up_keys, "up", up, method="vertical(-1)", palette=False),
         Action("down", down_keys, "down", down, method="vertical(1)", palette=False),
@@ -82,7 +82,7 @@ def _moves(
 
 
 def _sides(left: str, right: str, label: str = "curve") -> tuple[Action, Action]:
-    """Return the arrows left and right, with their tooltips."""
+    """Return the actions for the keys left and right, with their tooltips."""
     return (
         Action("left", "left", label, left, method="sideways(-1)", palette=False),
         Action("right", "right", label, right, method="sideways(1)", palette=False),
@@ -289,11 +289,10 @@ BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
 
 
 def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
-    """Return the actions of one screen (or of the app). ``in_class``: with the actions of a class host."""
+    """Return the actions of one screen (or of the app). ``in_class``: include the actions for a class host."""
     return tuple(action for action in ACTIONS if action.scope == scope and (in_class or not action.of_class))
 
 
 def bindings(scope: str) -> list[Binding]:
-    """Return the Textual bindings of one screen. The footer is our own (it never clips), so no binding has a place in
-    Textual's footer."""
+    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which we do not use."""
     return [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]

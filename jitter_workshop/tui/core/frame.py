@@ -31,9 +31,9 @@ class ClassTurn(Protocol):
 
 
 class Frame(PaintedApp):
-    """Hold what all screens share: the workshop, the preferences, the run or the change under way.
+    """Hold what all screens share: the workshop, the preferences, and the run or the change that is being made.
 
-    The app makes ``class_turn`` and knows the way between screens.
+    The app sets ``class_turn`` and knows how to open each screen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
@@ -60,43 +60,43 @@ class Frame(PaintedApp):
 
     @property
     def notices(self) -> list[str]:
-        """Return what the user should know of the session and of the preferences."""
+        """Return notices about the session and the preferences, as sentences."""
         return [said for said in (*self.workshop.notices, self.settings_notice) if said]
 
     @property
     def measuring(self) -> bool:
-        """Return True while a run is under way."""
+        """Return True while a run is being made."""
         return self.stop_run is not None
 
     def begin_run(self, stop: Callable[[], None], suspend: Callable[[], None], goes_on: Callable[[], None]) -> None:
-        """Remember the functions that stop and suspend the run that begins."""
+        """Keep the functions that stop, suspend and continue the run that begins."""
         self.stop_run, self.suspend_run, self.run_goes_on = stop, suspend, goes_on
         self.class_turn.pause(True)
 
     def end_run(self) -> None:
-        """Forget the run, which has ended."""
+        """Forget the functions of a run, because the run has ended."""
         self.stop_run = self.suspend_run = self.run_goes_on = None
         self.class_turn.pause(False)
 
     def run_over(self) -> None:
-        """Ask a user who wanted to leave during the run; the run is over and its result is shown."""
+        """Go on with leaving, if the user asked for that during the run. The run is over, its result is shown."""
         after, self._after_run = self._after_run, None
         if after is not None:
             after()
 
     def begin_work(self) -> None:
-        """Keep other work away: the host is about to be changed on a thread."""
+        """Block other work, because a thread is about to change the host."""
         self.at_work = True
 
     def end_work(self) -> None:
-        """Allow other work again. A user who wanted to leave meanwhile leaves now."""
+        """Allow other work again. If the user asked to leave meanwhile, leave now."""
         self.at_work = False
         after, self._after_work = self._after_work, None
         if after is not None:
             after()
 
     def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
-        """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
+        """Call ``callback`` once the screen's next frame is sent to the terminal; perhaps on the output thread."""
 
         def frame_made() -> None:
             driver = self._driver
@@ -119,18 +119,18 @@ class Frame(PaintedApp):
     # -- the way between screens, which the app knows --------------------------------------------------------------
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
-        """Open a chapter at its current step, or at ``step`` if the chapter has it and it can be entered. With
-        ``measure``, measure at once."""
+        """Open a chapter at its current step, or at ``step`` if the chapter has that step and the learner may enter it.
+        ``measure``: measure at once."""
         raise NotImplementedError
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
-        """Close all screens but the home screen and open a chapter, at ``step`` if one is given."""
+        """Close all screens but the home screen, then open a chapter, at ``step`` if it is not ""."""
         raise NotImplementedError
 
     def show_error(self, error: WorkshopError) -> None:
-        """Show a dialog that says what was not done and what to do; its text can be copied."""
+        """Show a dialog with an error: what was not done, and what the user can do. The text can be copied."""
         raise NotImplementedError
 
     def going_on(self) -> None:
-        """Show the host again after a stopped process continued or a turn ended."""
+        """Draw the screen again after a stopped process continued or a turn ended: the host may have changed."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Show an app in the colours of a palette, with a Textual theme for each."""
+"""Show an app in the colours of a palette. There is a Textual theme for each palette."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PREFIX = "workshop-"
 
 
 class PaintedApp(App[None]):
-    """Show a calm app, without animation, in the colours of the palette with this name."""
+    """Show a calm app, without animation, in the colours of the palette named ``palette``."""
 
     def __init__(self, palette: str, driver: type[Driver] | None = None) -> None:
         super().__init__(driver_class=driver)
@@ -25,22 +25,22 @@ class PaintedApp(App[None]):
 
     @property
     def palette(self) -> Palette:
-        """Return the colours in force."""
+        """Return the palette that is used now."""
         return PALETTES[self.theme.removeprefix(_PREFIX)]
 
     @property
     def next_palette(self) -> str:
-        """Return the name of the palette behind the one in force."""
+        """Return the name of the palette that follows the present one."""
         names = list(THEMES)
         return names[(names.index(self.palette.name) + 1) % len(names)]
 
     def paint(self, palette: str) -> None:
-        """Put a palette in force."""
+        """Use the palette with this name from now on."""
         self.theme = f"{_PREFIX}{palette}"
 
 
 def _textual_theme(name: str) -> Theme:
-    """Return the Textual theme of one of ``palette.THEMES``."""
+    """Return the Textual theme for the palette with this name."""
     p = PALETTES[name]
     return Theme(
         name=f"{_PREFIX}{name}",

@@ -1,4 +1,4 @@
-"""Show a chapter: the loop of its steps, the lesson, the chart, the figures and the keys of the step at hand."""
+"""Show a chapter: the line of its steps, the lesson, the chart, and the figures and keys of the present step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
-    """Lay out one chapter and route its keys: to the step at hand, to its runs, its changes, its hunt.
+    """Lay out one chapter and pass its keys on: to the present step, and to the parts for runs, changes and the hunt.
 
     ``measure``: measure at once. ``said``: a sentence to show first.
     """
@@ -63,12 +63,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @property
     def now(self) -> Step:
-        """Return the step on the screen, as an object."""
+        """Return the object of the step on the screen."""
         return self._steps[self.walk.current]
 
     @property
     def predict(self) -> Predict:
-        """Return the step that takes the guess."""
+        """Return the object of the step that takes the guess."""
         return cast(Predict, self._steps["predict"])
 
     @property
@@ -120,7 +120,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- what parts of the chapter ask for -------------------------------------------------------------------------
 
     def enter_step(self) -> None:
-        """Begin a visit of the step that the walk is at."""
+        """Begin a visit of the learner's present step."""
         page = self._page
         page.highlight = page.tried = page.planned = None
         self.now.enter()
@@ -129,7 +129,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
-        """Go home. A hidden noise ends first, so that the title there does not mention it."""
+        """Go to the home screen. A hidden noise ends first, so that the title there does not mention it."""
         self.workshop.hunts.end()
         self.app.pop_screen()
 
@@ -174,7 +174,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return progress(running.progress, running.waiting, running.stopping, width)
 
     def _data(self, width: int) -> Iterable[Text]:
-        """Return the step's figures; on a narrow screen below its page."""
+        """Return the step's figures; on a narrow screen the step's page is above them."""
         step = self.now
         if self._page.table:
             return step.table(width)
@@ -185,7 +185,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
 
     def sentences(self) -> list[str]:
-        """Return the sentences above the keys: the newest message, or those of the step."""
+        """Return the sentences above the keys: the newest message, else the sentences of the step."""
         if self.said:
             return [self.said]
         if self._page.run is not None:
@@ -195,7 +195,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return a sentence that a rehearsed chapter measures and writes nothing, at the steps that would do so."""
+        """Return a sentence: nothing is measured or written on a recording; [] at steps that would do neither."""
         shown, source = self._page.recorded()
         if shown:
             return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
@@ -226,7 +226,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]
 
     def _view_keys(self, step: Step) -> list[Shown]:
-        """Return the keys that turn between page, chart and table."""
+        """Return the keys that switch between page, chart and table."""
         page, reads = self._page, self._page.view == "lesson"
         if step.reading_first:
             return []
@@ -277,7 +277,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step, unless the user has to agree to a changed plan first; then show the reason."""
+        """Go to a step and return True. If the user has to agree to a changed plan first, or if the step refuses, show
+        the reason and return False."""
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
@@ -298,7 +299,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def _go_and_measure(self) -> None:
-        """Go to the first measurement that is still to make, and make it. A kept run is never overwritten."""
+        """Go to the first step whose run is missing, and make that run. A run that exists is never overwritten."""
         if self.walk.host.rehearsed:
             self.tell("Nothing is measured on a recording.")
             return
@@ -335,7 +336,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def _apply(self, shown: PlanView) -> None:
-        """Make the plan that was on the screen, on a thread."""
+        """Apply ``shown``, the plan that was on the screen, on a thread."""
 
         def apply_and_look() -> Tried:
             view = self.walk.apply(shown)
@@ -352,7 +353,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Plan boot parameters for every boot, or for the next one alone."""
+        """Switch the plan of boot parameters between every boot and the next boot alone."""
         step, boots = self.now, self.walk.host.boots
         way = boots.way() if isinstance(step, Plan) and step.other_boots else None
         if way is not None and way.root_first and not way.once:
@@ -370,7 +371,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return lambda error: self.tell(f"{what}: {error.sentence()}.")
 
     def action_undo(self) -> None:
-        """Give this chapter's settings back."""
+        """Restore this chapter's settings."""
         if not self.walk.sets or not self.walk.host.applied:
             self.tell("No setting of this chapter is applied on this host.")
             return
@@ -382,7 +383,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(came_back(result))
 
     def action_cpus(self) -> None:
-        """Choose CPUs; at the compare step, where CPUs are no longer chosen, the same key starts a proof."""
+        """Let the user choose CPUs. At the compare step CPUs are no longer chosen, and the same key starts a proof."""
         if self.step == "compare":
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
@@ -392,13 +393,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
 
     def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
-        """Show the plan anew: other CPUs mean another plan, and the user has to agree to it with Enter."""
+        """Show a new plan if other CPUs were chosen; the user has to agree to that plan with Enter."""
         if self.walk.progress.chosen_cpus != before:
             self._page.planned = None
             self._page.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
 
     def action_prove(self) -> None:
-        """Show the newest proof of this chapter, or the cost of a first one."""
+        """Show the newest proof of this chapter; if there is none, show the cost of a first proof."""
         if self.step != "compare":
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
@@ -416,7 +417,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._hunt.ask()
 
     def action_name(self) -> None:
-        """Name the hidden noise; without a hidden noise, the key shows imported curves beside the compared ones."""
+        """Name the hidden noise. In a chapter without a hunt, show or hide imported curves at the compare step."""
         if self.step == "compare" and not self.walk.hunts:
             self.action_imported()
         else:
@@ -428,7 +429,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
+        """Switch between lesson and chart on a narrow screen. A wide one shows both; Tab chooses which scrolls."""
         page, step = self._page, self.now
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
@@ -441,7 +442,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.redraw()
 
     def action_imported(self) -> None:
-        """Show or hide other tools' curves."""
+        """Show or hide the imported curves of other tools, at the compare step."""
         page = self._page
         if self.step != "compare":
             return

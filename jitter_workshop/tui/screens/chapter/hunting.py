@@ -1,4 +1,4 @@
-"""Hunt from a chapter's screen: hide a noise, name it among the suspects, act against it and measure again."""
+"""Hunt on a chapter's screen: hide a noise, name it among the suspects, act against the noise and measure again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ANSWERED = "Esc closes"
 
 
 class ChapterHunt:
-    """Hide a chapter's noise on a thread; it ends with the chapter's screen at the latest."""
+    """Hide a chapter's noise on a thread. The noise ends at the latest when the chapter's screen is closed."""
 
     def __init__(self, page: ChapterPage, runs: ChapterRuns, enter_step: Callable[[], None]) -> None:
         self._page = page
@@ -41,8 +41,8 @@ class ChapterHunt:
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
-        """Show within a second that the noise was ended, for example from another terminal. Nothing is shown during a
-        run."""
+        """Look every LOOK_EVERY_S seconds whether the noise has ended, for example from another terminal, and show
+        that. Nothing is shown during a run."""
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
@@ -55,14 +55,14 @@ class ChapterHunt:
             self._screen.tell(words.ended(hunt, self._page.walk.run_in("again") is not None))
 
     def end(self) -> None:
-        """End the noise, if one runs."""
+        """End the noise if one is running."""
         if self._page.walk.hunts:
             self._page.workshop.hunts.end()
 
     # -- what it says ----------------------------------------------------------------------------------------------
 
     def said(self) -> str:
-        """Return the hunt's sentence for the step on the screen, or ""."""
+        """Return the sentence on the hunt for the present step, or ""."""
         page, walk = self._page, self._page.walk
         if not walk.hunts:
             return ""
@@ -75,7 +75,7 @@ class ChapterHunt:
         return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
 
     def keys(self) -> list[Shown]:
-        """Return the hunt's keys; they are more important than those for the curves."""
+        """Return the hunt's keys, which stand before those for the curves because they matter more."""
         page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
@@ -93,7 +93,7 @@ class ChapterHunt:
     # -- hiding ----------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Say what would be hidden, and hide it after Enter."""
+        """Tell which noises could be hidden, and hide one of them after Enter."""
         walk, workshop = self._page.walk, self._page.workshop
         if not walk.hunts:
             self._screen.tell("No noise is hidden in this chapter.")
@@ -138,7 +138,7 @@ class ChapterHunt:
     # -- naming and acting -----------------------------------------------------------------------------------------
 
     def name(self) -> None:
-        """Choose among the suspects."""
+        """Open the page on which the learner chooses among the suspects."""
         hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
             self._screen.tell("No noise is hidden now. x hides one." if hunts else "No noise is hidden here.")
@@ -151,7 +151,7 @@ class ChapterHunt:
         self._screen.show_title()
 
     def mitigate(self) -> None:
-        """Measure once more, with the learner's own action against the noise in place."""
+        """Measure once more after the learner acted against the noise."""
         walk = self._page.walk
         beside = walk.run_in("again")
         if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
@@ -171,8 +171,7 @@ class ChapterHunt:
 
 
 class SuspectsPage(ChoosingPage, scope="suspects"):
-    """Show the suspects of a running hunt. The hunt continues after a wrong answer. The right answer or giving up ends
-    it."""
+    """Show the suspects of a hunt. The hunt continues after a wrong answer; the right answer, or giving up, ends it."""
 
     def __init__(self, hunt: Hunt) -> None:
         super().__init__()
@@ -234,8 +233,8 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 
 class CuresPage(ChoosingPage, scope="cures"):
-    """Show actions against the noise, and choose the CPU to measure on once more. ``cpus``: those to which the measured
-    thread can move. ``measure``: called with the chosen CPU, None for the one from before."""
+    """Show actions against the noise, and let the learner choose the CPU for one more run. ``cpus``: the CPUs to which
+    the measured thread can move. ``measure``: called with the chosen CPU; None for the CPU of the run before."""
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
         super().__init__()

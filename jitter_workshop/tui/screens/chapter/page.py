@@ -1,4 +1,4 @@
-"""Hold the state of a chapter's page: the learner's step, the current run, and the curves to draw."""
+"""Hold the state of a chapter's page: the learner's step, the run that is being made, and the curves to draw."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 
 
 class ChapterPage:
-    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface.
-    ``screen``: the screen that shows it and starts threads."""
+    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, which knows no screen.
+    ``screen``: the screen that shows the chapter and starts threads."""
 
     def __init__(self, walk: ChapterSession, screen: HostChangeScreen) -> None:
         self.walk = walk
@@ -49,12 +49,12 @@ class ChapterPage:
 
     @property
     def step(self) -> StepName:
-        """Return the step on the screen."""
+        """Return the name of the step on the screen."""
         return self.walk.current
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show a sentence, and scroll the figures to their start. ``end``: scroll to their end, if a page is shown
-        above them."""
+        """Show a sentence, and scroll the figures to their beginning. ``end``: scroll to their end instead, where the
+        lesson's page is above the figures."""
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)
@@ -67,13 +67,13 @@ class ChapterPage:
 
     @property
     def marking(self) -> bool:
-        """Tell whether the guess is a mark on the chart, not one of several answers."""
+        """Return True if the guess is a mark on the chart, False if it is one of several answers."""
         task = self.walk.chapter.prediction
         return task is not None and task.kind == "mark"
 
     @property
     def lock_reason(self) -> str:
-        """Say why the guess is locked and can no longer be changed; "" while it can."""
+        """Return why the guess can no longer be changed; "" while the guess can be changed."""
         task = self.walk.chapter.prediction
         if task is None:
             return ""
@@ -83,17 +83,18 @@ class ChapterPage:
         return "Answered: the right answer is below." if self.walk.outcome() is not None else ""
 
     def to_hide(self, step: StepName) -> bool:
-        """Tell whether a noise has to be hidden before this step is measured."""
+        """Return True if a noise has to be hidden before this step is measured."""
         return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
 
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
-        """Return a rehearsed chapter's curves from another machine, and which machine that was."""
+        """Return the curves from another machine for a chapter on a recording, and the name of that machine."""
         return self.walk.recorded_curves(self.step)
 
     def curves(self) -> list[RunCurve]:
-        """Return the curves of the chart: published, imported, the chapter's own, and the one being measured."""
+        """Return the curves of the chart: published and imported ones, the chapter's own, and the one being
+        measured."""
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
@@ -109,17 +110,18 @@ class ChapterPage:
 
     @cached_property
     def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves that were imported into this session; read once, because a fine histogram takes a while."""
+        """Return the curves that were imported into this session. They are read once: a fine histogram takes time."""
         return self.workshop.imported()
 
     # -- requests --------------------------------------------------------------------------------------------------
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """Return what the step will measure. Raises WorkshopError."""
+        """Return the request for a step's run. Raises WorkshopError."""
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return a request with the length of the learner's preferences; on a class host the class decides it."""
+        """Return the request with the run length of the learner's preferences. On a class host the class decides
+        that."""
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:
             return request

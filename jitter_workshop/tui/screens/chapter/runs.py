@@ -1,4 +1,4 @@
-"""Measure from a chapter's screen: start a run, follow it block by block, stop it, keep it."""
+"""Measure on a chapter's screen: start a run, show it block by block, stop it, keep it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class ChapterRuns:
-    """Make the runs of a chapter on a thread. ``page`` keeps the run that is under way, ``draw_chart`` shows its
-    curve."""
+    """Make the runs of a chapter on a thread. ``page``: keeps the present run. ``draw_chart``: draws its curve."""
 
     def __init__(self, page: ChapterPage, draw_chart: Callable[[], None]) -> None:
         self._page = page
@@ -38,12 +37,11 @@ class ChapterRuns:
         self.make(slot, request)
 
     def make(self, slot: str | None, request: MeasureRequest) -> None:
-        """Make a run and keep it in a slot, None for no slot; on a class host once the turn has come."""
+        """Make a run and keep it in a slot of the chapter (None: in no slot). On a class host, wait for the turn."""
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run; without one, trace one more run, which belongs to no
-        step."""
+        """Show the causes of this chapter's newest traced run. If there is none, make one; it belongs to no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return
@@ -63,7 +61,7 @@ class ChapterRuns:
             page.screen.tell("Measure first: without a run there is nothing to explain.")
 
     def show_causes_of(self, run: Run) -> None:
-        """Show the causes of a run, beginning with the chapter's subject."""
+        """Show the causes of a run; the page begins with the chapter's subject."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
@@ -83,7 +81,7 @@ class ChapterRuns:
         screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
 
     def _run(self, running: Measuring) -> None:
-        """On the worker's thread: measure, and have the result shown."""
+        """Measure, and have the screen show the result. Runs on the worker's thread."""
         page = self._page
         beside = page.walk.run_in("again")
         try:
@@ -103,14 +101,14 @@ class ChapterRuns:
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _over(self) -> bool:
-        """Forget the run that was under way; tell whether the learner stopped it."""
+        """Forget the run that was being made. Return True if the learner stopped it."""
         running, self._page.run = self._page.run, None
         if running is not None:
             running.end()
         return running is not None and running.stopping
 
     def _done(self, slot: str | None, run: Run) -> None:
-        """Keep a run that ended by itself or was stopped after some blocks."""
+        """Keep a run that is complete, or that was stopped after some blocks."""
         page, frame = self._page, self._page.frame
         self._over()
         if slot is not None:
@@ -132,7 +130,7 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Show why there is no run. The end of a turn is no error, so it is shown in the place of results."""
+        """Show why there is no run: in a dialog, or above the keys if the learner stopped it or the turn ended."""
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")

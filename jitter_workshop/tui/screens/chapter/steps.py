@@ -1,4 +1,4 @@
-"""Hold the steps of a chapter, each as an object: what it shows, which keys it offers, what Enter does."""
+"""Hold a class for each step of a chapter: what the step shows, which keys it offers, and what Enter does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
 
 
 class Step:
-    """Behave as a step without figures of its own. ``name``: the step in the lesson's loop."""
+    """Behave as a step without figures. The other steps derive from it. ``name``: its name in the lesson."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
@@ -60,12 +60,12 @@ class Step:
 
     @property
     def alone(self) -> bool:
-        """Tell whether a narrow screen shows the figures without the page above them."""
+        """Return True if a narrow screen shows the figures without the lesson's page above them."""
         return False
 
     @property
     def reading_first(self) -> bool:
-        """Return True if a narrow screen shows the page, and Enter switches to the step's figures."""
+        """Return True if the page is shown now on a narrow screen, and Enter switches to the figures."""
         return self.alone and not self.screen.wide and self.page.view == "lesson"
 
     @property
@@ -76,14 +76,14 @@ class Step:
     # -- what it shows ---------------------------------------------------------------------------------------------
 
     def marks(self) -> list[Mark]:
-        """Return the guess as a mark on the chart."""
+        """Return the guess as a mark for the chart; [] if the guess is not a mark."""
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
         if task is None or task.kind != "mark" or kept is None or kept.value_ns is None:
             return []
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
     def figures(self, width: int) -> Lines:
-        """Return the step's figures, or why there are none."""
+        """Return the step's figures, or the error why there are none."""
         try:
             return self._lines(width)
         except WorkshopError as error:
@@ -94,7 +94,7 @@ class Step:
         return []
 
     def table(self, width: int) -> Lines:
-        """Return the numbers behind the chart."""
+        """Return the numbers behind the chart, as a table."""
         return percentile_table(self.page.curves(), width)
 
     def said(self) -> list[str]:
@@ -102,7 +102,7 @@ class Step:
         return self._outcome()
 
     def _outcome(self) -> list[str]:
-        """Return a sentence on how near the guess was, if the deciding run belongs to this step."""
+        """Return sentences on the outcome of the guess, if this step's run decides the guess; else []."""
         task = self.walk.chapter.prediction
         outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
         return self._judged() if outcome is not None else []
@@ -119,37 +119,36 @@ class Step:
 
     @property
     def enter_label(self) -> str:
-        """Return the label for Enter now."""
+        """Return the present label for Enter."""
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
-        """Handle Enter: do the work that concerns the step alone, and return what the screen has to do. Raises
-        WorkshopError."""
+        """Do the part of Enter that concerns this step alone, and return the screen's part. Raises WorkshopError."""
         return "go on"
 
     def first_keys(self) -> list[Shown]:
-        """Return the keys that matter most here, behind Enter."""
+        """Return the most important keys of this step, which follow Enter in the footer."""
         return []
 
     def last_keys(self) -> list[Shown]:
-        """Return the keys that come after those of the chart."""
+        """Return the keys that follow those of the chart."""
         return []
 
     def vertical(self, direction: int) -> bool:
-        """Handle an arrow up (+1) or down (-1). Return False if the arrow scrolls."""
+        """Handle an arrow up (+1) or down (-1). Return False if the arrow is to scroll."""
         return False
 
     def sideways(self, direction: int) -> bool:
-        """Handle an arrow left (-1) or right (+1). Return False if the arrow highlights a curve."""
+        """Handle an arrow left (-1) or right (+1). Return False if the arrow is to highlight a curve."""
         return False
 
     def digit(self, index: int) -> bool:
-        """Handle a key 1 to 9, given as an index from 0. Return False if the key highlights a curve."""
+        """Handle a key 1 to 9, given as an index from 0. Return False if the key is to highlight a curve."""
         return False
 
 
 class Look(Step):
-    """Show what this host is, for the chapter's topic."""
+    """Show the facts about this host that matter for the chapter."""
 
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
@@ -193,7 +192,7 @@ class Predict(Step):
         return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and task.kind == "mark" else []
 
     def question(self, width: int) -> Lines:
-        """Return the question above the chart, for a mark."""
+        """Return the question for a mark, which is shown above the chart."""
         task = self.walk.chapter.prediction
         if task is None:
             return []
@@ -262,7 +261,7 @@ class Predict(Step):
 
 
 class Measure(Step):
-    """Make the chapter's first run, or the one behind its change (``again``)."""
+    """Make the first run of the chapter, or the run after the change (``again``)."""
 
     @property
     def with_chart(self) -> bool:
@@ -309,7 +308,7 @@ class Plan(Step):
 
     @property
     def other_boots(self) -> bool:
-        """Tell whether the plan can be turned between one boot and every boot."""
+        """Return True if the plan can be switched between one boot and every boot."""
         if not self.walk.sets or self.page.tried is not None or self.walk.awaits_reboot:
             return False
         way = self.walk.host.boots.way()
@@ -338,7 +337,7 @@ class Plan(Step):
 
 
 class Apply(Plan):
-    """Make the writes of the plan, which is shown once more. Only the effect of Enter differs from the plan step."""
+    """Show the plan once more, and apply it on Enter. The rest is as in the plan step."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -370,7 +369,7 @@ class Apply(Plan):
 
     @property
     def _no_rights(self) -> bool:
-        """Tell whether Enter would write something without the rights for it."""
+        """Return True if Enter would write something and the user lacks the rights to do so."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
         return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.host.applied
 
@@ -390,8 +389,8 @@ class Apply(Plan):
         return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
-        """Show the plan of a placement again if it has changed since it was shown; the next Enter agrees to it. If no
-        plan can be made, no agreement is needed."""
+        """Return True if the plan of a placement has changed since it was shown: the new plan is then shown, and the
+        next Enter agrees to it. Return False if the plan is the same, or if no plan can be made."""
         if not self.walk.places:
             return False
         try:
@@ -409,7 +408,7 @@ class Apply(Plan):
 
 
 class Compare(Step):
-    """Show both runs, and sentences on their difference."""
+    """Show both runs, and sentences on how they differ."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
@@ -424,14 +423,14 @@ class Compare(Step):
         self.page.table = recorded
 
     def look_for_proof(self) -> None:
-        """Read the newest proof: on entering the step, and after the proving screen was closed."""
+        """Read the chapter's newest proof: when the step is entered, and when the proving screen was closed."""
         from jitter_workshop.flow.proving.chapter_proof import newest
 
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
 
     @property
     def offers_proof(self) -> bool:
-        """Tell whether this chapter's change can be proven here, and was not yet."""
+        """Return True if this chapter's change can be proven here, and there is no proof yet."""
         from jitter_workshop.flow.proving.chapter_proof import why_not
 
         return self.proof is None and not why_not(self.page.workshop, self.walk)
@@ -483,7 +482,7 @@ class Compare(Step):
 
 
 class Explain(Step):
-    """Show the causes of the lost time, and the lesson's conclusions."""
+    """Show what took the time, and what the lesson teaches."""
 
     def _lines(self, width: int) -> Lines:
         return chapter_view.explained(self.walk, self.walk.chapter.learnt, width, "(y copies)")
@@ -513,13 +512,13 @@ _STEPS: dict[StepName, type[Step]] = {
 
 
 def steps_of(page: ChapterPage) -> dict[StepName, Step]:
-    """Return an object for each step of the loop, by name; each keeps its own state for as long as the screen lives."""
+    """Return the object of each step, by the step's name. Each object keeps its state as long as the screen exists."""
     return {name: kind(page, name) for name, kind in _STEPS.items()}
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Return a sentence on the boots for which Enter writes. One boot is offered first: if that boot hangs, only that
-    one boot is lost."""
+    """Return a sentence on the boots for which Enter writes. The next boot alone is offered first: if it hangs, the
+    boot after it is normal again."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u takes the entry out of the menu.{other}"

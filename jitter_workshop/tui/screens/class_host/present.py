@@ -1,4 +1,4 @@
-"""Show one page for the projector, in large letters and few colours, that follows the instructor: ``class present``."""
+"""Show ``class present``: one page for the projector, in large letters and few colours, at the instructor's chapter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TALL = 36
 
 
 class ClassChart(Widget):
-    """Show every member's curve, faint, with three of them named: the lowest, the middle, the highest."""
+    """Show every member's curve: all faint, except the lowest, the middle and the highest one, which have names."""
 
     DEFAULT_CSS = "ClassChart { width: 1fr; height: 1fr; }"
 
@@ -56,7 +56,7 @@ class ClassChart(Widget):
 
 
 class PresentApp(PaintedApp):
-    """Show one page; q leaves, ^t is the next theme."""
+    """Show the page for the projector. q leaves, Ctrl-T switches to the next theme."""
 
     CSS = """
     Screen { layout: vertical; background: $background; }
@@ -96,7 +96,7 @@ class PresentApp(PaintedApp):
         self.run_worker(self._read, thread=True, exclusive=True)
 
     def _read(self) -> None:
-        """Read the class on a thread, because reading the board may take long."""
+        """Read the state of the class. Runs on a thread, because reading the board may take long."""
         try:
             found = presented(self._titles)
             error = ""
@@ -115,7 +115,8 @@ class PresentApp(PaintedApp):
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int) -> Iterable[Text]:
-        """Yield the chapter, or the class if it is at no chapter; then the step and the instructor's words."""
+        """Yield the instructor's chapter, or the class's name if there is none; then the step and the instructor's
+        words."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
             yield Text(line, style="bold text", no_wrap=True)
@@ -131,8 +132,8 @@ class PresentApp(PaintedApp):
             yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """Return the title in large letters. A long title is broken into two lines of large letters, which can be read
-        from the last row; plain letters cannot."""
+        """Return the title in large letters: on two lines if it is long, because large letters can be read from the
+        last row of seats and plain letters cannot. On a low screen the title is plain."""
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))
@@ -147,7 +148,7 @@ class PresentApp(PaintedApp):
 
 
 def run_present() -> int:
-    """Show the page until its viewer leaves. Raises HostError on a host without a class, and for a user who is no
+    """Show the page until the user leaves. Raises HostError on a host without a class, and if the user is not an
     instructor."""
     titles = {chapter.id: chapter.title for chapter in load_course(None).chapters}
     PresentApp(presented(titles), titles).run()

@@ -1,6 +1,5 @@
-"""Wait for the turn of a class host beside the open workshop: show the page with the queue, handle the turn in the app,
-and jump to the instructor's place.
-"""
+"""Wait for the turn of a class host while the workshop stays open: show the page with the queue, take the turn and give
+it back, and jump to the instructor's place."""
 
 from __future__ import annotations
 
@@ -24,20 +23,21 @@ EVERY_S = 2.0
 
 
 class TurnPage(Page, scope="queue"):
-    """Show the queue, kept up to date; Esc closes the page and keeps the place. ``came``: True if the turn came while
-    the page was shown."""
+    """Show the queue, and keep it up to date. Esc closes the page but keeps the place in the queue. ``came``: True if
+    the turn came while the page was shown."""
 
     def __init__(self) -> None:
         super().__init__()
         self.came = False
 
     def over(self, *, came: bool) -> None:
-        """Close the page, because the wait is over."""
+        """Close the page because the wait is over. ``came``: the turn came; False: the place was given up, or an error
+        came."""
         self.came = came
         self.dismiss(None)
 
     def action_leave_queue(self) -> None:
-        """Give the place up; the page closes after that."""
+        """Leave the queue. The page closes when the wait has ended."""
         self.frame.class_turn.leave_queue()
 
     def lines(self, width: int) -> Iterable[Text]:
@@ -51,9 +51,9 @@ class TurnPage(Page, scope="queue"):
 
 
 class TurnController:
-    """Wait for the turn on a thread; meanwhile everything else goes on.
+    """Wait for the turn on a thread, so that everything else continues meanwhile.
 
-    On a host without a class every method does nothing, and :meth:`with_turn` calls back at once.
+    On a host without a class every method does nothing, and :meth:`with_turn` calls its function at once.
     """
 
     def __init__(self, app: Frame) -> None:
@@ -64,14 +64,14 @@ class TurnController:
         """A function or token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
-        """Stop looking at the class while a block is measured: no timer of ours wakes then."""
+        """Stop looking at the class (or continue), so that no timer of ours wakes while a block is measured."""
         if self._timer is not None:
             (self._timer.pause if paused else self._timer.resume)()
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Look at the class from now on, where this is a class host."""
+        """Look at the class now and at intervals from now on, if this is a class host."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -79,7 +79,7 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Read whose turn it is and where the instructor is. Settle a turn that ended by itself."""
+        """Read who has the turn and where the instructor is. If the learner's turn ended by itself, settle that."""
         view = self._workshop.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
@@ -90,14 +90,14 @@ class TurnController:
             self._show_class()
 
     def look_between_blocks(self) -> None:
-        """Read how much of the turn is left, for a frame that is painted between two blocks anyway."""
+        """Read how much time is left in the turn. Called for a frame that is painted between two blocks anyway."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
             self._show_class()
 
     def _let_go(self, work: Callable[[], object]) -> None:
-        """Give the turn back, or handle its end, on a thread."""
+        """Call ``work`` on a thread; ``work`` gives the turn back or handles its end."""
 
         def on_thread() -> None:
             work()
@@ -124,8 +124,8 @@ class TurnController:
     # -- the turn ----------------------------------------------------------------------------------------------------
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Call ``then`` with the turn of a class host: at once on other hosts and where the turn is here, else once it
-        has come. Call ``otherwise`` if the learner closes the queue's page."""
+        """Call ``then`` once this user has the turn of a class host: at once if the turn is already here or no class
+        exists. Call ``otherwise`` if the learner closes the page with the queue before."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -149,11 +149,11 @@ class TurnController:
 
     @property
     def queued(self) -> bool:
-        """Return True while the app waits for the turn; then no other request to root is possible."""
+        """Return True while the app waits for the turn. The agent can take no other request meanwhile."""
         return self._wait is not None
 
     def leave_queue(self) -> None:
-        """Give up the place in the queue, without waiting."""
+        """Ask to leave the queue, and do not wait until that is done."""
         if self._wait is not None:
             self._wait.cancel("left the queue")
 
@@ -171,7 +171,7 @@ class TurnController:
         self._app.push_screen(page, over)
 
     def _wait_for_turn(self) -> None:
-        """Wait in the queue on a thread, until the turn comes or the place is given up."""
+        """Wait in the queue, on a thread, until the turn comes or the learner leaves the queue."""
         token, view = self._wait, self._workshop.class_view
         assert token is not None
         error: WorkshopError | None = None

@@ -1,5 +1,5 @@
-"""Provide the base of all screens: a title line, a body, the keys, and one sentence when the terminal is too small; and
-of all pages over a screen."""
+"""Provide the base class of all screens (a title line, a body, the keys, and a sentence for a terminal that is too
+small) and the base class of all pages over a screen."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WHILE_HOST_CHANGES = frozenset({"vertical", "page"})
 
 
 class KeyedScreen(Screen[None]):
-    """Show a screen whose keys are in the table of actions under ``scope``. Its arrows scroll :meth:`pane`."""
+    """Show a screen whose keys are listed in the table of actions under ``scope``. The arrows scroll :meth:`pane`."""
 
     AUTO_FOCUS = ""
     scope: ClassVar[str]
@@ -58,7 +58,7 @@ class KeyedScreen(Screen[None]):
         return self.frame.workshop
 
     def redraw(self) -> None:
-        """Show everything below the title as it is now; before the screen is there, do nothing."""
+        """Draw everything below the title again. Do nothing before the screen is mounted."""
         for sheet in self.query(Sheet).exclude("#title, #class-line, #too-small"):
             sheet.renew()
 
@@ -74,7 +74,7 @@ class KeyedScreen(Screen[None]):
         self.redraw()
 
     def _sized(self) -> None:
-        """Set the classes of this size. They add up (a huge screen is wide, too), unlike Textual's breakpoints."""
+        """Set the CSS classes for the present size. A huge screen is also wide; Textual's breakpoints set only one."""
         width, height = self.app.size
         self.set_class(width < LEAST_WIDTH or height < LEAST_HEIGHT, "-small")
         self.set_class(width >= WIDE, "-wide")
@@ -88,16 +88,16 @@ class KeyedScreen(Screen[None]):
         return self.query_one(Pane)
 
     def action_vertical(self, by: int) -> None:
-        """Take an arrow up (-1) or down (+1)."""
+        """Handle an arrow up (-1) or down (+1)."""
         self.pane().scroll_relative(y=by * self.STEP, animate=False)
 
     def action_page(self, by: int) -> None:
-        """Take PgUp (-1) or PgDn (+1)."""
+        """Handle PgUp (-1) or PgDn (+1)."""
         scroll = self.pane().scroll_page_up if by < 0 else self.pane().scroll_page_down
         scroll(animate=False)
 
     def digit(self, index: int) -> None:
-        """Take a key 1 to 9, as an index from 0. The index may be of a line that does not exist."""
+        """Handle a key 1 to 9, given as an index from 0. There may be no line with this index."""
 
     def on_key(self, event: events.Key) -> None:
         if event.character is not None and event.character in "123456789":
@@ -108,7 +108,7 @@ class KeyedScreen(Screen[None]):
 
 
 class WorkshopScreen(KeyedScreen):
-    """Show a full screen of the workshop. Screens own their behaviour; the app only routes."""
+    """Show a full screen of the workshop. Each screen handles its own keys; the app only opens and closes screens."""
 
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
@@ -127,7 +127,7 @@ class WorkshopScreen(KeyedScreen):
 
     @property
     def tall(self) -> bool:
-        """Return True if there is room for more sentences."""
+        """Return True if there are enough rows for more sentences."""
         return self.size.height >= TALL
 
     @property
@@ -150,7 +150,7 @@ class WorkshopScreen(KeyedScreen):
         raise NotImplementedError
 
     def keys(self) -> Sequence[Shown]:
-        """Return the keys for the footer at this moment."""
+        """Return the keys that the footer shows now."""
         raise NotImplementedError
 
     def heading(self) -> str:
@@ -158,7 +158,7 @@ class WorkshopScreen(KeyedScreen):
         return "Jitter Workshop"
 
     def title_lines(self, width: int) -> Iterable[Text]:
-        """Yield the title line: the screen, the host, and the number of applied tunables."""
+        """Yield the title line: the screen, the host, and its state (such as the number of applied tunables)."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
         if self.workshop.hunts.hiding:
@@ -168,12 +168,12 @@ class WorkshopScreen(KeyedScreen):
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:
-        """Return the turn and the instructor's place on a class host; () on other hosts."""
+        """Return the lines with the turn and the instructor's place on a class host; () on other hosts."""
         view = self.workshop.class_view
         return class_host.lines(view, self.workshop.course, width) if view is not None else ()
 
     def say_lines(self, width: int) -> Iterable[Text]:
-        """Return the sentence above the keys."""
+        """Return the lines with the sentence above the keys."""
         return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
 
     def tell(self, text: str) -> None:
@@ -182,22 +182,22 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def copy(self, lines: Iterable[str], what: str) -> None:
-        """Copy lines, and tell so. ``what``: the begin of the sentence, such as "The commands are"."""
+        """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""
         self.app.copy_to_clipboard("\n".join(lines))
         self.tell(f"{what} {IN_CLIPBOARD}.")
 
     def show_class(self) -> None:
-        """Show the class as it was seen last; show nothing on a host without a class."""
+        """Draw the line of the class as it was last read; a host without a class has no such line."""
         if self.query("#class-line"):  # else the line is being mounted or removed
             self.sheet("#class-line").renew()
             self.refresh_keys()
 
     def show_title(self) -> None:
-        """Show the title as it is now: host and lease may have changed, and a noise may have ended."""
+        """Draw the title again, because the host, the lease or a noise may have changed."""
         self.sheet("#title").renew()
 
     def going_on(self) -> None:
-        """Show the host again after the process was stopped and continues."""
+        """Draw the screen again after the process was stopped and has continued."""
         self.show_title()
         self.redraw()
 
@@ -207,12 +207,11 @@ class WorkshopScreen(KeyedScreen):
             self.refresh_keys()
 
     def refresh_keys(self) -> None:
-        """Put the keys of this moment into the footer."""
+        """Show the present keys in the footer."""
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """Return the keys with those of the class behind the first one. While work is under way, return them
-        unchanged."""
+        """Return the keys with those for a class after the first one; during a run or a change only ``keys``."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
@@ -222,7 +221,7 @@ class WorkshopScreen(KeyedScreen):
         self.refresh_keys()
 
     def on_screen_resume(self) -> None:
-        """Show everything again: another screen may have changed it."""
+        """Draw everything again, because another screen may have changed the host or the session."""
         self.show_class()
         self.redraw()
 
@@ -236,8 +235,8 @@ class HostChangeScreen(WorkshopScreen):
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
     ) -> None:
-        """Do ``work`` on a thread. Then call ``then`` or ``failed`` on the screen's own thread. ``failed`` None: show
-        the error in a dialog."""
+        """Do ``work`` on a thread. Then call ``then`` (with the result) or ``failed`` on the screen's own thread. If
+        ``failed`` is None, an error is shown in a dialog."""
         failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:
             failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
@@ -274,7 +273,7 @@ class HostChangeScreen(WorkshopScreen):
 
 
 class Page(ModalScreen[None], KeyedScreen):
-    """Show a page over everything (help, a question): a frame with lines, and its keys in words below them."""
+    """Show a page over the screen (help, a question): a frame with lines, and below them a line that names the keys."""
 
     STEP = 3
 
@@ -285,11 +284,11 @@ class Page(ModalScreen[None], KeyedScreen):
             yield Sheet(self.key_lines, id="page-keys")
 
     def lines(self, width: int) -> Iterable[Text]:
-        """Return what the page says."""
+        """Return the lines of the page."""
         raise NotImplementedError
 
     def key_words(self) -> str:
-        """Return the keys in words; "" where the lines name them."""
+        """Return the line that names the keys; "" if the page's own lines name them."""
         return ""
 
     def key_lines(self, width: int) -> Iterable[Text]:
@@ -300,6 +299,6 @@ class Page(ModalScreen[None], KeyedScreen):
 
 
 def too_small(width: int) -> Iterable[Text]:
-    """Return the sentence for a terminal that is too small, broken to fit even 20 columns."""
+    """Return the lines for a terminal that is too small, wrapped at ``width``."""
     sentence = f"The workshop needs {LEAST_WIDTH}×{LEAST_HEIGHT} characters. Enlarge the terminal; q leaves."
     return wrap(Text(sentence, "text"), width)

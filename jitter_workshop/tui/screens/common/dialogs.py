@@ -1,4 +1,4 @@
-"""Provide the dialogs over a screen: a message that has to be read, a question, and a choice among numbered lines."""
+"""Provide the dialogs over a screen: a message to read, a question, and a choice among numbered lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ON_LEAVING = (
 
 
 class ErrorDialog(Page, scope="dialog"):
-    """Show a WorkshopError: what was not done, and what to do about it. ``y`` copies the text; so does selecting it."""
+    """Show a WorkshopError: what was not done, and what the user can do. ``y`` copies the text."""
 
     def __init__(self, error: WorkshopError) -> None:
         super().__init__()
@@ -47,8 +47,8 @@ class ErrorDialog(Page, scope="dialog"):
 
 
 class Question(Page, scope="question"):
-    """Ask before something happens. Show ``title``, the lines of ``about``, and the keys with their effects. ``agree``
-    is called after Enter, ``keep`` after k (None: k does nothing). Escape changes nothing."""
+    """Ask before something is done. Show ``title``, the lines of ``about``, and ``keys`` (each key with its effect).
+    ``agree`` is called after Enter, ``keep`` after k; without ``keep``, k does nothing. Escape only closes."""
 
     def __init__(
         self, title: str, about: Build, keys: str, agree: Callable[[], None], keep: Callable[[], None] | None = None
@@ -82,8 +82,8 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask on leaving while settings are held: give them back, keep them, or stay. ``leave`` is called after each answer
-    but Escape."""
+    """Ask what to do with held settings on leaving: restore or keep them, or stay. ``leave`` is called unless the user
+    stays."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         keys = "Enter restores and leaves · k keeps and leaves · Esc stays"
@@ -104,7 +104,7 @@ class LeaveQuestion(Question):
 
 
 class ChoosingPage(Page):
-    """Choose a line with up, down and the digits: a subclass moves ``cursor`` in :meth:`digit`."""
+    """Let the user choose a line with up, down and the digits. A subclass sets ``cursor`` in :meth:`digit`."""
 
     cursor = 0
 
