@@ -19,11 +19,8 @@ _FOLDER = "/sys/class/power_supply"
 
 
 def read_on_battery(root: HostRoot) -> bool | None:
-    """Return True when the machine itself runs on its battery.
-
-    Return None where it shows no power supply (most desktops, servers and guests). Batteries of mice and keyboards
-    (scope ``Device``) do not count.
-    """
+    """Return True if the machine itself runs on its battery. Return None if the host shows no power supply (most
+    desktops, servers and guests). Batteries of mice and keyboards (scope ``Device``) do not count."""
     mains: list[bool] = []
     discharging: list[bool] = []
     for name in root.list_dir(_FOLDER):
@@ -57,7 +54,8 @@ _MAX_INPUTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """Hold one temperature. ``name``: the zone's type, or chip and label. ``celsius``: None with the reason."""
+    """Hold one temperature. ``name``: the zone's type, or chip and label. ``celsius``: None if unknown; ``reason`` says
+    why."""
 
     name: str
     source: str
@@ -66,17 +64,15 @@ class Sensor:
 
     @property
     def of_cpu(self) -> bool:
-        """Return True if the name is that of a processor's sensor."""
+        """Return True if the sensor is a processor's, by its name."""
         return _CPU_SENSOR.search(self.name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """Hold the temperatures of a host: its zones, and the processor's sensors among its hwmon chips.
-
-    The other chips are included only where no sensor is the processor's. ``throttle_events``: how often heat slowed
-    down cores and packages since boot, each core and package once; None where not counted (AMD, ARM, guests).
-    """
+    """Hold the temperatures of a host: those of its zones, and those of the processor's hwmon chips. Other hwmon chips
+    are included only if no sensor is a processor's. ``throttle_events``: how often heat slowed down cores and packages
+    since boot; None if the host does not count this (AMD, ARM, guests)."""
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()
@@ -92,10 +88,9 @@ class Thermal:
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """Hold the counts since boot, each core and each package counted once.
-
-    ``core_ms`` / ``package_ms``: time spent throttled, None where the kernel (before 5.6) does not count it.
-    """
+    """Hold how often heat slowed down cores and packages since boot. The threads of a core share a count, which is
+    added once. ``core_ms`` / ``package_ms``: time spent throttled; None if the kernel (before 5.6) does not count this
+    time."""
 
     core_events: int
     package_events: int
@@ -124,7 +119,7 @@ def read_thermal(root: HostRoot) -> Thermal:
 
 
 def read_temperatures(root: HostRoot) -> Thermal:
-    """Read zones and hwmon chips alone, not the counters of every CPU."""
+    """Read zones and hwmon chips, but not the throttle counters of each CPU."""
     zones = tuple(
         _sensor(root, root.word(f"{folder}/type") or f"thermal_zone{n}", f"{folder}/temp")
         for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")

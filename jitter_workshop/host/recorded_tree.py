@@ -4,7 +4,7 @@ A tree is untrusted data. Links in it are followed only inside it: an absolute l
 a link that leads out is refused. Most paths contain no link; then one openat2(2) with RESOLVE_BENEATH and
 RESOLVE_NO_SYMLINKS is enough. All other paths, and kernels or containers without openat2, are walked component by
 component. The description (``RECORDING.json`` at the top, written by ``record-host``) can only take away (mark a file
-as not permitted, or as read-only), never add; entries that do not fit are ignored.
+as not permitted, or as read-only), never add; invalid entries are ignored.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ _TOP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
 
 _OPENAT2 = 437
 _OPENAT2_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64", "armv7l", "i686")
-"""The architectures on which openat2(2) has this number (437 on every architecture younger than asm-generic's unified
-table).
-"""
+"""The architectures on which openat2(2) has this number."""
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 Opener = Callable[[int, str], int]
@@ -38,7 +36,7 @@ Opener = Callable[[int, str], int]
 
 
 class Refused(Exception):
-    """Signal that a path in a recorded tree is not followed; the message is the reading's reason."""
+    """Signal that a path in a recorded tree is not followed; the message is the reason that the reader gets."""
 
 
 class Tree:
@@ -60,10 +58,8 @@ class Tree:
             os.close(descriptor)
 
     def look(self, path: str) -> int:
-        """Return an O_PATH descriptor of the object that ``path`` names inside the tree; it is never a link.
-
-        The caller closes it. Raise OSError, ValueError for an impossible path, and Refused.
-        """
+        """Return an O_PATH descriptor of the file or folder that ``path`` names inside the tree, never of a link. The
+        caller closes it. Raise OSError, ValueError for an impossible path, and Refused."""
         if self._opener is not None:
             try:
                 return self._opener(self._descriptor, path.lstrip("/") or ".")
@@ -114,7 +110,8 @@ class Tree:
 
 
 def _find_opener() -> Opener | None:
-    """Return openat2(2), called by its number because the C libraries have no function for it; None if unavailable."""
+    """Return a function that calls openat2(2) by its number, as the C libraries have no function for it; None if
+    unavailable."""
     if os.uname().machine not in _OPENAT2_MACHINES:
         return None
     try:
@@ -146,21 +143,19 @@ def _find_opener() -> Opener | None:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Hold the part of a recording's description that reading it needs.
-
-    ``not_permitted``: files that existed and could not be read for lack of rights. ``read_only``: files that no user
-    could write on that host; the copied files do not have that mode.
-    """
+    """Hold the needed part of a recording's description. ``not_permitted``: files that existed and could not be read
+    for lack of rights. ``read_only``: files that no user could write on that host; the copied files do not have that
+    mode."""
 
     not_permitted: frozenset[str] = frozenset()
     read_only: frozenset[str] = frozenset()
 
 
 def parse_recording(text: str | None) -> Recording | None:
-    """Parse the file; return None where it is missing or does not describe a recording."""
+    """Parse the text of RECORDING.json; return None if it is missing or does not describe a recording."""
     if not text:
         return None
-    # Imported here: only a recorded tree needs it.
+    # Imported here, because only a recorded tree needs this module.
     import json
 
     try:

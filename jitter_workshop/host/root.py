@@ -1,8 +1,8 @@
 """Read a host from one root: ``/``, or a folder that holds a recorded tree.
 
 On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data: links in it are followed only
-inside it (see ``recorded_tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a
-value with a reason, never an exception.
+inside it (see ``recorded_tree``), only regular files are opened, and nothing is read beyond a limit. A reading that
+fails returns a reason, and never raises an exception.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def printable(text: str, limit: int = 120) -> str:
 
 
 class HostRoot:
-    """Read a Linux host below ``root``. Paths are as on the host, ``/proc/stat``; the leading slash may be missing."""
+    """Read a Linux host below ``root``. Paths are those of the host, as ``/proc/stat``; the leading slash may be
+    missing."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
@@ -151,10 +152,8 @@ class HostRoot:
         return self._about(path, os.path.isdir, False)
 
     def writable(self, path: str) -> bool | None:
-        """Return True if the file's mode lets some user write it; None where it is missing.
-
-        A write may still fail.
-        """
+        """Return True if the file's mode lets some user write to it; None if the file is missing. A write may still
+        fail."""
         mode = self._about(path, lambda place: os.stat(place).st_mode, None)  # noqa: PTH116 - hot path
         if mode is None or not self.recorded:
             return None if mode is None else mode & 0o222 != 0
@@ -229,8 +228,8 @@ def parse_integer(text: str | None) -> int | None:
 
 
 def line_value(text: str | None, key: str) -> str:
-    """Return what follows ``key :`` on the first line that begins so, "" without one. Only a newline ends a line: a
-    task's name may hold all other characters that end lines elsewhere."""
+    """Return the text behind ``key:`` on the first line that begins with it; "" if no line does. Only a newline ends a
+    line: a task's name may hold the other characters that end lines elsewhere."""
     for line in (text or "").split("\n"):
         name, colon, value = line.partition(":")
         if colon and name.strip() == key:
@@ -244,7 +243,7 @@ def is_count(word: str) -> bool:
 
 
 def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) -> tuple[bytes | None, str]:
-    """Read an open file. ``known``: its status, if it was checked before and its size can be trusted."""
+    """Read an open file. ``known``: the file's status, if it was checked before and its size can be trusted."""
     status = os.fstat(file) if known is None else known
     if not stat.S_ISREG(status.st_mode):
         return None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"

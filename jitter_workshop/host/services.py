@@ -1,7 +1,8 @@
 """Find services that rewrite settings, and services that take CPU time unexpectedly.
 
-They are found by their tasks' names (a task chooses its own name: a hint, not a proof). Where systemd runs the host,
-they are also found by the active units: systemd keeps a link for each in /run/systemd/units, so it need not be asked.
+Services are found by the names of their tasks. (A task chooses its own name, so the name is a hint, not a proof.) On a
+host with systemd they are also found by the active units: each has a link in /run/systemd/units, so no program is
+asked.
 """
 
 from __future__ import annotations
@@ -84,11 +85,8 @@ SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """Hold a known service that runs.
-
-    ``pids``: of its tasks, () where only its unit is active (some do their work and exit). ``unit_active``: None where
-    systemd does not run this host.
-    """
+    """Hold a known service that runs. ``pids``: its processes, () if only its unit is active (some services do their
+    work and exit). ``unit_active``: True if its systemd unit is active, None on a host without systemd."""
 
     service: KnownService
     pids: tuple[int, ...]
@@ -101,11 +99,8 @@ class RunningService:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Hold the known services that run.
-
-    ``running``: in the order of ``KNOWN``, tuners first. ``systemd``: True if it runs this host. ``init``: the name of
-    process 1, None where it cannot be read.
-    """
+    """Hold the known services that run. ``running``: the services in the order of ``KNOWN``, tuners first. ``systemd``:
+    True if systemd runs this host. ``init``: the name of process 1, None if it cannot be read."""
 
     running: tuple[RunningService, ...]
     systemd: bool
@@ -154,5 +149,5 @@ def runs_systemd(root: HostRoot, init: str | None) -> bool:
 
 
 def active_units(root: HostRoot) -> frozenset[str]:
-    """Return systemd's active units, by its links; empty where they are not shown."""
+    """Return the names of systemd's active units; empty if its links cannot be listed."""
     return frozenset(name.removeprefix(_LINK) for name in root.list_dir(UNITS_DIR) if name.startswith(_LINK))

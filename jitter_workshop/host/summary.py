@@ -1,4 +1,4 @@
-"""Summarise a host on a page and in a line; this is stored with every run and shown on the home screen."""
+"""Summarise a host as a ``HostSummary``, which is stored with every run, and as one line for the screen."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ _SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Proc
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
-    """Read everything once.
-
-    ``notes`` has the reason for each field that is None, and for empty lists that a learner may ask about. ``topology``
-    saves reading it again. This reads temperatures, so do not call it during a block.
-    """
+    """Return the summary of a host; everything is read once. ``notes`` has the reason for each field that is None, and
+    for some empty lists. ``topology``: the CPUs, if they are known already. Temperatures are read, so do not call this
+    during a block."""
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)
     kernel = read_kernel(root, identity)
@@ -73,10 +71,8 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
 
 
 def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
-    """Return the host in one line, most important first; unknown parts are left out.
-
-    ``hot``: the CPUs that run the measured threads, () where they are not chosen yet.
-    """
+    """Return the host in one line, most important first; unknown parts are left out. ``hot``: the CPUs that run the
+    measured threads, () if none are chosen yet."""
     return " · ".join(part for part in _line_parts(summary, hot) if part)
 
 

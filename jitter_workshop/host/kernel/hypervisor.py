@@ -3,10 +3,10 @@
 x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The name comes from /sys/hypervisor,
 from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
 
-QEMU runs guests under KVM and emulates processors without it (TCG), and its boards look the same in both cases. Only
-these are evidence of KVM: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product name
-that QEMU puts into the DMI strings of an arm64 board. Without any of these the hypervisor is unknown, and ``doubt``
-says so.
+QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG); the guest's hardware looks the same in
+both cases. Only these prove KVM: KVM's clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the
+product name that QEMU puts into the DMI strings of an arm64 guest. Without any of these the hypervisor is unknown, and
+``doubt`` says so.
 """
 
 from __future__ import annotations
@@ -46,11 +46,9 @@ _DMI_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """Hold the hypervisor.
-
-    ``guest`` None: unknown. ``name``: None on bare metal, ``unknown hypervisor`` in a guest that does not show it.
-    ``source``: the evidence. ``doubt``: the part that is unknown, "" for none.
-    """
+    """Hold the hypervisor. ``guest``: True in a virtual machine, None if unknown. ``name``: None on bare metal;
+    ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that is the evidence.
+    ``doubt``: what remains unknown, in words; "" for nothing."""
 
     guest: bool | None
     name: str | None
@@ -59,7 +57,7 @@ class Hypervisor:
 
 
 def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
-    """Read the evidence; ``identity`` saves reading /proc/cpuinfo again."""
+    """Find the hypervisor. ``identity``: the CPU's identity, if known; otherwise /proc/cpuinfo is read for it."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
@@ -99,7 +97,7 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """Return the name and its evidence; KVM in place of QEMU where a feature is present that only KVM gives."""
+    """Return the name and its evidence. QEMU becomes KVM if the guest has a feature that only KVM gives."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:
@@ -112,7 +110,7 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
 
 
 def _doubt(cpu: CpuIdentity) -> str:
-    """Return the doubt that remains about a guest of QEMU."""
+    """Return in words what remains unknown about a guest of QEMU."""
     if cpu.model is not None and "TCG" in cpu.model:
         return "QEMU emulates the CPUs of this guest: times measured here are meaningless"
     return "either an emulation by QEMU or a guest of KVM: this host does not show which"

@@ -18,10 +18,8 @@ _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Hold the running kernel's identity.
-
-    ``version``: the build line of ``uname -v``. ``realtime``: built with PREEMPT_RT, None where unknown.
-    """
+    """Hold the running kernel's identity. ``version``: the build line of ``uname -v``. ``realtime``: True if the kernel
+    was built with PREEMPT_RT, None if unknown."""
 
     hostname: str
     release: str
@@ -33,19 +31,15 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """Hold the configuration that the running kernel was built with.
-
-    ``path``: the file where it was found. ``text`` is None where neither place could be read; ``path`` then names both.
-    """
+    """Hold the configuration that the running kernel was built with. ``path``: the file that was read. ``text``: its
+    contents; None if no file could be read, and ``path`` then names two places."""
 
     path: str
     text: bytes | None
 
     def value(self, option: str) -> str | None:
-        """Return the value of ``CONFIG_`` + ``option`` (``y``, ``m``, a number, a string in quotes).
-
-        Return None where it was not set or no configuration can be read.
-        """
+        """Return the value of ``CONFIG_`` + ``option`` (``y``, ``m``, a number, a string in quotes). Return None if the
+        option is not set, or no configuration can be read."""
         if self.text is None:
             return None
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
@@ -57,7 +51,8 @@ class KernelConfig:
 
 
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
-    """Read the running kernel's (or the recorded one's) identity; ``identity`` saves reading /proc/cpuinfo again."""
+    """Read the running kernel's identity, or the recorded one's. ``identity``: the CPU's, if known; otherwise it is
+    read."""
     version = root.word("/proc/sys/kernel/version", 200) or ""
     boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
     return Kernel(
@@ -71,17 +66,15 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
 
 
 def version_of(release: str) -> tuple[int, int]:
-    """Return ``6.12.9-amd64`` as (6, 12); (0, 0) for a text without such a beginning."""
+    """Return a release's first two numbers: (6, 12) for ``6.12.9-amd64``; (0, 0) if it does not begin with two
+    numbers."""
     found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
-    """Return the running kernel's own configuration.
-
-    It is in /proc/config.gz (where built with CONFIG_IKCONFIG_PROC), or in the distribution's copy in /boot or among
-    the modules.
-    """
+    """Return the running kernel's own configuration. It is read from /proc/config.gz (a kernel with
+    CONFIG_IKCONFIG_PROC), else from the distribution's copy in /boot or in the modules' folder."""
     own = "/proc/config.gz"
     copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
     text = inflated(root.raw(own))
@@ -95,18 +88,16 @@ def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
 
 
 def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
-    """Return CONFIG_HZ and the file with it; (None, the files) where none can be read."""
+    """Return CONFIG_HZ and the file that holds it; None and the names of the files if none can be read."""
     config = read_kernel_config(root, release)
     rate = parse_integer(config.value("HZ"))
     return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
 
 
 def preemption(version: str) -> str | None:
-    """Return the preemption named in the build line; None where there is no build line.
-
-    It is ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. The current choice of a
-    dynamic kernel is in ``scheduler.preempt``.
-    """
+    """Return the preemption named in the build line; None where there is no build line. The result is ``PREEMPT_RT``,
+    ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. The current choice of a dynamic kernel is in
+    ``scheduler.preempt``."""
     if not version:
         return None
     if _PREEMPT_RT.search(version):
@@ -119,7 +110,8 @@ def preemption(version: str) -> str | None:
 
 
 def inflated(data: bytes | None) -> bytes | None:
-    """Return a gzip file's contents, up to a size above that of any kernel configuration; None if it is not gzip."""
+    """Return the contents of gzip data, cut to 2 MiB (no kernel configuration is larger); None if the data is not
+    gzip."""
     if data is None:
         return None
     try:
@@ -129,17 +121,16 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True for a real-time kernel.
-
-    /sys/kernel/realtime exists only on real-time kernels, but not on all of them; the build line shows the rest.
-    """
+    """Return True for a real-time kernel, None if there is no build line. /sys/kernel/realtime exists only on real-time
+    kernels, but not on all of them; the build line shows the rest."""
     if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
         return True
     return False if version else None
 
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
-    """Return /proc/sys/kernel/arch (from 6.1), else this process's machine, else a guess from /proc/cpuinfo."""
+    """Return the machine type from /proc/sys/kernel/arch (since 6.1), else this process's, else a guess from
+    /proc/cpuinfo."""
     told = root.word("/proc/sys/kernel/arch", 20)
     if told:
         return told

@@ -22,11 +22,9 @@ MAX_MEMBERS = 400_000
 
 
 def unpacked(archive: Path, cache: Path) -> Path:
-    """Return the folder with the recording in ``archive``; unpack it below ``cache`` on the first call.
-
-    The archive may also hold the recording inside a single folder. Raise HostError where the file is not an archive,
-    holds anything but folders and plain files, or is too large.
-    """
+    """Return the folder with the recording in ``archive``; unpack the archive below ``cache`` on the first call. The
+    archive may also hold the recording inside a single folder. Raise HostError where the file is not an archive, holds
+    anything but folders and plain files, or is too large."""
     try:
         if archive.stat().st_size > MAX_PACKED_BYTES:
             raise HostError(f"{archive} is too large for a recording (at most {MAX_PACKED_BYTES >> 20} MiB)")
@@ -61,7 +59,8 @@ def _top(folder: Path) -> Path:
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    """Raise OSError, EOFError, HostError; ``tarfile`` and ``lzma`` raise subclasses of ValueError and OSError."""
+    """Unpack ``archive``. Raise HostError, OSError, EOFError, or ValueError (also for errors of ``tarfile`` and
+    ``lzma``)."""
     import lzma
     import tarfile
     import zlib

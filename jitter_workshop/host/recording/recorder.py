@@ -33,12 +33,9 @@ _CHANGED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno
 
 @dataclass(frozen=True, slots=True)
 class RecordingReport:
-    """Report the written files.
-
-    ``left_out``: files that were read and must not be in a recording. ``not_permitted``: files that could not be read
-    for lack of rights. ``too_large``: larger than their reader takes. ``changed``: files that no longer fitted the tree
-    when it was written.
-    """
+    """Report the written files. ``left_out``: files that were read and must not be in a recording. ``not_permitted``:
+    files that could not be read for lack of rights. ``too_large``: files that are larger than their reader accepts.
+    ``changed``: files that could not be written, because the host changed meanwhile."""
 
     folder: str
     files: int
@@ -50,7 +47,7 @@ class RecordingReport:
 
 
 class RecordingRoot(HostRoot):
-    """Read a host, and remember every requested file and folder with its answer."""
+    """Read a host, and note every requested file and folder with what was read."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__(root)
@@ -101,11 +98,11 @@ class RecordingRoot(HostRoot):
             self.folders_seen[key] = tuple(dict.fromkeys((*self.folders_seen.get(key, ()), *names)))
 
     def peek(self, path: str) -> bytes | None:
-        """Return a file's bytes without noting it."""
+        """Return a file's bytes, and do not note the file."""
         return super()._bytes(path, MAX_BYTES, whole=True)[0]
 
     def peek_is_dir(self, path: str) -> bool:
-        """Return True if the path is a folder, without noting it."""
+        """Return True if the path is a folder, and do not note the folder."""
         return super().is_dir(path)
 
 
@@ -116,7 +113,7 @@ def write_recording(
 
     ``facts`` go into ``RECORDING.json``, which is written last: a folder without it is not a complete recording. Raise
     HostError for a target that cannot be used, or when nothing was read. On any other failure the written files are
-    removed again, and the error says so where even that failed.
+    removed; if they cannot be removed, the error says so.
     """
     cleaner = scrubber if scrubber is not None else Scrubber()
     if not root.files:
@@ -192,10 +189,9 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Yield every folder that has to exist: those of kept files, and those that a listing showed.
-
-    A listed file that was never read becomes an empty file outside /proc and /sys, where only its existence can matter.
-    """
+    """Yield every folder that has to exist: those that were read, and those that a listing showed. A listed file that
+    was never read is added to ``kept`` as an empty file, outside /proc and /sys: only its existence can matter
+    there."""
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)
         if where is None:
@@ -213,7 +209,8 @@ def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> 
 
 
 def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
-    """Find which of the recorded tasks are kernel threads: their names describe work, not people."""
+    """Note in ``cleaner`` which recorded tasks are kernel threads. Their names may be kept: they describe work, not
+    people."""
     tasks = {"/".join(path.split("/")[:3]) for path in root.files if path.startswith("/proc/")}
     for folder in tasks:
         if folder.removeprefix("/proc/").isdigit():
@@ -224,7 +221,7 @@ def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
 
 
 def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str]:
-    """Write folders and files; return the files that could not be placed."""
+    """Write folders and files; return the files that did not fit in the tree."""
     by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in kept:
         by_folder.setdefault(path.rpartition("/")[0] or "/", []).append(path)

@@ -1,8 +1,8 @@
-"""Decide what may be kept in a recording: rules by path; everything else is left out.
+"""Decide which contents may be kept in a recording, by rules for paths; everything else is left out.
 
 Always left out: process arguments and environments, MAC and IP addresses, serial numbers, and the host's name unless
-requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by made-up ones, the same in
-file names and contents, so that the recorded files still fit together.
+requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by invented ones. A
+replacement is the same in file names and contents, so that the recorded files still fit together.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ transparent_hugepage tsc tsx tsx_async_abort watchdog_thresh workqueue.default_a
 workqueue.power_efficient workqueue.unbound_cpus
 """
 _PARAMETERS_KEPT = frozenset(_PARAMETER_WORDS.split())
-"""Boot parameters that this program reads or explains, with underscores for hyphens; none can hold a name."""
+"""Boot parameters that this program reads or explains, with underscores for hyphens. No value of them can be a person's
+name."""
 
 _PARAMETER_FAMILIES = ("rcutree.", "rcupdate.", "haltpoll.")
 _BARE_WORD = re.compile(r"[a-z][a-z0-9_.-]{0,60}", re.IGNORECASE)
@@ -70,7 +71,7 @@ _LONG_HEX = re.compile(rf"(?<![{_HEX}])[{_HEX}]{{32,128}}(?![{_HEX}])")
 _IPV4 = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
 _IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(?![{_HEX}:])")
 _USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
-"""A user's own service manager; its number may be kept."""
+"""The unit of a user's service manager; a user's number may be kept, a user's name may not."""
 
 _GROUPS = re.compile(r"/sys/fs/(?:cgroup|resctrl)(?:/|$)")
 _GROUP_FILE = re.compile(
@@ -78,16 +79,14 @@ _GROUP_FILE = re.compile(
     r"|cfs_quota_us|cfs_period_us|cpus\.\w+|mems\.\w+)|unified|cpuset|cpu,cpuacct|schemata|cpus_list"
 )
 _NAMED_BY_PEOPLE = re.compile(r"/(?:sys/class/net|proc/irq/\d+|boot/loader/entries|(?:usr/)?lib/modules)")
-"""Folders, such as control groups, with names given by people or derived from such names.
-
-All other names are the kernel's own: a host that is called ``vm`` keeps its ``/proc/sys/vm``.
-"""
+"""Folders, besides control groups, whose entries have names given by people. All other names are the kernel's own: a
+host that is called ``vm`` keeps its ``/proc/sys/vm``."""
 
 _KERNEL_WORDS = re.compile(
     r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
     r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
 )
-"""Files in which a word equal to the host's name is a word of the kernel: ``cpu`` in /proc/stat, ``performance``."""
+"""Files in which a word that equals the host's name is still the kernel's word, such as ``cpu`` in /proc/stat."""
 
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
@@ -95,11 +94,8 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 
 
 class Scrubber:
-    """Clean one host's paths and contents.
-
-    ``hostname``: the name to keep; None = it is replaced. ``secret``: the name that is replaced wherever it occurs
-    (cgroups of containers are named after their host).
-    """
+    """Clean one host's paths and contents. ``hostname``: the host's name to keep; None = a placeholder replaces it.
+    ``secret``: the host's name to replace wherever it occurs (cgroups of containers are named after their host)."""
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
         self.hostname = hostname
@@ -136,17 +132,16 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Return True if a listed name may be kept: systemd's links name every mount and user of a host."""
+        """Return True if a name in a folder may be kept. Of systemd's links, which name every mount and user of a host,
+        only those of known services may."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
 
     def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
         """Return text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
-
-        ``addresses=False``: text that looks like an IPv4 address is a version here. ``host=False``: a word that looks
-        like the host's name is the kernel's word here.
-        """
+        ``addresses=False``: keep what looks like an IP address, because it is a version. ``host=False``: keep a word
+        that equals the host's name, because it is the kernel's word."""
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
         text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
@@ -160,8 +155,8 @@ class Scrubber:
         return _SERIAL.sub(rf"\g<1>{REMOVED}", text)
 
     def task_name(self, path: str, name: str) -> str:
-        """Return a task's name if it is a kernel thread's, a known service's, or init's; else ``task``. ``path``: of
-        one of its files."""
+        """Return a task's name if the task is a kernel thread, a known service or init; else ``task``. ``path``: one of
+        its files."""
         folder = "/".join(path.split("/")[:3])
         known = folder in self.kernel_threads or name in SERVICE_TASKS or (folder == "/proc/1" and name in _INITS)
         return self.identifiers(name) if known else OTHER_TASK
@@ -174,7 +169,8 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Return the kernel's parameters: known ones with values, others without their value, those of init not at all."""
+    """Return a kernel's command line: known parameters as they are, others without their values, and none of those for
+    init."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":
@@ -201,7 +197,7 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """Return True for a file below /proc/PID or /proc/self that tells where and how a task runs."""
+    """Return False for a file below /proc/PID or /proc/self that does not tell where and how a task runs."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():
@@ -212,7 +208,7 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if the path's part ``n`` may derive from the host's name; the kernel's own names do not."""
+    """Return True if part ``n`` of a path may come from the host's name; names that the kernel gives do not."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])
@@ -289,7 +285,7 @@ def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
 
 
 def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
-    """Keep switches and numbers; strings may hold a command line or paths."""
+    """Keep only options that are switches or numbers: a string may hold a command line or a path."""
     return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
 
 

@@ -1,8 +1,8 @@
 """Read this process's cgroup: CPU bandwidth limit, throttling and cpuset.
 
 Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst. A
-limit on any ancestor throttles too, so every level up to the mount point is read. Levels above it (outside a container)
-cannot be seen from here.
+limit on a group above also throttles, so every level up to the mount point is read. Levels above the mount point
+(outside a container) cannot be seen.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """Hold the CPU part of this process's cgroup. ``version``: of the hierarchy that holds the cpu controller.
+    """Hold the CPU limits of this process's cgroup. ``version``: the version of the hierarchy with the cpu controller.
 
-    ``quota_us`` / ``period_us``: the tightest bandwidth limit of all levels, both None where there is none.
-    ``nr_throttled``: since the groups began, summed over the levels; None where not shown. ``cpuset``: CPUs that the
-    group may use, None where no cpuset controller shows them. ``stat_paths``: the files that ``read_throttled`` reads
-    again. ``reason``: why nothing could be read.
+    ``quota_us`` / ``period_us``: the tightest bandwidth limit of all levels, both None if there is none.
+    ``nr_throttled``: how often the groups of all levels were throttled since they were made, None if not shown.
+    ``cpuset``: CPUs that the group may use, None if no cpuset controller shows them. ``stat_paths``: the files that
+    ``read_throttled`` reads again. ``reason``: why nothing could be read.
     """
 
     version: int | None
@@ -53,8 +53,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Hold a cgroup mount: its place, its version, its controllers (version 1), and the hierarchy's folder that it
-    shows."""
+    """Hold a cgroup mount. ``where``: its mount point. ``controllers``: for version 1. ``top``: the hierarchy's folder
+    that is mounted."""
 
     version: int
     where: str
@@ -89,13 +89,13 @@ def read_cgroup(root: HostRoot) -> Cgroup:
 
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
-    """Return ``nr_throttled`` again, cheaply (one small file a level); None where it is not shown."""
+    """Read ``nr_throttled`` again, from one small file for each level; None if it is not shown."""
     counts = [count for path in cgroup.stat_paths if (count := _throttled(root, path)) is not None]
     return sum(counts) if counts else None
 
 
 def parse_memberships(text: str) -> tuple[Membership, ...]:
-    """Parse /proc/self/cgroup, ``ID:CONTROLLERS:PATH`` a line."""
+    """Parse /proc/self/cgroup, with lines ``ID:CONTROLLERS:PATH``."""
     found: list[Membership] = []
     for line in text.split("\n"):
         parts = line.split(":", 2)
@@ -131,7 +131,8 @@ def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
 def _levels(
     controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
 ) -> tuple[int, tuple[str, ...]] | None:
-    """Return version and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
+    """Return version and folders (own first, mount point last) of the hierarchy with ``controller``; None if there is
+    none."""
     for member in memberships:
         if controller not in member.controllers:
             continue
@@ -168,7 +169,7 @@ def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
 
 
 def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
-    """Return a limit as two positive numbers; ``max`` and −1 mean none."""
+    """Return (quota, period) if both are positive, else None: ``max`` and −1 mean no limit."""
     return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
 
 

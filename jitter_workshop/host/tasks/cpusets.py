@@ -15,10 +15,8 @@ _MOUNTINFO_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cpusets:
-    """Hold the hierarchy with the cpuset controller: version 1 or 2, its mount point, and the folder shown there.
-
-    The folder is ``/`` unless a container sees only a part of the hierarchy.
-    """
+    """Hold the hierarchy with the cpuset controller. ``version``: 1 or 2. ``where``: the mount point. ``top``: the
+    hierarchy's folder that is mounted there. ``top`` is ``/`` unless a container sees only a part of the hierarchy."""
 
     version: int
     where: str
@@ -29,9 +27,9 @@ class Cpusets:
 class Group:
     """Hold one group below the top.
 
-    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that it has. ``partition``: version 2, None
-    where not shown. ``exclusive_file``: a kernel (6.7 and newer) that lets a partition take CPUs which a sibling only
-    names. ``balanced``: version 1's ``sched_load_balance``.
+    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that the group has. ``partition``: its state
+    in version 2, None if not shown. ``exclusive_file``: True on kernels (6.7 and newer) where a partition may take CPUs
+    that a sibling has only requested. ``balanced``: ``sched_load_balance`` in version 1.
     """
 
     name: str
@@ -44,7 +42,7 @@ class Group:
 
 
 def find_cpusets(root: HostRoot) -> Cpusets | None:
-    """Return version 2 where its top offers the controller, else version 1 where it is mounted, else None."""
+    """Return the hierarchy of version 2 if its top offers the cpuset controller, else that of version 1, else None."""
     mounts = parse_mounts(root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "")
     for mount in mounts:
         if mount.version == 2 and "cpuset" in (root.text(f"{mount.where}/cgroup.controllers") or "").split():
@@ -56,7 +54,7 @@ def find_cpusets(root: HostRoot) -> Cpusets | None:
 
 
 def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
-    """Return the groups directly below the top that have the controller."""
+    """Return the groups directly below the top that have the cpuset controller."""
     return tuple(
         group
         for name in root.list_dir(sets.where)
@@ -90,7 +88,8 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
 
 
 def path_of(sets: Cpusets, memberships: str) -> str | None:
-    """Return the group that a task's ``/proc/PID/cgroup`` names in this hierarchy; None where it names none."""
+    """Return the path of a task's group in this hierarchy, None for none. ``memberships``: the text of
+    ``/proc/PID/cgroup``."""
     places = parse_memberships(memberships)
     found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
     return next(found, None)
@@ -108,10 +107,8 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
-    """Return the CPUs of isolated partitions, also on kernels before 6.7, which have no list of them.
-
-    In version 1 these are the CPUs that belong to no balanced set, if the top is unbalanced.
-    """
+    """Return the CPUs of isolated partitions, also on kernels before 6.7, which have no list of them. In version 1
+    these are the CPUs of unbalanced groups that no balanced group has, if the top is unbalanced, too."""
     if sets is None:
         return CpuSet()
     listed = root.cpu_list(f"{sets.where}/cpuset.cpus.isolated") if sets.version == 2 else None

@@ -15,11 +15,9 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold soft limits.
-
-    None = unlimited, or unknown where ``reason`` says why. ``may_lock`` and ``may_schedule``: the capabilities that
-    lift them (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often lacks them).
-    """
+    """Hold soft limits. None = unlimited, or unknown if there is a ``reason``. ``may_lock``, ``may_schedule``: True if
+    this process has the capability that lifts the limit (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often lacks
+    them)."""
 
     memlock_bytes: int | None
     rtprio: int | None

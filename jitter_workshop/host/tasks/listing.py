@@ -1,6 +1,6 @@
 """List all tasks in one pass over /proc, with their names, kinds and affinities; read the counters of a thread.
 
-Tasks come and go during the pass; a task that has ended is left out. A task chooses its own name, so names are
+Tasks start and end during the pass; a task that has ended is left out. A task chooses its own name, so names are
 untrusted where shown; here they are already one clean line. Sources: proc_pid_stat(5), proc_pid_status(5).
 """
 
@@ -24,12 +24,9 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Hold one process or thread.
-
-    ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; with ``tid`` it identifies a task for good.
-    ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``rt_priority``: 1 to 99, 0 for a task that is not
-    real-time. ``threads``: of its process.
-    """
+    """Hold one process or thread. ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; with ``tid`` it
+    identifies a task for good. ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1
+    to 99, 0 for a task that is not real-time. ``threads``: the number of threads of its process."""
 
     tid: int
     pid: int
@@ -48,23 +45,23 @@ class Task:
 
     @property
     def fixed(self) -> bool:
-        """Return True if the kernel lets no user change its affinity, as for threads that belong to one CPU."""
+        """Return True if the kernel lets no user change the task's affinity, as for threads that belong to one CPU."""
         return bool(self.flags & PF_NO_SETAFFINITY)
 
     @property
     def ended(self) -> bool:
-        """Return True if it no longer runs: it waits for its parent (``Z``) or is going (``X``), and nothing can be
-        set."""
+        """Return True if the task no longer runs: it waits for its parent (``Z``) or is being removed (``X``). Its
+        settings cannot change."""
         return self.state in _ENDED
 
     @property
     def worker(self) -> bool:
-        """Return True for a worker of a workqueue; the workqueue's own masks move it."""
+        """Return True for a worker of a workqueue; its affinity follows the masks of the workqueue."""
         return bool(self.flags & PF_WQ_WORKER)
 
     @property
     def folder(self) -> str:
-        """Return its folder below /proc."""
+        """Return the task's folder below /proc."""
         return f"/proc/{self.pid}" if self.tid == self.pid else f"/proc/{self.pid}/task/{self.tid}"
 
 
@@ -80,10 +77,8 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
 
 
 def each_process(root: HostRoot) -> Iterator[Task]:
-    """Yield every running process and every kernel thread; this reads one file each.
-
-    A process whose first thread has ended counts as long as another runs.
-    """
+    """Yield every running process and every kernel thread; this reads one file each. A process whose first thread has
+    ended counts as long as another of its threads runs."""
     for pid in task_ids(root):
         task = read_task(root, pid)
         if task is not None and not (task.ended and task.threads < 2):
@@ -122,10 +117,8 @@ def context_switches(root: HostRoot, pid: int) -> int | None:
 
 
 def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
-    """Return how often a thread was moved to another CPU.
-
-    Return None where it has ended or the kernel was built without CONFIG_SCHED_DEBUG's per-task file.
-    """
+    """Return how often a thread was moved to another CPU. Return None if it has ended, or the kernel (without
+    CONFIG_SCHED_DEBUG) has no such file."""
     return parse_migrations(root.text(f"/proc/{pid}/task/{tid}/sched"))
 
 
@@ -186,6 +179,6 @@ def _number(text: str) -> int | None:
 
 
 def _value(text: str | None, key: str) -> int | None:
-    """Return the number after ``key :`` on a line of its own; only the first line counts, and never the task's name in
+    """Return the number behind ``key:`` in a file's text; only the first such line counts, and never a task's name in
     it."""
     return _number(line_value(text, key))

@@ -1,8 +1,8 @@
-"""Turn records of the kernel's trace into events of :mod:`jitter_workshop.model.trace`, each of one of its kinds.
+"""Turn records of the kernel's trace into the events that :mod:`jitter_workshop.model.trace` defines.
 
-Kernel addresses become names here and go no further. The records are described in ``include/trace/events/*.h`` of the
-kernel's sources. x86 has its own events for interrupt vectors and page faults. On arm64 the timer comes as an interrupt
-with a handler, and interrupts from other CPUs come as ``ipi:*``.
+Kernel addresses become names here; no address leaves this module. The records are described in
+``include/trace/events/*.h`` of the kernel's sources. x86 has its own events for interrupt vectors and page faults. On
+arm64 the timer comes as an interrupt with a handler, and interrupts from other CPUs come as ``ipi:*``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAMES_KEPT = 100_000
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 MAX_FRAMES = 64
 _TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
-"""Function that is innermost on every stack, because it takes the stack."""
+"""Beginnings of the names of functions that take the stack. They are innermost on every stack, and left out."""
 _LEFT_IDLE = 0xFFFF_FFFF
 """``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
 
@@ -54,16 +54,17 @@ class Record:
 
 Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
 Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
-"""The needed numbers of a record, its needed texts, and the function that makes events from them, in that order."""
+"""The names of a record's needed numbers, of its needed texts, and the function that makes events from their values."""
 Maker = Callable[["Decoder", EventFormat], Plan]
 
 
 class Decoder:
     """Decode events of one kernel; records of events that were not added are left out.
 
-    ``symbols``: its functions. ``cpus``: interrupts sent to these are reported, one event a CPU. ``strings``: the texts
-    that it refers to by an address (``printk_formats``). ``running``: work that began on a CPU and is named only there.
-    ``switched``: when a CPU last changed its thread.
+    ``symbols``: the kernel's functions. ``cpus``: interrupts sent to these CPUs are reported, one event for each CPU.
+    ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``: the name of
+    work that has begun, because the record of its end may lack the name. ``switched``: CPU → time of its last thread
+    switch.
     """
 
     def __init__(
@@ -84,10 +85,8 @@ class Decoder:
         self._number: Layout | None = None
 
     def add(self, title: str, text: str) -> None:
-        """Add ``system:name`` as its format file describes it.
-
-        Raise ValueError where the event is unknown, or the description lacks something needed.
-        """
+        """Add ``system:name`` as its format file describes it. Raise ValueError where the event is unknown, or its
+        description lacks a needed field."""
         maker = _maker(title)
         if maker is None:
             raise ValueError(f"{title} is not a known event")
@@ -103,13 +102,13 @@ class Decoder:
         number, least = self._number.values, self._number.size
         for ts, start, end in records(page, self.form):
             if end - start < least:
-                raise ValueError("a record without its beginning")
+                raise ValueError("a record is too short for its first fields")
             known = self._known.get(number(page, start)[0])
             if known is None:
                 continue
             layout, build = known
             if end - start < layout.size:
-                raise ValueError("a record that is shorter than its event")
+                raise ValueError("a record is shorter than its event")
             record = Record(page, start, end, ts, cpu)
             flags, record.pid, *values = layout.values(page, start)
             if flags & (_HARDIRQ | _NMI):
@@ -184,7 +183,8 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
-    """Make events with the record's own values: its numbers in this order, and as their name its text."""
+    """Make events from the fields ``numbers`` of a record, in this order, with the text of its field ``text`` as the
+    name."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         words = decoder.words(event, text) if text else None
@@ -232,7 +232,8 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Make events for work that begins to run; its end is found by ``token``."""
+    """Make events for work that begins. ``function``: the field with its function. ``token``: the field that its end
+    has, too."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -245,7 +246,7 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Make events for the end of such work; newer kernels name the work there."""
+    """Make events for the end of work (see ``_begins``). Newer kernels name the function here, too."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields
@@ -323,7 +324,7 @@ def _stack(decoder: Decoder, event: EventFormat) -> Plan:
             function = name(address) if frames else name_and_offset(address)
             if frames or not function.startswith(_TRACING):
                 frames.append(function)
-        # It gets the time of the event that it belongs to, so that no other event comes between the two.
+        # A stack gets the time of the switch that it belongs to, so that no other event comes between the two.
         record.ts = decoder.switched.get(record.cpu, record.ts)
         return record.event("stack", name=";".join(frames))
 

@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """Hold one event's record. ``symbols``: names in its print format for some numbers (``{ 1, "TIMER" }``)."""
+    """Hold one event's record. ``symbols``: number → name, from its print format (``{ 1, "TIMER" }``)."""
 
     name: str
     number: int
@@ -61,11 +61,12 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """Describe a sub-buffer.
+    """Describe a sub-buffer, which is a page of the trace.
 
-    The fields are the places of the time stamp, of the data's length (with flags in the upper bits) and of the data. An
-    entry in it begins with 32 bits: ``type_bits`` for its type or length, the rest for its time. ``padding``,
-    ``time_extend`` and ``time_stamp`` are types; smaller values are lengths in words.
+    ``stamp``: the field with the time stamp. ``commit``: the field with the length of the data (and flags in the upper
+    bits). ``data_offset``, ``data_size``: place and size of the data. An entry in the data begins with 32 bits:
+    ``type_bits`` for its type or length, the rest for its time. ``padding``, ``time_extend`` and ``time_stamp`` are
+    types; smaller values are lengths in words.
     """
 
     stamp: Field
@@ -97,7 +98,7 @@ def parse_event(text: str) -> EventFormat:
             field = _field(line.strip())
             fields[field.name] = field
             if len(fields) > MAX_FIELDS:
-                raise ValueError("an event with more fields than any kernel's")
+                raise ValueError("this event has more fields than any event of a kernel")
         elif word == "print fmt":
             symbols = _symbols(rest)
     if not name or not 0 <= number < 1 << 16 or not fields:
@@ -134,11 +135,9 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
 
 
 class Layout:
-    """Read several fields of an event's record at once: first those in ``numbers``, then those in ``texts``.
-
-    A text is bytes where the field holds it. A field that only points to it, or to a string of the kernel, gives that
-    pointer as an int (see :func:`located`).
-    """
+    """Read several fields of an event's record at once: first those in ``numbers``, then those in ``texts``. A field
+    that holds its text gives bytes. A field that only points to its text, or to a string of the kernel, gives the
+    pointer as an int (see :func:`located`)."""
 
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
         """Prepare the reading. Raise ValueError where the event has no such field."""
@@ -233,21 +232,19 @@ def _number(text: str) -> int:
 
 
 _LENGTH = (1 << 27) - 1
-"""The commit field: a length, and above it flags for events that were overwritten before they were read."""
+"""Mask of the length in the commit field. The bits above are flags: events were overwritten before they were read."""
 
 _STAMP_BITS = 59
-"""An absolute time stamp has 27 + 32 bits; the bits above are the page's."""
+"""An absolute time stamp has 27 + 32 bits; the missing upper bits are those of the time so far."""
 _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 
 
 def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
-    """Yield the records of one page: time stamp in ticks of the trace's clock, first and last byte (excluded) in
-    ``page``.
-
-    The end includes the kernel's padding to whole words. Raise ValueError.
-    """
+    """Yield (time stamp, start, end) for each record of one page. The stamp is in ticks of the trace's clock; ``start``
+    is included, ``end`` is not; both are positions in ``page``, and ``end`` is behind the kernel's padding to whole
+    words. Raise ValueError."""
     if len(page) < form.data_offset:
-        raise ValueError("a page of the trace without its beginning")
+        raise ValueError("a page of the trace is too short for its header")
     committed = int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
     end = form.data_offset + committed % (_LENGTH + 1)
     if end > len(page):
@@ -283,7 +280,7 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
             # A length in bytes, including its own four. A discarded record's time counts for the records after it,
             # unless it is 1, which only marks the record as discarded.
             if more < 4 or more % 4:
-                raise ValueError(f"a record of {more} bytes")
+                raise ValueError(f"a record has the impossible length of {more} bytes")
             after = at + 1 + more // 4
             if after > count:
                 raise ValueError("a record reaches beyond its page")
@@ -302,7 +299,7 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
         else:
             raise ValueError(f"an entry of the unknown type {kind}")
         if now >> 64:
-            raise ValueError("a time beyond 64 bits")
+            raise ValueError("a time stamp has more than 64 bits")
 
 
 def _absolute(stamp: int, now: int) -> int:

@@ -34,9 +34,9 @@ class Symbols:
         self._known: dict[int, str] = {}
         self.reason = ""
         if not lines:
-            self.reason = why or "the kernel lists none"
+            self.reason = why or "the kernel lists no functions"
         elif not lines[-1][:width].strip("0"):
-            self.reason = "the kernel hides their addresses (kernel.kptr_restrict)"
+            self.reason = "the kernel hides the addresses of functions (kernel.kptr_restrict)"
             self._lines = []
 
     def name(self, address: int) -> str:
@@ -47,7 +47,8 @@ class Symbols:
         return name
 
     def name_and_offset(self, address: int) -> str:
-        """Return the same with the offset in it, ``do_syscall_64+0x82``."""
+        """Return the function that holds ``address``, with the offset in it: ``do_syscall_64+0x82``; "?" where none is
+        known."""
         name, offset = self._find(address)
         return name if name == UNKNOWN else f"{name}+{offset:#x}"
 
@@ -69,9 +70,7 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the kernel's table as this process may see it.
-
-    It is not called read_…, because a recording of a host has no kernel addresses (``tests.all_readers``).
-    """
+    """Return the kernel's table as this process may see it. The function is not called read_…, because a recording of a
+    host has no kernel addresses (``tests.all_readers``)."""
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)
