@@ -1,7 +1,7 @@
-"""Find the verb on the command line, run it, and turn the result into an exit code.
+"""Find the verb on the command line, run the verb, and turn its result into an exit code.
 
-Only this module decides exit codes: 0 done, 1 done with a finding, 2 not done (one line on stderr), 129, 130 and 143
-for HUP, INT and TERM.
+Only this module decides exit codes: 0 done; 1 done with a finding; 2 not done (one line on stderr); 129, 130 and 143
+after HUP, INT and TERM.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.model.text import ID, MESSAGE, clean
 
 _TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
-"""Options that may stand before a verb and take the next word as their value."""
+"""Options that may come before a verb and take the next word as their value."""
 _KEPT = {
     "measure": f"; the run is kept: see '{PROGRAM} sessions show @1'",
     "prove": f"; the proof is kept: see '{PROGRAM} prove --list'",
@@ -106,8 +106,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _verb_position(words: list[str]) -> int | None:
-    """Return the index of the verb: the first word that is neither an option nor an option's value. None if there is
-    none."""
+    """Return the index of the verb: the first word that is neither an option nor an option's value. None if there is no
+    verb."""
     position = 0
     while position < len(words):
         word = words[position]
@@ -127,7 +127,7 @@ def _run(verb: str, words: list[str]) -> int:
 
 
 def overview() -> str:
-    """Return the text of ``--help`` without a verb."""
+    """Return the text that ``--help`` prints if there is no verb."""
     width = max(len(verb) for verb in VERBS)
     verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, line in VERBS.items())
     return f"""usage: {PROGRAM} [--session NAME] [--root TREE] [VERB] …
@@ -153,7 +153,7 @@ Exit codes: 0 done, 1 done with a finding, 2 not done, 129/130/143 ended by HUP/
 
 @contextlib.contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """Turn HUP, INT and TERM into Interrupted while a verb runs. Ignored signals (nohup) stay ignored."""
+    """Raise Interrupted on HUP, INT and TERM while a verb runs. A signal that is ignored (nohup) stays ignored."""
 
     def interrupt(signum: int, _frame: FrameType | None) -> None:
         raise Interrupted(signum)
@@ -182,7 +182,7 @@ def _not_done(sentence: str) -> int:
 
 
 def _settle_streams() -> None:
-    """Flush the output streams; point a stream whose reader or terminal has gone at /dev/null.
+    """Flush the output streams; connect a stream to /dev/null if its reader or terminal has gone.
 
     Otherwise Python's own flush at exit would complain and replace the exit code by 120.
     """

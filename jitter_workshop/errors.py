@@ -1,8 +1,8 @@
-"""Define one family of errors, and words for the kernel's own. Each says in one sentence what went wrong and what to
-do.
+"""Define the workshop's errors, and words for those of the kernel. Each error says in one sentence what went wrong and
+what to do.
 
-Every error that a user can cause or meet is a :class:`WorkshopError`. ``commands`` turns it into one line on stderr and
-exit code 2; the screen turns it into a dialog that can be copied. Nothing else decides exit codes.
+Each error that a user can cause or see is a :class:`WorkshopError`. On the command line it becomes one line on stderr
+and exit code 2; on the screen it becomes a dialog with text that can be copied.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class WorkshopError(Exception):
         self.advice = advice
 
     def sentence(self) -> str:
-        """Return the one line for stderr: ``message; advice``."""
+        """Return the line for stderr: ``message; advice``."""
         return f"{self.message}; {self.advice}" if self.advice else self.message
 
 
 class UsageError(WorkshopError):
-    """Report that the command line, a number or a name makes no sense."""
+    """Report that the command line, a number or a name is invalid."""
 
     title = "Invalid input"
 
@@ -92,7 +92,8 @@ _WORDS = {
 
 
 def reason(error: OSError) -> str:
-    """Return in words why the kernel refused something, or its name for that if there are no words for it here."""
+    """Return in words why the kernel refused something; if this module has no words for the error, return its name
+    (``ENOENT``)."""
     number = error.errno
     if number is None:
         return str(error)[:300] or "it failed"

@@ -1,6 +1,6 @@
 """Define once every location that the workshop reads or writes for itself (XDG base directories).
 
-Environment variables win over defaults. A relative path in one of them is ignored, as the XDG specification asks.
+Environment variables replace defaults. A variable with a relative path is ignored, as the XDG specification requires.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 APP = "jitter-workshop"
 
 CLASS_FILE = "/etc/jitter-workshop/class.toml"
-"""Root's class file; a host that has it is a class host."""
+"""Root's class file; a host with this file is a class host."""
 RUN_DIR = "/run/jitter-workshop"
-"""Root's folder, readable by all: the sockets of both services, and the state of the turn."""
+"""Root's folder that all users can read: the sockets of both services, and the state of the turn."""
 BOARD_DIR = "/var/lib/jitter-workshop-board"
-"""Folder of the board (user jitterlab): its database, which only the board reads, and the banner, which all may
-read."""
+"""The board's folder (user jitterlab) with its database, which only the board reads, and the banner, which all users
+may read."""
 INSTALL_DIR = "/opt/jitter-workshop"
-"""The tool on a class host. It belongs to root: a user who can change it could change what root runs."""
+"""The folder of the tool on a class host. It belongs to root, so that no user can change what root runs."""
 
 
 def _xdg(variable: str, default: str) -> Path:
@@ -32,7 +32,7 @@ def state_dir() -> Path:
 
 
 def sessions_dir() -> Path:
-    """Return the folder of the sessions; each session has a folder in it."""
+    """Return the folder that contains a folder for each session."""
     return state_dir() / "sessions"
 
 
@@ -42,14 +42,15 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for the benchmark's unlinked record and journal files, and for unpacked recordings."""
+    """Return the folder for unpacked recordings and for the benchmark's record and journal files (which have no
+    name)."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 
 def documents_dir() -> Path | None:
-    """Return the user's documents folder as xdg-user-dirs names it; None if it names none.
+    """Return the user's documents folder by the settings of xdg-user-dirs; None if they name none.
 
-    It is read from ``$XDG_CONFIG_HOME/user-dirs.dirs``: ``XDG_DOCUMENTS_DIR="$HOME/…"``.
+    The setting is ``XDG_DOCUMENTS_DIR="$HOME/…"`` in ``$XDG_CONFIG_HOME/user-dirs.dirs``.
     """
     try:
         text = (_xdg("XDG_CONFIG_HOME", ".config") / "user-dirs.dirs").read_text("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Compute the marks that a chapter has earned, only from its checks, the runs in its slots and the assessments of its
-tunables. An improvement is never required: a noisy host may not show one.
+"""Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
+of its tunables. No mark needs an improvement, because a noisy host may not show one.
 
-Also find marks that cannot be earned, or that are earned without the chapter's work, for a lesson's author.
+Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from jitter_workshop.model.spec import Placement
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Return mark → earned. ``curve`` is always there (without checks of its own: a finished run in every slot);
-    ``setting`` only where the chapter sets something. ``settled``: id of a tunable → True if its own assessment finds
-    nothing to improve; tunables that this host lacks are left out. None = not asked, and ``setting`` is then left out
-    for a chapter of tunables."""
+    """Return mark → earned. ``curve`` is always there (if no check is about it: a finished run in each slot);
+    ``setting`` only if the chapter sets something. ``settled``: id of a tunable → True if its assessment finds nothing
+    to improve, without tunables that this host lacks. None: not known; ``setting`` is then left out for a chapter that
+    sets tunables."""
     earned: dict[str, bool] = {}
     for check in chapter.checks:
         if check.tunable is not None:
@@ -61,9 +61,8 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
-    """Return True if a run measured the lesson's workload with the lesson's options. Its length is the learner's
-    choice. So is a noise, if the lesson has none.
-    """
+    """Return True if a run measured the lesson's workload with the lesson's options. The learner may choose another
+    length, and a noise if the lesson has none."""
     # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
@@ -75,17 +74,16 @@ def _as_asked(asked: Measurement, run: Run) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flaw:
-    """Hold a mark that cannot work. ``where``: the key in the lesson's file."""
+    """Hold a mark that a lesson's author has to correct. ``where``: the key in the lesson's file."""
 
     where: KeyPath
     message: str
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return every mark of ``chapter`` that cannot be earned, or that is earned without any work. The tunables'
+    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work. The tunables'
     assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The judged runs
-    are invented, with only the fields that :func:`marks` reads.
-    """
+    are invented, with only the fields that :func:`marks` reads."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))
@@ -112,7 +110,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 
 def finished_run(measurement: Measurement) -> Run:
-    """Return a made-up run as ``measurement`` asks for it: it has ended well and measured nothing."""
+    """Return an invented, finished run for ``measurement``, without any figures."""
     unknown = ("blocked_publishes", "interrupts", "softirqs", "steal_ns", "steal_resolution_ns", "core_hz")
     return made_of(
         Run,

@@ -1,5 +1,5 @@
-"""Read the files of a course, which may come from an unknown author: regular files below one folder, small, and plain
-text. Mistakes in them are collected, each with its file and line, so that a check lists them all."""
+"""Read the files of a course, which may come from an unknown author. Only small, regular files of plain text below one
+folder are read. Mistakes are collected with file and line, so that a check lists all of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jitter_workshop.errors import LessonError
 from jitter_workshop.session.files import open_regular
 
 MAX_BYTES = 64 * 1024
-"""No lesson file is longer; pages are short by design."""
+"""The largest size of a lesson file in bytes; pages are short on purpose."""
 MAX_PROBLEMS = 200
 
 _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """The characters that count as letters or signs but draw nothing: Hangul fillers, Braille without dots."""
 _MOST_MARKS = 4
-"""The most accents on one letter; scripts that stack them need no more."""
+"""The largest number of accents on one letter; no script needs more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Problems:
             self.found.append(Problem(file, max(1, line), message))
 
     def error(self) -> LessonError:
-        """Return the first mistake as an error that says how many more there are."""
+        """Return an error with the first mistake and the number of further mistakes."""
         first = self.found[0]
         more = len(self.found) - 1
         advice = f"{more} more: `jitter-workshop lessons check` lists them all" if more else ""
@@ -54,7 +54,7 @@ class Problems:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for a near miss, else the list of known words."""
+    """Return ``; did you mean 'x'?`` if a known word is similar, else a list of the known words."""
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
@@ -71,10 +71,10 @@ class SourceText:
 
 
 def read_source(base: Path, relative: str, problems: Problems) -> SourceText | None:
-    """Return the text of ``base/relative``; None, with the mistake noted, when it is not a small, plain text file in
-    ``base``.
+    """Return the text of ``base/relative``. If it is no small, plain text file in ``base``, add a mistake to
+    ``problems`` and return None.
 
-    A FIFO or device in a foreign course is refused and not waited for.
+    Pipes and devices are refused without waiting for them.
     """
     path = base / relative
     try:
@@ -112,8 +112,7 @@ def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:
 
 
 def first_control(text: str) -> int | None:
-    """Return the position of the first character that could control a terminal or be invisible to a reader; None
-    without one.
+    """Return the position of the first character that could control a terminal or is invisible; None if there is none.
 
     These are control characters (newline and tab excepted), and the invisible format characters that make a text look
     different from its content (bidirectional overrides, zero-width joiners).
@@ -128,7 +127,7 @@ def first_control(text: str) -> int | None:
 
 
 def heaped_marks(text: str) -> bool:
-    """Return True if an accent has no letter, or a letter has so many accents that they cover other lines."""
+    """Return True if an accent follows no letter, or if a letter has so many accents that they cover other lines."""
     if text.isascii():  # nearly every text; all texts of a course are checked at each start
         return False
     row = _MOST_MARKS
@@ -140,7 +139,7 @@ def heaped_marks(text: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """Return the number of terminal columns of a text: wide characters take two, accents none."""
+    """Return the width of a text in terminal columns: a wide character has two, an accent none."""
     if text.isascii():
         return len(text)
     width = 0

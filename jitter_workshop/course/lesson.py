@@ -1,6 +1,6 @@
 """Turn one chapter's ``lesson.toml`` and ``lesson.md`` into a :class:`~jitter_workshop.model.course.Chapter`.
 
-The Markdown is cut into pages, one per step; markup that could act instead of being read is refused.
+The Markdown is cut into pages, one for each step. Markup that does more than show text (HTML, pictures) is refused.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
-    """Return the chapter in ``base/folder``; None when mistakes (noted in ``problems``) leave nothing usable.
-    ``known``: the ids of all tunables, () to skip that check."""
+    """Return the chapter in ``base/folder``. Mistakes are added to ``problems``; if no usable chapter remains, return
+    None. ``known``: the ids of all tunables, () to skip that check."""
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
@@ -72,7 +72,7 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def check_version(table: Table) -> None:
-    """Refuse files of a newer format; the mistake is noted in the table's problems."""
+    """Add a mistake to the table's problems if the file has a newer format."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
         table.wrong("format_version", f"format_version is {version}, but this workshop reads only {FORMAT_VERSION}")
@@ -129,7 +129,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
 
 
 def read_id(table: Table) -> str:
-    """Return the ``id`` of a course or chapter, as typed after ``--chapter``."""
+    """Return the ``id`` of a course or chapter, which users type after ``--chapter``."""
     ident = table.text("id", limit=40)
     if ident and not ID_PATTERN.fullmatch(ident):
         table.wrong("id", "an id begins with a letter and has only small letters, digits and hyphens")
@@ -274,7 +274,7 @@ def _checks(
 
 
 def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the chapter's ``ID`` or ``ID=VALUE`` words."""
+    """Return the chapter's tunables, each as ``ID`` or ``ID=VALUE``."""
     words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
         table.wrong("changes", "a chapter that changes tunables must list them: tunables = […]")
@@ -287,9 +287,7 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
 def _check_ids(
     table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
-    """Check the ids of tunables in a list of ``words``. ``unlike``: the text that describes a word which cannot be an
-    id.
-    """
+    """Check the ids of tunables in ``words``. ``unlike``: the message for a word that cannot be an id."""
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word(key, word, f"{word!r} is {unlike}")
@@ -324,7 +322,7 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
 
 
 def _first_line(inner: Table, text: str) -> int:
-    """Return the line on which ``text`` begins; after three quotes that is often the next one."""
+    """Return the number of the line on which ``text`` begins; after three quotes this is often the next line."""
     start = inner.line("text")
     lines = inner.source.text.split("\n")
     first = text.partition("\n")[0]
@@ -338,7 +336,7 @@ _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\#?]")
 _FENCE_LIKE = re.compile(r"\s*(?:(?:[>*+-]|\d{1,9}[.)])\s*)*(?:```|~~~)")
 _HEADING = re.compile(r"^##\s+(.*?)\s*#*\s*$")
 _LEAD = re.compile(r"^\s*(?:(?:>|(?:[*+-]|\d{1,9}[.)])(?=\s))\s*)*")
-"""The marks of quotes and lists; after them a line begins anew."""
+"""The marks of quotes and lists in front of a line's text."""
 _LINK = re.compile(r"\]\(\s*<?([^)>\s]*)")
 _REFERENCE = re.compile(r"^\[[^\]]+\]:\s*<?([^>\s]+)", re.MULTILINE)
 _HTML = re.compile(r"<[A-Za-z/!?][^>]*>|^<[A-Za-z/!?]", re.MULTILINE)
@@ -351,8 +349,8 @@ def read_pages(
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Return step → Markdown, and step → the line of its heading.
 
-    ``## step`` begins a page. Before the first one only blank lines and one ``# Title`` may stand. Headings in fenced
-    code are code. ``folder``: the chapter's own; links that are no web addresses must lead to a file in it.
+    ``## step`` begins a page. Before the first page, only blank lines and one ``# Title`` are allowed. Headings in a
+    code block are code. ``folder``: the chapter's folder; links that are no web addresses must lead to a file in it.
     """
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
@@ -383,7 +381,8 @@ def read_pages(
 
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
-    """Check Markdown that is added to a page by the same rules; ``line`` is where it begins in ``file``."""
+    """Check Markdown that is added to a page, by the rules for pages. ``line``: the line of ``file`` on which it
+    begins."""
     markup = _Markup(file, line, problems, folder)
     for number, (part, kind) in enumerate(split_code(text.split("\n")), start=line):
         markup.take(number, part, kind)
@@ -391,9 +390,9 @@ def check_text(file: str, line: int, text: str, problems: Problems, folder: Path
 
 
 class _Markup:
-    """Check links and markup. Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no
-    place in a terminal. The text between two blank lines is checked as a whole: a tag or a link may go on in the next
-    line."""
+    """Check links and markup. Links may only lead to the web or into the chapter's folder; pictures and HTML are
+    mistakes, because a terminal cannot show them. The text between two blank lines is checked as a whole, because a tag
+    or a link may continue on the next line."""
 
     def __init__(self, file: str, line: int, problems: Problems, folder: Path | None) -> None:
         self._file = file
@@ -439,7 +438,7 @@ class _Markup:
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:
-    """Return the fault of a link that is no web address, "" for none."""
+    """Return what is wrong with a link that is no web address; "" if nothing is."""
     shown = repr(target[:40])
     if folder is None or not target or _ELSEWHERE.match(target):
         return f"not {shown}"

@@ -1,4 +1,5 @@
-"""Load a course: a folder with ``course.toml`` and one folder per chapter. Lessons are data; nothing in them is run."""
+"""Load a course: a folder with ``course.toml`` and one folder for each chapter. Lessons are data; nothing in them is
+run."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Hold the content of a course's folder ``base``. ``course`` is None if there is any mistake; ``chapters`` are the
-    folders and chapters that are well formed all the same."""
+    """Hold the content of a course's folder ``base``. ``course``: None if there is any mistake. ``chapters``: (folder,
+    chapter) of all chapters without mistakes."""
 
     base: Path
     course: Course | None
@@ -40,8 +41,8 @@ def load_course(folder: Path | None = None) -> Course:
 
 
 def builtin_course() -> Path:
-    """Return the folder of the built-in course: in the installed package, or beside it in a checkout that was not
-    installed. Raise LessonError when the installation lacks it."""
+    """Return the folder of the built-in course: in the installed package, or in the source tree. Raise LessonError if
+    there is none."""
     try:
         folder = Path(str(resources.files("jitter_workshop.lessons")))
     except ModuleNotFoundError:
@@ -52,8 +53,8 @@ def builtin_course() -> Path:
 
 
 def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:
-    """Read as much of a course as possible, with every mistake in it. ``known``: the ids of all tunables, () to skip
-    that check. Raise LessonError only when there is no such folder."""
+    """Read as much of a course as possible, and collect all mistakes. ``known``: the ids of all tunables, () to skip
+    that check. Raise LessonError only if there is no such folder."""
     base = builtin_course() if folder is None else folder
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")

@@ -1,5 +1,5 @@
-"""Make the folder of a new chapter in a course, and the course where there is none. No existing file is replaced except
-``course.toml``, which gains one chapter."""
+"""Make the folder of a new chapter in a course; make the course if there is none. The only existing file that changes
+is ``course.toml``, which gets one more chapter."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')
 
 @dataclass(frozen=True, slots=True)
 class NewLesson:
-    """Hold the new chapter's ``folder`` in the course's folder ``course``. ``listed``: course.toml names it now.
-    ``new_course``: course.toml was made."""
+    """Hold the result: the new chapter's ``folder`` in the course's folder ``course``. ``listed``: course.toml now
+    lists the chapter. ``new_course``: course.toml was made, too."""
 
     course: str
     folder: str
@@ -39,9 +39,9 @@ class NewLesson:
 
 
 def new_lesson(ident: str, course: Path) -> NewLesson:
-    """Write a chapter ``NN-ident`` that works as it stands, and list it last in the course.
+    """Write a chapter ``NN-ident`` that works without changes, and add it to the end of the course.
 
-    Raise UsageError for an invalid id, or one that the course has already; LessonError where a file cannot be written.
+    Raise UsageError if the id is invalid or the course already has it; LessonError if a file cannot be written.
     """
     if not ID_PATTERN.fullmatch(ident):
         shown = clean(ident, ID)
@@ -71,7 +71,7 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
 
 
 def _filled(template: str, **words: str) -> str:
-    """Return a template of ``assets/lesson``, a file that works as it stands, with a value for each ``@NAME@``."""
+    """Return a template of ``assets/lesson`` in which each ``@NAME@`` is replaced by its value in ``words``."""
     text = resources.files("jitter_workshop.assets").joinpath("lesson", template).read_text("utf-8")
     for name, word in words.items():
         text = text.replace(f"@{name}@", word)
@@ -79,7 +79,7 @@ def _filled(template: str, **words: str) -> str:
 
 
 def _title(ident: str) -> str:
-    """Return ``Huge pages`` for ``huge-pages``."""
+    """Return a title made from an id: ``Huge pages`` for ``huge-pages``."""
     words = ident.replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -100,7 +100,7 @@ def _number(ident: str, course: Path) -> int:
 
 
 def _write_folder(folder: Path, content: dict[str, str]) -> None:
-    """Write all files or none. The name is free; a folder that appears meanwhile is an error only if it is not
+    """Write a folder with all its files, or write nothing. A folder of this name that has appeared meanwhile must be
     empty."""
     temporary = folder.with_name(f".new-{folder.name}-{secrets.token_hex(4)}")
     temporary.mkdir()
@@ -114,7 +114,7 @@ def _write_folder(folder: Path, content: dict[str, str]) -> None:
 
 
 def _listed(top: Path, folder: str) -> bool:
-    """Add the chapter to course.toml; return False where that is not a regular file, or cannot be edited safely."""
+    """Add the chapter to course.toml; return False if course.toml is no regular file or cannot be edited safely."""
     if top.is_symlink() or not top.is_file():
         return False
     raw = top.read_bytes()
@@ -129,8 +129,8 @@ def _listed(top: Path, folder: str) -> bool:
 
 
 def with_chapter(text: str, folder: str) -> str | None:
-    """Return the ``text`` of a course.toml whose ``chapters`` end with ``folder``, a plain name; None where that is not
-    safe. Nothing else in it changes, comments included."""
+    """Add ``folder``, a plain name, to the end of ``chapters`` in the ``text`` of a course.toml and return the new
+    text; None if this is not safe. Nothing else changes, not even comments."""
     try:
         before = tomllib.loads(text)
         chapters = before.get("chapters")
@@ -146,7 +146,8 @@ def with_chapter(text: str, folder: str) -> str | None:
 
 
 def _inserted(text: str, start: int, folder: str) -> str | None:
-    """Return ``text`` with the name behind the last one of the list that begins at ``start``."""
+    """Return ``text`` with the name added to the end of the list that begins at ``start``; None if the list has no
+    end."""
     last = start
     for token in _TOKEN.finditer(text, start):
         if token.group() == "]":
@@ -157,7 +158,8 @@ def _inserted(text: str, start: int, folder: str) -> str | None:
 
 
 def _at(text: str, start: int, last: int, close: int, name: str) -> str:
-    """Insert the name. ``last``: the end of the last name, ``start`` where there is none; ``close``: the bracket."""
+    """Insert a name into the list. ``last``: the end of the last name, or ``start`` if there is none. ``close``: the
+    closing bracket."""
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)

@@ -1,4 +1,4 @@
-"""Judge a guess, in words."""
+"""Judge a learner's guess, and describe the result in words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.scale import nice_ns
 
 NEAR_FACTOR = 3.0
-"""A mark within a factor of three counts as near: half a decade, about the eye's precision on a logarithmic chart."""
+"""A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
 
 
 def outcome(task: PredictionTask, prediction: Prediction, run: Run | None) -> PredictionOutcome | None:
-    """Return the judged prediction; None where the run that decides it is missing. ``near`` is None where nothing can
-    be judged."""
+    """Return the judged prediction; None if the deciding run is missing. Its ``near`` is None if nothing can be
+    judged."""
     if task.kind == "choice" and (run is not None or task.slot is None):
         return _choice(task, prediction)
     return _mark(task, prediction, run) if run is not None else None
@@ -69,7 +69,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
 
 
 def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
-    """Return (True if a mark is near, a sentence)."""
+    """Return (True if the guess is near the measured value, a sentence that compares both)."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:

@@ -1,6 +1,6 @@
-"""Read a TOML table strictly: wrong types, missing and unknown keys become mistakes with their file and line.
+"""Read a TOML table strictly: wrong types, missing keys and unknown keys become mistakes with file and line.
 
-tomllib keeps no positions, so the lines of keys are found in the text.
+tomllib gives no line numbers, so the keys are looked up in the text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table. Each reader notes which key it took; :meth:`finish` reports the rest as unknown."""
+    """Hold one table. Each method that reads a key remembers the key; :meth:`finish` reports all other keys as
+    unknown."""
 
     source: SourceText
     lines: dict[KeyPath, int]
@@ -45,11 +46,11 @@ class Table:
         return line_of(self.lines, self.path if key is None else (*self.path, key))
 
     def wrong(self, key: str | None, message: str) -> None:
-        """Note a mistake at a key (None: at the table)."""
+        """Add a mistake at the line of a key (None: of the table)."""
         self.problems.add(self.source.file, self.line(key), message)
 
     def wrong_word(self, key: str, word: str, message: str) -> None:
-        """Note a mistake at a word of a list."""
+        """Add a mistake at the line of a word in a list."""
         line = line_of_word(self.source.text, self.lines, (*self.path, key), word)
         self.problems.add(self.source.file, line, message)
 
@@ -105,7 +106,7 @@ class Table:
         return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value or ()))
 
     def finish(self) -> None:
-        """Report every key that no reader asked for."""
+        """Report each key that was not read."""
         for key in self.data:
             if key not in self.taken:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)
@@ -115,7 +116,8 @@ class Table:
         return Table(self.source, self.lines, self.problems, data, path)
 
     def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
-        """Return a key's value; None where it is missing, or does not fit (noted as ``KEY must be WORDS``)."""
+        """Return a key's value; None if the key is missing or ``fits`` refuses the value (mistake: ``KEY must be
+        WORDS``)."""
         self.taken.add(key)
         if key not in self.data:
             if required:
@@ -145,7 +147,7 @@ class Table:
 
 
 def parse_table(source: SourceText, problems: Problems) -> Table | None:
-    """Return the top table of a TOML text; None, with the mistake noted, when it is not TOML."""
+    """Return the top table of a TOML text. If the text is no TOML, add a mistake to ``problems`` and return None."""
     try:
         data = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
@@ -172,7 +174,7 @@ def _shown(value: object) -> str:
 
 
 class Places:
-    """Hold the lines of ``base/folder/lesson.toml``. ``file``: its name as problems state it."""
+    """Find lines in ``base/folder/lesson.toml``. ``file``: the file's name as problems give it."""
 
     def __init__(self, base: Path, folder: str) -> None:
         self.file = f"{folder}/lesson.toml"
@@ -181,14 +183,14 @@ class Places:
         self._lines = key_lines(self._text)
 
     def line(self, *path: str | int, word: str = "") -> int:
-        """Return the line of a key, from 1, or of the quoted ``word`` in its value where that has its own line."""
+        """Return the line of a key (from 1), or of the quoted ``word`` in its value if the word has its own line."""
         return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
 
-    It never raises; a key that is not found here is reported on its table's line (see :func:`line_of`).
+    Raise nothing: a mistake in a key that is not found gets the line of the key's table (see :func:`line_of`).
     """
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}
@@ -208,14 +210,15 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
-    """Return the line of ``path`` or of the nearest table around it."""
+    """Return the line of ``path``, or of the innermost table around it if the key is not in ``lines``."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def line_of_word(text: str, lines: dict[KeyPath, int], path: KeyPath, word: str) -> int:
-    """Return the line of the quoted ``word`` in the value of ``path``, where it has its own; else that of ``path``."""
+    """Return the line of the quoted ``word`` in the value of ``path`` if it has its own line, else the line of
+    ``path``."""
     start = line_of(lines, path)
     every = text.split("\n")
     end = min((line for line in lines.values() if line > start), default=len(every) + 1)
@@ -228,7 +231,7 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the path of a table header, with the index of each array of tables in it."""
+    """Return the key path of a table header, with an index after each array of tables."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)
@@ -241,7 +244,7 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
-    """Return the quotes of a multi-line string and the depth of brackets that are still open behind this line."""
+    """Return the quotes of a multi-line string and the depth of brackets that are open at the end of this line."""
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

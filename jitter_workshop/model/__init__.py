@@ -1,1 +1,1 @@
-"""Define the plain data that rooms hand to one another, and how it becomes JSON and back."""
+"""Define the plain data that the packages pass to one another, and convert these data to JSON and back."""

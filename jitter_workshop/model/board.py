@@ -1,6 +1,6 @@
 """Define the work that a member of a class posts, and the board that an instructor sees.
 
-All of it comes from the member's own process: it helps to teach, and proves nothing.
+All these data come from the member's own process: they help to teach, and prove nothing.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ MAX_TEXT = 200
 MAX_SAID = 120
 """The largest number of characters in an instructor's message to all."""
 BEST_BY = 99.9
-"""The percentile that ranks curves if the chapter asks about no percentile."""
+"""The percentile by which curves are ranked if the chapter's question names no percentile."""
 _BEST_BY_OF = {"spin": 99.9999}
 """``spin`` reads the clock tens of millions of times a second: below this percentile all its curves are alike."""
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
-"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or held back by the class itself.
-``done``: finished every chapter that was begun. ``away``: their program is closed, or the connection is lost.
-"""
+"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or kept waiting by the class.
+``done``: all chapters that the member began are finished. ``away``: the member's program is closed, or the connection
+is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """Hold the progress of one chapter. ``setting`` and ``curve`` are its marks. ``hints``: hints shown so far."""
+    """Hold the progress of one chapter. ``setting`` and ``curve``: True if that mark was earned. ``hints``: number of
+    hints shown so far."""
 
     id: str
     step: str
@@ -42,9 +43,8 @@ class PostedChapter:
 
 @dataclass(frozen=True, slots=True)
 class PostedRun:
-    """Hold one measured curve. ``slot``: the chapter's measurement that made it. ``points``: (percentile, ns),
-    ascending, only those with enough samples. ``at``: start of the run (ISO 8601, UTC).
-    """
+    """Hold one measured curve. ``slot``: the step of the chapter that measured it. ``points``: (percentile, ns),
+    ascending, only percentiles with enough samples. ``at``: start of the run (ISO 8601, UTC)."""
 
     id: str
     label: str
@@ -56,14 +56,14 @@ class PostedRun:
     stolen_ns_per_second: float | None = None
 
     def value_at(self, percentile: float = BEST_BY) -> int | None:
-        """Return the curve's value in ns at a percentile; None where the curve does not reach that far."""
+        """Return the curve's value in ns at a percentile (0..100); None if the curve ends below this percentile."""
         return next((ns for at, ns in self.points if at >= percentile - 1e-9), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest of
-    each chapter and slot, and the two newest outside a chapter, whose ``chapter`` is ""."""
+    """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest run
+    of each chapter and slot, and the two newest runs outside a chapter, whose ``chapter`` is ""."""
 
     session: str
     people: tuple[str, ...] = ()
@@ -74,7 +74,8 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile that compares a run with others: the one in its chapter's guess, else its workload's."""
+    """Return the percentile by which runs are compared: that of the guess in the run's chapter, else its workload's
+    default."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -85,9 +86,8 @@ def compared_at(posted: Posted, run: PostedRun) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """Hold the place of the instructor in the course. ``text``: the instructor's own words. ``at``: time of the message
-    (ISO 8601, UTC).
-    """
+    """Hold the chapter and step at which the instructor is. ``text``: the instructor's own words. ``at``: time of the
+    message (ISO 8601, UTC)."""
 
     by: str
     at: str
@@ -99,8 +99,7 @@ class Banner:
 @dataclass(frozen=True, slots=True)
 class BoardRow:
     """Hold one member or one team. ``best``: for each chapter and workload, the lowest run so far (``compared_at``).
-    ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post.
-    """
+    ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post."""
 
     uid: int
     user: str

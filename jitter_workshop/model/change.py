@@ -1,4 +1,4 @@
-"""Define one write to the host or to a process, as it is shown beforehand, and the plan that it belongs to."""
+"""Define one write to the host or to a process, as the user sees it before it is made, and the plan with all writes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ONCE = "once:"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Hold one planned write. ``when`` = ``run``: it lasts only as long as a run (thread affinity). ``path``: a file,
-    or the call that sets it where there is no file (``sched_setaffinity(TID@START)``).
+    """Hold one planned write. ``when`` = ``run``: the write lasts only as long as a run (thread affinity). ``path``:
+    the file to write, or the call that is made where there is no file (``sched_setaffinity(TID@START)``).
 
-    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: it ends with
-    the connection that made it. ``then``: the command that follows once, after the last write (``update-grub``), "" for
-    none.
+    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: the write is
+    undone when the connection that asked for it ends. ``then``: the command to run once after the last write
+    (``update-grub``), "" for none.
     """
 
     n: int
@@ -39,8 +39,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """Hold a tunable that the plan leaves out, with the reason (nothing to do, not available here, only reported).
-    ``partly``: only some of its settings stay as they are; the plan changes the others.
-    """
+    ``partly``: the plan leaves out only some of its settings and changes the others."""
 
     tunable: str
     reason: str
@@ -49,7 +48,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Hold every write, in the order in which they would happen. ``hot_cpus``: the CPUs that the plan is for."""
+    """Hold all writes, in the order in which they would be made. ``hot_cpus``: the CPUs that the plan is for."""
 
     boot_id: str | None
     hot_cpus: tuple[int, ...]
@@ -60,7 +59,7 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Hold ``ID`` or ``ID=VALUE`` from a command line, a profile or a lesson. ``value`` None: the tunable's good value.
-    ``once``: a boot parameter for the next boot alone, ``once:ID``."""
+    ``once``: the boot parameter is for the next boot only (``once:ID``)."""
 
     id: str
     value: str | None = None
@@ -73,7 +72,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Hold a write that was made. ``read_back``: the value read after the whole plan, null where it cannot be read."""
+    """Hold a write that was made. ``read_back``: the value read after the whole plan, None if it cannot be read."""
 
     n: int
     tunable: str
@@ -94,8 +93,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """Hold the outcome of ``apply``. ``journal_id``: None where there was nothing to write, so nothing was journalled.
-    ``ended``: writes that were shown and then dropped, because their tasks had ended."""
+    """Hold the outcome of ``apply``. ``journal_id``: None if there was nothing to write. ``ended``: number of writes
+    that were shown and then dropped, because their tasks had ended."""
 
     journal_id: str | None
     applied: tuple[Applied, ...]
@@ -106,7 +105,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Hold a setting that was given back."""
+    """Hold a setting that was restored."""
 
     tunable: str
     path: str
@@ -116,7 +115,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Hold a setting that was not given back: somebody else changed it since, or the host refuses."""
+    """Hold a setting that was not restored: somebody else has changed it since, or the host refuses the write."""
 
     tunable: str
     path: str
@@ -128,8 +127,7 @@ class LeftAlone:
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
     """Hold the outcome of ``restore`` (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of the
-    kernel's trace instances that a killed measurement left behind.
-    """
+    kernel's trace instances that a killed measurement left behind."""
 
     restored: tuple[Restored, ...]
     left_alone: tuple[LeftAlone, ...]

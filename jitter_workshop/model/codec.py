@@ -1,7 +1,7 @@
 """Convert frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
 
-Unknown fields are ignored, because later versions may add fields. Types are checked strictly, so that a damaged file is
-found here and not later on a screen.
+Unknown fields are ignored, because later versions may add fields. Types are checked strictly, so that a damaged file
+fails here and not later on a screen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CodecError(ValueError):
 
 
 def to_plain(value: Any) -> Any:
-    """Return dataclasses, tuples and dicts as JSON-ready dicts and lists."""
+    """Return a dataclass, tuple or dict, and all that is in it, as dicts and lists for ``json.dumps``."""
     kind: Any = type(value)
     if kind in _ATOMS:
         return value
@@ -40,12 +40,12 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 _ALSO = {"stolen_ns_per_second": "interference_ns_per_second"}
-"""Fields that JSON has under a second name, too: the word of osnoise and rtla for the same value."""
+"""Fields that JSON has under a second name, too: osnoise and rtla use this name for the same value."""
 
 
 @cache
 def field_names(kind: Any) -> dict[str, str] | None:
-    """Return JSON's names of a dataclass's fields, each with the field's own name; None for any other type."""
+    """Return JSON name → field name for a dataclass; None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None
     names = [(name, f.name) for f in dataclasses.fields(kind) for name in (f.name, _ALSO.get(f.name)) if name]
@@ -62,11 +62,11 @@ def from_plain(cls: type[T], value: Any, where: str = "") -> T:
 
 
 Reader = Callable[[Any], Any]
-"""A function that makes a value from JSON's, or raises :class:`_Unfit`."""
+"""A function that converts a value of ``json.loads``, or raises :class:`_Unfit`."""
 
 
 class _Unfit(Exception):
-    """Report a value that does not fit. ``where``: the path to it, built from the inside as the error rises."""
+    """Report a value that does not fit. ``where``: the path to the value; each caller puts its own field in front."""
 
     def __init__(self, says: str, where: str = "") -> None:
         super().__init__(says)
@@ -100,7 +100,8 @@ def _reader(hint: Any) -> Reader:
 
 
 def _list(readers: Iterable[Reader], length: int | None = None) -> Reader:
-    """Return the reader of a list, made from the reader of one item. ``length``: the number of items, None for any."""
+    """Return a reader of a list. ``readers``: a reader for each item, in order. ``length``: the number of items that
+    the list must have, None for any number."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, list):

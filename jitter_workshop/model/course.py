@@ -1,4 +1,4 @@
-"""Define lessons as data, already validated (from ``course.toml``, ``lesson.toml`` and ``lesson.md``)."""
+"""Define lessons as validated data (read from ``course.toml``, ``lesson.toml`` and ``lesson.md``)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 
 StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
-"""The loop of every chapter, in order. A chapter may leave steps out."""
+"""The steps of a chapter, in order. A chapter may leave steps out."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
-"""The steps that measure: each keeps one run."""
+"""The steps that measure: one run is kept for each step."""
 TREATED = "treated"
 """The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""
 
@@ -38,8 +38,7 @@ LOOK_TOPICS = (
 """Topics that a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""
 
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
-"""Words in braces that a ``by_hand`` command and its ``why`` may hold. They are filled in from the run that is
-explained."""
+"""Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
 EVIDENCE = (
     "interrupts",
@@ -56,21 +55,20 @@ EVIDENCE = (
     "work",
     "left",
 )
-"""Topics that a chapter's ``explain`` may put first. With ``residence``, ``work``, ``left`` and ``frequency``, the
-causes of a traced run begin. ``omission`` also draws the first run's curve from the due time, and the correction after
-the fact."""
+"""Topics that a chapter's ``explain`` may put first. ``residence``, ``work``, ``left`` and ``frequency`` come before
+the causes of a traced run. ``omission`` also draws the first run's curve counted from the due time, and the curve
+corrected afterwards."""
 
 HostState = Literal["available", "good", "not_here"]
 """The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has none of
-them.
-"""
+them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or
-    None. ``sched_priority``: of SCHED_FIFO, 0 for none. ``duration_s``: replaces the preset's length. ``duty``: share
-    of time that ``spin`` samples, in percent."""
+    None. ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the
+    preset's. ``duty``: share of time that ``spin`` samples, in percent."""
 
     slot: StepName
     label: str
@@ -86,8 +84,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold one answer to a prediction. An answer for a mark covers values up to ``up_to_ns`` (None = the rest); an
-    answer of a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
+    """Hold one answer to a prediction. An answer to a mark covers values up to ``up_to_ns`` (None = all larger values);
+    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
 
     id: str
     text: str
@@ -98,8 +96,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """Hold the task to predict. ``kind`` is mark (a value at ``percentile`` on ``slot``'s curve) or choice. A choice
-    whose ``slot`` is None needs no run: its answers are explained as soon as one is given."""
+    """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
+    choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once."""
 
     kind: Literal["mark", "choice"]
     question: str
@@ -110,7 +108,7 @@ class PredictionTask:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Hold a command that shows the same evidence by hand. It is shown, never run."""
+    """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it."""
 
     command: str
     why: str
@@ -118,8 +116,8 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Hold a mark's condition. ``curve``: a finished run in ``slot`` with ``placement`` (None = any). ``setting``: the
-    assessment of ``tunable`` (an id) finds nothing to improve."""
+    """Hold the condition for a mark. ``curve``: there is a finished run in ``slot`` with ``placement`` (None = any).
+    ``setting``: the assessment of ``tunable`` (an id) finds nothing to improve."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
@@ -140,9 +138,9 @@ class PageWhen:
 class Chapter:
     """Hold one chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: the
     least number of hot CPUs. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to remember, a sentence each.
-    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on where this host has none of the
-    tunables; ``recording_after``: the same after the change. ``reboot``: its tunables take effect with the next boot.
-    ``treats``: ids of tunables that its pages explain but the chapter does not set."""
+    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on if this host has none of the
+    tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
+    next boot. ``treats``: ids of tunables that the chapter explains but does not set."""
 
     id: str
     title: str
@@ -174,7 +172,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Hold chapters in teaching order."""
+    """Hold a course: its chapters in teaching order."""
 
     id: str
     title: str

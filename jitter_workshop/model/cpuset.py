@@ -1,8 +1,8 @@
 """Parse and print sets of CPUs in the kernel's two forms: lists and masks.
 
 Lists (``0-3,8``) and masks (``ffff,00000001``: hex groups of 32 bits, most significant first) are the formats of
-``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. They are parsed here and
-nowhere else.
+``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. No other module parses
+these formats.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import lru_cache
 from jitter_workshop.model.record import dataclass
 
 MAX_CPU = 65_535
-"""Larger numbers are refused: CONFIG_NR_CPUS is at most 8,192 today, and a typing mistake must not use up memory."""
+"""The largest accepted CPU number. CONFIG_NR_CPUS is at most 8,192 today, and a typing mistake must not use up
+memory."""
 
 _MAX_NAMED = 4 * (MAX_CPU + 1)
 """The largest number of CPUs that a list may name, repeats included. A megabyte of ``0-65535,`` would name ten billion.
@@ -39,10 +40,10 @@ class CpuSet:
 
     @classmethod
     def parse_list(cls, text: str, last: int | None = None) -> CpuSet:
-        """Parse a kernel list such as ``0-3,8,10-14:2/4``; empty, whitespace and ``(null)`` give the empty set.
+        """Parse a kernel list such as ``0-3,8,10-14:2/4``; an empty text, blanks and ``(null)`` mean the empty set.
 
-        ``last``: the host's largest possible CPU number. With it, the forms ``N``, ``4-N`` and ``all`` of boot
-        parameters are read too. Raise ValueError on anything that is not a list.
+        ``last``: the host's largest possible CPU number; if given, the forms ``N``, ``4-N`` and ``all`` of boot
+        parameters are accepted, too. Raise ValueError if the text is not a list.
         """
         text = text.strip().strip("\0").strip()
         if text in ("", "(null)"):
@@ -69,7 +70,7 @@ class CpuSet:
     def parse_mask(cls, text: str) -> CpuSet:
         """Parse a hex mask in comma-separated groups of 32 bits, most significant first (``0x`` is accepted).
 
-        Raise ValueError on anything that is not a mask.
+        Raise ValueError if the text is not a mask.
         """
         text = text.strip().strip("\0").strip()
         if text in ("", "(null)"):
@@ -127,8 +128,8 @@ class CpuSet:
 
 
 def _sorted(cpus: Sequence[int]) -> CpuSet:
-    """Return a set of numbers known to be sorted, different and within bounds: fast, for the thousands of lists of
-    large hosts."""
+    """Return a CpuSet without checks: the numbers must be sorted, different and within bounds. Large hosts have
+    thousands of lists, so this has to be fast."""
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made
@@ -136,7 +137,8 @@ def _sorted(cpus: Sequence[int]) -> CpuSet:
 
 @lru_cache(maxsize=256)
 def _list_text(cpus: tuple[int, ...]) -> str:
-    """Return numbers as ranges. The result is cached, because thousands of interrupts share the same few lists."""
+    """Return the kernel's list form of CPU numbers. The result is cached, because thousands of interrupts have the same
+    few lists."""
     if len(cpus) > 1 and _one_range(cpus):
         return f"{cpus[0]}-{cpus[-1]}"
     parts: list[str] = []
@@ -153,7 +155,7 @@ def _list_text(cpus: tuple[int, ...]) -> str:
 
 
 def _one_range(cpus: tuple[int, ...]) -> bool:
-    """Return True if the sorted numbers form one range without a gap, as most lists of CPUs do."""
+    """Return True if the sorted numbers form one range without a gap (true for most lists of CPUs)."""
     return bool(cpus) and cpus[-1] - cpus[0] == len(cpus) - 1
 
 
@@ -165,7 +167,7 @@ def _span(cpus: tuple[int, ...], within: tuple[int, ...]) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """Hold the state in ``cpuset.cpus.partition``: ``kind`` is ``member``, ``root`` or ``isolated``. ``valid`` is False
-    where the kernel stores the request but cannot make the partition; ``reason`` is then the kernel's own, "" where it
+    if the kernel stored the request but could not make the partition; ``reason`` is then the kernel's reason, "" if it
     gives none."""
 
     kind: str
@@ -200,7 +202,7 @@ def _number(text: str, last: int | None = None) -> int:
 
 
 def _parse_range(part: str, last: int | None) -> Sequence[int]:
-    """Parse one part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
+    """Parse one part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (the first 2 of each 4, ``bitmap_parselist``)."""
     span, colon, stride = part.partition(":")
     if span.lower() == "all" and last is not None:
         span = f"0-{last}"

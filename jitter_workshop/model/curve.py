@@ -1,5 +1,5 @@
-"""Define a percentile curve, the comparison of two, and the curve of another tool (plain data; the arithmetic is in
-``stats``)."""
+"""Define a percentile curve, the comparison of two runs, and the curve of another tool (plain data; ``stats`` computes
+them)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """Hold a curve to draw, with its points in order. ``origin``: "" for a curve measured here, else its mark
+    """Hold a curve to draw, with its points in order. ``origin``: "" for a curve measured here, else a short note
     ("published 2015", "recorded", "by cyclictest 2.40"). ``known_to``: beyond this percentile only the last point is
-    known; None where all are."""
+    known; None if all points are known."""
 
     label: str
     points: tuple[CurvePoint, ...]
@@ -30,7 +30,7 @@ class PercentileCurve:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Hold one line of a comparison. ``ratio`` = b / a, None where either side is unknown or zero."""
+    """Hold one line of a comparison. ``ratio`` = b / a, None if a or b is unknown or zero."""
 
     measure: str
     a: float | None
@@ -40,7 +40,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Hold the differences of two single runs. It describes and claims no cause."""
+    """Hold the differences between two single runs. A comparison claims no cause."""
 
     run: str
     label: str
@@ -55,17 +55,17 @@ IMPORT_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """Hold another tool's distribution of times, to lay beside our own, as stored in a session's ``imports/ID.json``.
-    It is never part of a verdict.
+    """Hold the times that another tool measured, as stored in a session's ``imports/ID.json``. They are shown beside
+    our own curves and never part of a verdict.
 
-    ``origin``: its mark in every table and chart, never empty. ``measures``: the quantity that the tool measured, in a
-    few words. ``unit``: of the values in the file (ns | us | ms | s). ``unit_stated``: True if the file or the user
-    states the unit, False if it was assumed. ``count``: all samples, those beyond the histogram included. ``max_ns`` is
-    the true maximum as far as the file gives it.
+    ``origin``: the note that tables and charts show with it, never empty. ``measures``: the quantity that the tool
+    measured, in a few words. ``unit``: the unit of the values in the file (ns | us | ms | s). ``unit_stated``: True if
+    the file or the user states the unit, False if it was assumed. ``count``: number of samples, including those beyond
+    the histogram. ``max_ns``: the true maximum, None if the file does not give it.
 
-    ``bins``: (lowest ns, highest ns, samples), ascending, where the file has a histogram. ``beyond``: samples above all
-    bins, of which only the greatest (``max_ns``) is known. ``points``: (percentile 0..100, ns), ascending, where it has
-    only percentiles. ``notes``: unknown or assumed facts, one sentence each.
+    ``bins``: (lowest ns, highest ns, samples), ascending, if the file has a histogram. ``beyond``: number of samples
+    above all bins; of their values only ``max_ns`` is known. ``points``: (percentile 0..100, ns), ascending, if the
+    file has only percentiles. ``notes``: unknown or assumed facts, one sentence each.
     """
 
     format_version: int

@@ -1,4 +1,4 @@
-"""Close descriptors of the operating system: plain numbers, which nothing closes by itself."""
+"""Close file descriptors. They are plain numbers, which Python does not close by itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def closed_after(descriptor: int) -> Iterator[int]:
-    """Yield an open descriptor, and close it at the end of the block, also after an error."""
+    """Yield an open descriptor, and close the descriptor at the end of the ``with`` block, also after an error."""
     try:
         yield descriptor
     finally:

@@ -1,6 +1,6 @@
-"""Define the report of a run's trace. The fields of EvidenceReport are those of ``explain --json``.
+"""Define the report on a run's trace. ``explain --json`` prints the fields of EvidenceReport.
 
-Times are whole ns unless a field says ticks (of the trace's clock). Names of tasks, interrupts and functions come from
+Times are whole ns, unless a field is in ticks of the trace's clock. Names of tasks, interrupts and functions come from
 outside: clean them before they are shown (``model.text.clean``).
 """
 
@@ -22,11 +22,11 @@ CAUSE_KINDS = (
     "around",
     "no_event",
 )
-"""``task``: another task ran (``idle``: none ran, and the thread had to be waited for). ``irq``: a device's handler.
-``softirq``, ``timer`` (a function of a high-resolution timer), ``vector`` (the CPU's own interrupts, NMIs, and
-functions that another CPU called here) and ``workqueue``: by their names. ``migration``: between two CPUs; the name is
-the task that moved it. ``page_fault``: ``user`` or ``kernel``, the mode in which the thread was. ``around NAME``: a
-short gap that touches NAME's event (its entry and exit, the cost of tracing it, a hypervisor's exits for it).
+"""``task``: another task ran (``idle``: no task ran, see IDLE). ``irq``: the handler of a device's interrupt.
+``softirq``; ``workqueue``; ``timer``: a function of a high-resolution timer. ``vector``: an interrupt of the CPU
+itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between two CPUs; the name is
+that of the task that moved the thread. ``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around
+NAME``: a short gap that touches NAME's event (its entry and exit, the cost of tracing it, a hypervisor's exits for it).
 ``no_event``: time without any event that a trace can show."""
 
 FAULT = "page_fault"
@@ -38,22 +38,21 @@ LOST = "events lost"
 MISSING = "event missing"
 NOT_TRACED = "CPU not traced"
 CATCHING_UP = "catching up"
-"""Names of ``no_event``. NOTHING: no event in this trace. ASLEEP: the thread slept (or was stopped) by its own doing.
-LOST: the trace had no room for the events. MISSING: an event is absent that its neighbours imply (a switch, an exit),
-though none was lost. NOT_TRACED: the thread was on a CPU that is not traced. CATCHING_UP: a consumer took the messages
-that had piled up while it was stopped."""
+"""Names of ``no_event``. NOTHING: no event in this trace. ASLEEP: the thread itself went to sleep (or was stopped).
+LOST: the trace had no room for the events. MISSING: an event (a switch, an exit) is absent although the events before
+and after require it, and no event was lost. NOT_TRACED: the thread was on a CPU that is not traced. CATCHING_UP: a
+consumer took the messages that had piled up while it was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"
 """Names of ``task`` for time in which no other task ran. IDLE: the thread was woken, and its CPU had to leave idle
 first. THROTTLED: the thread could run and its CPU was idle, but the scheduler did not let it run (a limit of its
-cgroup, or of real-time tasks).
-"""
+cgroup, or of real-time tasks)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Hold the rate of the trace's clock: ``ticks`` took ``ns``. Both are above 0, else ValueError."""
+    """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError unless both are above 0."""
 
     ticks: int = 1
     ns: int = 1
@@ -63,18 +62,18 @@ class Rate:
             raise ValueError("a clock's rate is above 0")
 
     def to_ns(self, ticks: int) -> int:
-        """Return whole ns, rounded down."""
+        """Convert ticks to whole ns, rounded down."""
         return ticks * self.ns // self.ticks
 
     def to_ticks(self, ns: int) -> int:
-        """Return whole ticks, rounded down."""
+        """Convert ns to whole ticks, rounded down."""
         return ns * self.ticks // self.ns
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold one block: ``start`` and ``end`` in ticks, ``start_ns`` since the run began. ``messages``: number in the
-    main histogram for this block, None where not known."""
+    """Hold the time of one block: ``start`` and ``end`` in ticks, ``start_ns`` in ns since the run began. ``messages``:
+    number of messages in the block's main histogram, None if not known."""
 
     index: int
     start: int
@@ -90,13 +89,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Hold a time [start, end) in ticks in which a measured thread did not do its work and made ``messages`` late.
+    """Hold a time in which a measured thread did not do its work, so that ``messages`` messages were late. ``start`` is
+    included, ``end`` is not; both are in ticks.
 
-    ``cpu``: where the thread was last seen before. ``publish``: the first time at which a ring's consumer could have
-    seen its message. ``start_seen``: the thread itself read its clock at ``start``; if False, the cause may have begun
-    earlier. ``due``: the thread should have been awake from ``start`` on, so its sleep is blamed on the task that had
-    its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: as the benchmark reported them, else None.
-    """
+    ``cpu``: the CPU on which the thread was last seen before. ``publish``: the tick at which the consumer of a ring
+    could first have seen the message. ``start_seen``: the thread read its clock at ``start``; if False, the cause may
+    have begun earlier. ``due``: the thread should have been awake from ``start`` on, so the time of its sleep counts
+    for the task that had its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: the benchmark's figures,
+    None if it gave none."""
 
     start: int
     end: int
@@ -112,7 +112,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Hold the time in ns that one cause took of a stall. ``kind``: one of CAUSE_KINDS."""
+    """Hold the part of a stall that one cause took. ``ns``: its length. ``kind``: one of CAUSE_KINDS."""
 
     kind: str
     name: str
@@ -121,7 +121,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Hold a piece of a stall in order of time, ``offset_ns`` from the stall's start."""
+    """Hold one piece of a stall's timeline. ``offset_ns``: from the stall's start to the start of the piece."""
 
     kind: str
     name: str
@@ -131,7 +131,8 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class StackSeen:
-    """Hold functions of the kernel, innermost first, at a moment of a stall. ``event``: the event at that moment."""
+    """Hold the kernel's stack at one moment of a stall. ``functions``: innermost first. ``event``: the traced event at
+    that moment."""
 
     offset_ns: int
     event: str
@@ -140,9 +141,10 @@ class StackSeen:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStall:
-    """Hold a stall with its causes. ``at_ns``: since the run began. ``cpu``: None where the run does not say.
-    ``parts``, largest first, and ``timeline``, in order of time, each sum to ``duration_ns``. A timeline of very many
-    pieces is coarse; the parts are always exact. ``notes``: senders and movers, in words."""
+    """Hold a stall with its causes. ``at_ns``: its start since the run began. ``cpu``: None if not known. The lengths
+    of ``parts`` (largest first) add up to ``duration_ns``, and so do those of ``timeline`` (in order of time). A
+    timeline of very many pieces is made coarser; the parts are always exact. ``notes``: sentences on the tasks that
+    sent an interrupt or moved a thread."""
 
     at_ns: int
     duration_ns: int
@@ -158,13 +160,13 @@ class ExplainedStall:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Hold one cause over a run. ``count``: stalls that contain it. ``worst_ns``: its largest part of one stall.
-    ``ns_per_second``: per second of measured time. ``late_messages``: messages in those stalls of the main thread.
+    """Hold one cause over a run. ``count``: number of stalls with this cause. ``worst_ns``: the cause's largest part of
+    one stall. ``ns_per_second``: ns taken in a second of measured time. ``late_messages``: number of messages late in
+    those stalls of the main thread.
 
     ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and the gaps
-    around it), None where the number of messages is not known. ``threads``: threads of this name that ran there in the
-    run.
-    """
+    around it), None if the number of messages is not known. ``threads``: number of threads of this name that ran on the
+    hot CPUs."""
 
     kind: str
     name: str
@@ -179,8 +181,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ThreadOnCpu:
-    """Hold how long a measured thread ran on a CPU (by the trace), and how long it was ready or moving but did not
-    run."""
+    """Hold the time in which a measured thread ran on a CPU, by the trace. ``kept_waiting_ns``: time in which the
+    thread was ready or moving but did not run."""
 
     thread: str
     cpu: int
@@ -191,9 +193,8 @@ class ThreadOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
-    """Hold a task or event that ran on a hot CPU beside the measured threads: count, total and longest time. The time
-    is its own: time in which something else interrupted it counts for that other task or event. ``threads``: number of
-    tasks of this name.
+    """Hold a task or event that ran on a hot CPU and is no measured thread: count, total and longest time. Time in
+    which something else interrupted it counts for that other task or event. ``threads``: number of tasks of this name.
     """
 
     cpu: int
@@ -207,7 +208,7 @@ class InterferingTask:
 
 @dataclass(frozen=True, slots=True)
 class FrequencySeen:
-    """Hold the changes of a CPU's frequency that the kernel asked for during the blocks."""
+    """Hold the frequency changes of a CPU that the kernel asked for during the blocks."""
 
     cpu: int
     changes: int
@@ -218,8 +219,8 @@ class FrequencySeen:
 @dataclass(frozen=True, slots=True)
 class RemoteAction:
     """Hold an action of one task on another, with its count. ``what``: ``ipi`` (``of``: the function that the target is
-    to call), ``move`` (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the target's,
-    -1 for several."""
+    to call), ``move`` (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the CPU of the
+    target, -1 for several."""
 
     what: str
     who: str
@@ -230,7 +231,7 @@ class RemoteAction:
 
 @dataclass(frozen=True, slots=True)
 class TickKept:
-    """Hold the reason why a CPU's tick went on. ``reason`` is the kernel's word for what needs it."""
+    """Hold why a CPU's timer tick was not stopped. ``reason``: the kernel's name for what needs the tick."""
 
     cpu: int
     reason: str
@@ -239,11 +240,10 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing else ran;
-    None (no answer) where the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: number of times that
-    another task, or work inside a task, ran there. ``interruptions``: the rest (interrupts, softirqs, timers).
-    ``taken_ns``: the time of both together. ``sentence``: the result in words.
-    """
+    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: True if nothing
+    else ran; None if the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: how often another task, or
+    work inside a task, ran on these CPUs. ``interruptions``: number of interrupts, softirqs and timers. ``taken_ns``:
+    the time that all of them took. ``sentence``: the result in words."""
 
     cpus: tuple[int, ...]
     stretch_ns: int
@@ -256,7 +256,8 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Hold where each task ran, all from the blocks of one run. ``deeds`` and ``ticks_kept``: the commonest 1,000."""
+    """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` and ``ticks_kept``: at most the 1,000 most
+    frequent ones."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]
@@ -269,13 +270,13 @@ class Residence:
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
     """Hold the result of ``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: number
-    of explained stalls, counted for each measured thread on its own. ``distinct``: how many are apart in time, as
-    ``measure`` counts them (None where not all of the run was traced). ``unlisted``: shorter ones that were counted and
-    not listed. ``events``: number in the trace. ``unbalanced``: events whose beginning or end is missing.
-    ``measured_ns``: the blocks' sum.
+    of explained stalls, counted for each measured thread separately. ``distinct``: number of stalls when overlapping
+    ones count once, as ``measure`` counts (None if only a part of the run was traced). ``unlisted``: number of shorter
+    stalls that are counted but not listed. ``events``: number of events in the trace. ``unbalanced``: number of events
+    whose beginning or end is missing. ``measured_ns``: the length of all blocks together.
 
-    ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: events that this
-    kernel does not provide, with the reason. ``notes``: field → why it is null. ``candidates``: sentences with possible
+    ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: event that this
+    kernel does not provide → reason. ``notes``: field → why it is null. ``candidates``: sentences with possible
     explanations of gaps without an event; none of them is a finding.
     """
 
@@ -305,7 +306,7 @@ class EvidenceReport:
 
 @dataclass(frozen=True, slots=True)
 class CountedStall:
-    """Hold a stall that only the benchmark saw. ``at_ns``: since the run began. ``parts`` is always null."""
+    """Hold a stall of a run without a trace. ``at_ns``: its start since the run began. ``parts``: always None."""
 
     at_ns: int
     duration_ns: int
@@ -322,13 +323,13 @@ class CounterReport:
     :class:`EvidenceReport`. Counters name no cause, so ``causes``, ``lost_events`` and the ``parts`` of each stall are
     null, with the reason in ``notes``; an empty list would mean that nothing took the time.
 
-    ``clock``: the run's. ``stalls``: all distinct stalls that the benchmark counted; they took ``stalled_ns`` of the
-    blocks' ``measured_ns``. ``worst``: the longest ones that it listed.
+    ``clock``: the clock of the run. ``stalls``: number of distinct stalls that the benchmark counted; they took
+    ``stalled_ns`` of the blocks' ``measured_ns``. ``worst``: the longest listed stalls.
 
-    ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None
-    where the kernel does not count it. It belongs to threads, not to stalls: short waits are in it, too. ``interrupts``
-    and ``softirqs``: on the CPUs of ``cpus`` only, in ``counted_s``. ``steal_ns``: within the blocks. ``disturbed``:
-    other tasks seen on those CPUs. ``notes``: field → why it is null, and ``trace``: why there is none.
+    ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None if
+    the kernel does not count this time. It includes waits too short to be a stall. ``interrupts`` and ``softirqs``:
+    those on the CPUs of ``cpus`` during ``counted_s``. ``steal_ns``: steal within the blocks. ``disturbed``: other
+    tasks seen on those CPUs. ``notes``: field → why it is null; the key ``trace`` says why there is no trace.
     """
 
     format_version: int

@@ -10,8 +10,8 @@ from jitter_workshop.model.record import dataclass, field
 class Cpu:
     """Hold one logical CPU. ``core_type`` is ``performance``, ``efficiency``, or None where all are alike or unknown.
 
-    ``smt_siblings``: the online threads of its core, itself included, as the kernel lists them. An offline CPU shows
-    neither package, core nor node: they are -1.
+    ``smt_siblings``: the online threads of its core, this CPU included. ``package``, ``core`` and ``node`` are -1 for
+    an offline CPU.
     """
 
     id: int
@@ -51,7 +51,7 @@ class Topology:
         return CpuSet.of(c.id for c in self.cpus if c.online and c.allowed)
 
     def siblings_of(self, cpus: CpuSet) -> CpuSet:
-        """Return the other online threads of the cores of ``cpus``; none of ``cpus`` themselves."""
+        """Return the online SMT siblings of ``cpus``, without ``cpus`` themselves."""
         found = CpuSet()
         for number in cpus:
             cpu = self.cpu(number)
@@ -59,25 +59,25 @@ class Topology:
         return (found & self.online) - cpus
 
     def cpu(self, number: int) -> Cpu | None:
-        """Return the CPU of that number; None where there is none."""
+        """Return the CPU with this number; None if this host has no such CPU."""
         if 0 <= number < len(self.cpus) and self.cpus[number].id == number:
             return self.cpus[number]
         return next((c for c in self.cpus if c.id == number), None)
 
     def last_level_cache(self, number: int) -> Cache | None:
-        """Return the cache of the highest level that this CPU belongs to; None where the kernel shows none."""
+        """Return this CPU's cache of the highest level; None if the kernel shows none."""
         mine = [c for c in self.caches if number in c.cpus and c.kind != "Instruction"]
         return max(mine, key=lambda c: c.level, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """Hold the facts of a host on one page. A field that this host does not show is None, with the reason in ``notes``.
+    """Hold the facts of a host on one page. A fact that this host does not show is None, with the reason in ``notes``.
 
-    ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None where there is none.
-    ``steal_percent``: share of time since boot that the hypervisor gave to others, None where there is no steal clock.
-    ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: read
-    from a recorded tree, so that no field describes this process.
+    ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if it has none.
+    ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
+    ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: the
+    facts come from a recorded host, so no field describes this process.
     """
 
     name: str

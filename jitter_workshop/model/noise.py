@@ -1,7 +1,7 @@
-"""Define the noise lab's kinds, and the log that a noise keeps of itself.
+"""Define the kinds of noise, and the log that a running noise writes of its own bursts.
 
-A burst is one action of a noise on one CPU between two moments. The registry says how the kernel's trace should show
-it, so that findings can be checked against the log. Standard library only.
+A burst is one action of a noise on one CPU, with a start and an end. Each kind says how the kernel's trace should show
+its bursts, so that findings can be checked against the log. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Literal, NamedTuple
 from jitter_workshop.model.record import dataclass
 
 MOST_BURSTS = 100_000
-"""The largest number of bursts in a noise's log; later bursts are only counted."""
+"""The largest number of bursts in a log; later bursts are only counted."""
 
 Cause = tuple[str, str]
 """Kind (``model.evidence.CAUSE_KINDS``) and name. A name that ends in ``*`` matches all names with that beginning.
-``{name}`` is replaced by the name of the noise's threads.
-"""
+``{name}`` is replaced by the name of the noise's threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """Hold one action of a noise. ``causes``: how a trace shows it, the main one first, then other parts of the same
-    burst. ``length``: ``logged`` where each burst's own length was logged, ``measured`` where one was measured
-    beforehand."""
+    """Hold one action of a noise. ``causes``: how a trace shows the action: the main cause first, then other parts of
+    the same burst. ``length``: ``logged`` if the length of each burst was logged, ``measured`` if one length was
+    measured beforehand for all."""
 
     causes: tuple[Cause, ...]
     length: Literal["logged", "measured"] = "logged"
@@ -35,10 +34,10 @@ class Noise:
     """Hold one kind of noise. Three fields are one sentence each: ``what`` (its action), ``found_as`` (its name in a
     trace), ``treatment`` (the way to keep it away).
 
-    ``cpus``: how many it needs. ``apart``: one of them must be free of measured threads. ``root``: it needs root's
-    rights. ``by``: a process of its own (``child``), the measuring process itself (``inside``), or its parent
-    (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: about the length
-    of a burst and the time from burst to burst.
+    ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``root``: it
+    needs root's rights. ``by``: the process that makes it: its own (``child``), the measuring one (``inside``), or that
+    one's parent (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``:
+    approximate length of a burst, and time from burst to burst.
     """
 
     id: str
@@ -181,7 +180,7 @@ NOISE_KINDS = tuple(noise.id for noise in NOISES)
 
 
 def noise(kind: str) -> Noise:
-    """Return a kind by its id. Raise KeyError for an unknown id."""
+    """Return the noise of this kind. Raise KeyError for an unknown kind."""
     for one in NOISES:
         if one.id == kind:
             return one
@@ -190,8 +189,8 @@ def noise(kind: str) -> Noise:
 
 class Burst(NamedTuple):
     """Hold one burst: ``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC.
-    ``taken_ns``: CPU time taken; a thread's by its own clock readings, an interrupt's as measured beforehand, 0 where
-    not known. ``what``: index of ``Noise.does``."""
+    ``taken_ns``: CPU time of the burst: for a thread by its own clock readings, for an interrupt as measured
+    beforehand, 0 if not known. ``what``: index into ``Noise.does``."""
 
     start: int
     end: int
@@ -208,9 +207,9 @@ _LARGEST = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Hold a noise's log. ``does``: the kind's actions, with the name of its threads filled in. ``records``: packed.
-    ``unlogged``: bursts after the log was full. ``total_ns``: CPU time of all bursts, as far as known.
-    """
+    """Hold a noise's log. ``does``: the kind's actions, with the name of its threads filled in. ``records``: the packed
+    bursts. ``unlogged``: number of bursts after the log was full. ``total_ns``: CPU time of all bursts, as far as
+    known."""
 
     kind: str
     does: tuple[What, ...]
@@ -233,7 +232,8 @@ class Bursts:
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
-    """Pack bursts into fixed records. Lengths above 4 s and CPU numbers above 16 bits are cut to the largest value."""
+    """Pack bursts into fixed records. A length above 4 s and a CPU number above 16 bits become the largest value that
+    fits."""
     from struct import pack
 
     return b"".join(
@@ -243,7 +243,7 @@ def pack_bursts(bursts: Iterable[Burst]) -> bytes:
 
 
 def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts:
-    """Return the log of a noise whose threads were called ``name``. Raise ValueError for an impossible log."""
+    """Return the log of a noise whose threads had the name ``name``. Raise ValueError if ``records`` is damaged."""
     if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
         raise ValueError(f"{len(records)} bytes are not the log of a noise")
     does = named(noise(kind).does, name)
@@ -257,7 +257,7 @@ def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts
 
 
 def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
-    """Return the causes with the name of the noise's threads filled in."""
+    """Return the actions with ``{name}`` in their causes replaced by the name of the noise's threads."""
     return tuple(
         What(tuple((kind, name if hint == "{name}" else hint) for kind, hint in what.causes), what.length)
         for what in does
@@ -265,7 +265,7 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if a part of a stall is one of the causes expected for a burst."""
+    """Return True if the kind and name of a stall's part match the expected cause."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same

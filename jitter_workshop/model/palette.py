@@ -1,6 +1,6 @@
-"""Hold every colour of the screen, the plain walk and the pictures of reports: one palette a theme.
+"""Hold all colours of the screen, of the plain walk and of the pictures in reports: one palette for each theme.
 
-Colour supports meaning and never carries it alone: each curve also has a mark, each sentence says what it means.
+No meaning depends on colour alone: each curve also has a mark, and each sentence is clear without its colour.
 """
 
 from __future__ import annotations

@@ -12,12 +12,11 @@ from jitter_workshop.model.verdict import Judgement, Order
 FORMAT_VERSION = 1
 PLACEMENT = "placement"
 """The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``); it is
-no tunable.
-"""
+no tunable."""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
-"""Seconds at the start of each run that are not recorded: the effects of a change need time to die away."""
+"""Seconds at the start of each run that are not recorded, because the effects of making a change last for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class ProofRound:
 @dataclass(frozen=True, slots=True)
 class ProofPlan:
     """Hold what a proof would do, shown before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE``
-    separated by blanks. ``changes``: every write of one round's "with" side, made and given back once a round.
-    ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. Times in s: ``run_s`` a run's blocks,
-    ``total_s`` the estimated whole. ``notices``: what a user should know before, a sentence each."""
+    separated by blanks. ``changes``: all writes of the run with the change; they are made and restored once in each
+    round. ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. ``run_s``: length in s of one run's
+    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences that a user should read before."""
 
     subject: str
     rounds: int
@@ -50,15 +49,15 @@ class ProofPlan:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Hold a proof. ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: the
-    chapter that asked for it, "" for the command line. ``seed``: the random seed of the orders
-    (``stats.rounds.draw_orders``). ``planned``: number of rounds wanted. ``rounds``: the finished ones, in order of
+    chapter that asked for it, "" for the command line. ``seed``: the random seed for the order in each round
+    (``stats.rounds.draw_orders``). ``planned``: number of rounds wanted. ``rounds``: the finished rounds, in order of
     time. ``complete``: all planned rounds were finished.
 
-    ``judgement``: None where no round was finished. ``restored``: every part of the change was given back.
-    ``left_alone``: settings that could not be given back. ``stopped``: why it ended early, "" where it did not.
-    ``notes``: one sentence each (rounds left out, runs disturbed). ``disturbed``: number of its runs that other tasks
-    disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None, as
-    in proofs of older versions.
+    ``judgement``: None if no round was finished. ``restored``: the whole change was restored. ``left_alone``: settings
+    that could not be restored. ``stopped``: why the proof ended early, "" if it did not. ``notes``: one sentence each
+    (rounds left out, runs disturbed). ``disturbed``: number of runs that other tasks disturbed; these runs still count.
+    ``duration_s``: the length of each run if the user gave one instead of a preset, else None; None in proofs of older
+    versions.
     """
 
     format_version: int

@@ -1,8 +1,8 @@
-"""Provide dataclasses that cost their class nothing until they are used.
+"""Provide dataclasses whose methods are made only when the class is first used, so that programs start fast.
 
 ``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class. That
-takes 0.5 to 1 ms each on a small machine, and ``status``, which has 0.15 s in all, loads a hundred of them.
-:func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
+takes 0.5 to 1 ms for each class on a small machine, and ``status``, which must end within 0.15 s, loads a hundred
+classes. :func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
 ``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, when the first instance is made. Unsupported
 cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's own.
 """
@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 FORMAT_VERSION = 1
-"""The number that every JSON object of this program begins with. Under the same number, fields may be added, but not
-renamed or removed."""
+"""The version of this program's JSON objects; each object begins with it. Within one version, fields may be added, but
+not renamed or removed."""
 
 T = TypeVar("T")
 
 
 def made_of(cls: type[T], source: object, **others: Any) -> T:
-    """Return a record with the values of ``source`` in the fields of the same names. ``others``: the values of fields
-    that ``source`` does not have, or that are to differ."""
+    """Return a record with the values of ``source`` in the fields of the same names. ``others``: values of fields that
+    ``source`` does not have, or that shall differ."""
     import dataclasses
 
     kind: Any = cls
@@ -29,7 +29,7 @@ def made_of(cls: type[T], source: object, **others: Any) -> T:
 
 
 def picked(one: object, *names: str) -> dict[str, Any]:
-    """Return these attributes of an object by their names, as JSON has them."""
+    """Return a dict with these attributes of an object, by name."""
     return {name: getattr(one, name) for name in names}
 
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
 
     class _Field:
-        """Hold a default that is made anew for each instance. It is in the class body until the class is built."""
+        """Hold a default factory in a class body until :func:`_build` reads it. Each instance gets a new default."""
 
         __slots__ = ("default_factory",)
 
@@ -57,7 +57,7 @@ else:
         return dataclasses.field(**options)
 
     def dataclass(cls: type | None = None, /, **flags: bool) -> Any:
-        """Replace the standard library's decorator; fast for ``frozen=True, slots=True`` and for ``slots=True``."""
+        """Replace ``dataclasses.dataclass``; it is fast with ``frozen=True, slots=True`` and with ``slots=True``."""
         if cls is None:
             return lambda given: dataclass(given, **flags)
         known = flags in ({"frozen": True, "slots": True}, {"slots": True})
@@ -75,7 +75,7 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 
 def _plain(cls: type) -> bool:
-    """Return True if the class can be built here: it has only plain fields, none of the methods that would be added,
+    """Return True if :func:`_build` can build the class: it has only plain fields, none of the methods that are added,
     and no parent with fields or slots (an abstract class such as Mapping has none)."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
@@ -91,8 +91,8 @@ def _plain(cls: type) -> bool:
 
 
 def _build(cls: type, frozen: bool) -> type:
-    """Return the class again, with a slot for each field. A class that can be changed has no hash. Raise TypeError
-    where a field without a default follows one that has one."""
+    """Return a new class of this name with a slot for each field. Unless ``frozen``, its instances have no hash. Raise
+    TypeError if a field without a default follows a field with a default."""
     names = tuple(vars(cls).get("__annotations__", {}))
     body = dict(cls.__dict__)
     defaults = {name: body.pop(name) for name in names if name in body}
@@ -134,7 +134,7 @@ def _own_closure(method: Any, old: type, new: type) -> None:
 
 
 class _Fields:
-    """Make ``__dataclass_fields__``, by which the standard library knows a dataclass, on first access."""
+    """Make ``__dataclass_fields__`` on first access. The standard library recognizes a dataclass by this attribute."""
 
     def __get__(self, _instance: object, cls: type) -> Any:
         import dataclasses
@@ -153,7 +153,7 @@ class _Fields:
 
 
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
-    """Stand in for ``__init__`` until the first instance is made: write it, then call it."""
+    """Take the place of ``__init__`` until the first instance is made: generate the real ``__init__``, then call it."""
     cls = type(self)
     names, defaults = cls.__slots__, vars(cls)["__record_defaults__"]
     scope: dict[str, Any] = {f"_d_{name}": value for name, value in defaults.items()}

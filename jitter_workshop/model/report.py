@@ -1,7 +1,6 @@
-"""Define a report as plain data: built once (``flow.reporting.build``), then written as HTML, Markdown or JSON, which
-add no facts. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns unless named
-otherwise. An unknown value is None, with the reason in ``notes`` of its part.
-"""
+"""Define a report as plain data. ``flow.reporting.build`` makes the data once; HTML, Markdown and JSON are written from
+them and add no facts. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns unless
+named otherwise. An unknown value is None, with the reason in ``notes`` of its part."""
 
 from __future__ import annotations
 
@@ -22,10 +21,10 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """Hold a run on a page. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` give the samples and
-    stalls behind each. ``applied``: ``ID=VALUE``. ``role``: the purpose of the run ("pinning · measure", "proof of
-    irq-affinity, round 3, without"), "" for a verb. ``curve``: the curve of its main histogram.
-    """
+    """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` give the samples and
+    stalls beyond each. ``applied``: the settings in effect, as ``ID=VALUE``. ``role``: the purpose of the run ("pinning
+    · measure", "proof of irq-affinity, round 3, without"), "" for a run of a verb. ``curve``: the curve of its main
+    histogram."""
 
     id: str
     label: str
@@ -51,9 +50,8 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ReportedChapter:
-    """Hold a chapter that was begun. ``runs``: ids by slot. ``comparison``: its first and second run side by side,
-    without a verdict. ``setting``: None where the chapter sets nothing.
-    """
+    """Hold a chapter that was begun. ``runs``: slot → id of a run. ``comparison``: its first and second run side by
+    side, without a verdict. ``setting``: None if the chapter sets nothing."""
 
     id: str
     title: str
@@ -81,9 +79,8 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Hold the causes of a run's stolen time: a trace's report, or sentences from counters, or the reason why there is
-    neither.
-    """
+    """Hold the causes of a run's stolen time: the report on its trace, or sentences on its counters, or the reason why
+    there is neither."""
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -96,12 +93,12 @@ Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", 
 
 @dataclass(frozen=True, slots=True)
 class ReportedChange:
-    """Hold a write of this session and its fate: one row for each ``applied`` and ``refused`` event.
+    """Hold a write of this session and what became of it: one row for each ``applied`` and ``refused`` event.
 
-    ``fate``: standing (in effect now, and given back on leaving), kept (in effect now, until ``restore``), restored (at
-    ``fate_at``), left_alone (not given back: somebody else had set another value), refused (never written), gone (no
+    ``fate``: standing (in effect until the user leaves the workshop), kept (in effect until ``restore``), restored (at
+    ``fate_at``), left_alone (not restored: somebody else had set another value), refused (never written), gone (no
     longer in the host's journal, although this session did not record a restore), rebooted (a reboot removed it),
-    unknown (this report was not made on that host). ``text`` says it in a few words. ``chapter`` and ``proof``: as in
+    unknown (this report was not made on that host). ``text``: the fate in a few words. ``chapter`` and ``proof``: as in
     ``HostEvent``.
     """
 
@@ -120,9 +117,8 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Hold one thing that is still open: a check that could be better, a chapter not done, a setting that is still in
-    effect.
-    """
+    """Hold one thing that is still to be done: a check that could be better, a chapter that is not done, a setting that
+    is still in effect."""
 
     kind: Literal["check", "chapter", "standing", "reboot"]
     id: str
@@ -140,14 +136,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """Hold the whole report. ``summary``: the first lines; each sentence follows from the data. ``recorded``: "" or the
-    name of the recorded host it is about. ``host_name``: the host that the session was begun on.
+    """Hold the whole report. ``summary``: the first lines; each sentence follows from the data. ``recorded``: the name
+    of the recorded host that the session is about, else "". ``host_name``: the host on which the session was begun.
 
-    ``events``: oldest first, as they were recorded. ``changes``: the same events combined, a row for each write with
-    its fate. Writes that were made and given back within proofs are in neither: a proof has its own changes. ``before``
-    and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs of this
-    session were made on, newest first, without duplicates. ``private``: made for other people
-    (``flow.reporting.anonymizer``): names are replaced, and no raw data are included.
+    ``events``: oldest first, as they were recorded. ``changes``: one row for each write, with its fate. Neither has the
+    writes that a proof made and restored: a proof lists its own changes. ``before`` and ``after``: None with the reason
+    in ``notes`` (keys are field names). ``hosts``: the hosts on which this session measured, newest first, without
+    duplicates. ``private``: made for other people (``flow.reporting.anonymizer``): names are replaced, and no raw data
+    are included.
     """
 
     format_version: int

@@ -1,6 +1,6 @@
-"""Define the result of a measurement, and how a run tells its progress to observers.
+"""Define the result of a measurement, and the events by which observers follow a run.
 
-The fields are those of ``measure --json``: renaming one breaks a contract.
+``measure --json`` prints these fields; their names must not change.
 
 Times are integers in ns (means are floats), CPU sets integer arrays. An unknown value is None with the reason in
 ``notes``.
@@ -17,13 +17,13 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
-"""The percentiles that every report has as rows. A row is None when the count is below 1/(1-p)."""
+"""The percentiles that every report has as rows. A value is None if there are fewer than 1/(1-p) samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Hold the clock that stamped a run. ``offset_ns``: between the hot CPUs, within ``offset_bound_ns`` on either
-    side."""
+    """Hold the clock that stamped a run. ``offset_ns``: the clock's offset between the hot CPUs, known to within ±
+    ``offset_bound_ns``."""
 
     source: str
     cost_ns: float
@@ -35,7 +35,8 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class HistogramSummary:
-    """Hold a histogram in eleven numbers. ``max`` is the true maximum; ``overflow`` counts values beyond the range."""
+    """Hold the summary of a histogram. ``max`` is the true maximum; ``overflow``: number of values beyond the
+    histogram's range."""
 
     unit: str
     count: int
@@ -48,11 +49,11 @@ class HistogramSummary:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Hold a time in which a measured thread did not do its work: [start_ns, end_ns) on ``cpu``, in ns since the run
-    began.
+    """Hold a time in which a measured thread did not do its work. ``start_ns`` (included) and ``end_ns`` (not included)
+    count from the run's start.
 
     ``thread``: producer | accumulator | journaller | sampler | sleeper | sender | receiver. ``messages``: number of
-    messages made late.
+    messages that were late because of the stall.
     """
 
     block: int
@@ -68,18 +69,19 @@ class Stall:
 
 
 AT = "at: time since the start of the run, pauses included"
-"""The note beside a stall's time, which includes the pauses: it can be later than the measured time is long."""
+"""The note on a stall's time. With pauses included, this time can be larger than the measured time of the run."""
 
 
 def made_late(thread: str, messages: int) -> str:
-    """Return the number of late messages in words: "12 messages late". The text is empty for a single one, and for
+    """Return the number of late messages in words: "12 messages late". The text is empty for one message, and for
     ``spin``'s sampler, which has no messages."""
     return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StallRate:
-    """Hold the distinct stalls of at least ``threshold_ns``: their number, their rate, and the time they stole."""
+    """Hold the figures of all distinct stalls of at least ``threshold_ns``: their number, their rate, and the time that
+    they stole."""
 
     threshold_ns: int
     count: int
@@ -89,7 +91,7 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class StallTotal:
-    """Hold all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
+    """Hold the figures of all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
 
     threshold_ns: int
     count: int
@@ -98,11 +100,11 @@ class StallTotal:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Hold all stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
+    """Hold the stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the longest stalls in full.
 
     ``per_second_low`` and ``per_second_high``: 95 % limits of the true rate, if stalls come independently of each other
-    (``stats.exact``); None in runs of older versions. ``rated_s``: the time that all rates refer to, in which the
-    workload was looking; None in runs of older versions, whose rates refer to ``duration_s``.
+    (``stats.exact``); None in runs of older versions. ``rated_s``: the time in which the workload could see stalls; all
+    rates refer to it. None in runs of older versions, whose rates refer to ``duration_s``.
     """
 
     threshold_ns: int
@@ -129,14 +131,14 @@ class GapBucket:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
-    """Hold one measured thread over a run, or over one block. ``messages_by_cpu``: messages (or clock readings) handled
-    on each CPU; keys are CPU numbers as text. ``cpus``: CPUs on which it ran.
+    """Hold the counts of one measured thread in a run or in one block. ``messages_by_cpu``: number of messages (or
+    clock readings) handled on each CPU; keys are CPU numbers as text. ``cpus``: CPUs on which the thread ran.
 
     ``ran_ns``: time on a CPU, by the thread's own clock. ``waited_ns``: time in a run queue, runnable but not running.
-    ``timeslices``: times it came onto a CPU. The last two are the scheduler's
-    (Documentation/scheduler/sched-stats.rst). The thread reads them itself just before and after each block. None in
-    runs of older versions, and where the kernel does not count. Blocks of older versions have no ``tid`` and ``cpus``.
-    """
+    ``timeslices``: how often the thread came onto a CPU. The last two are the scheduler's figures
+    (Documentation/scheduler/sched-stats.rst); the thread reads them just before and after each block. They are None in
+    runs of older versions, and if the kernel does not count them. Blocks of older versions have no ``tid`` and
+    ``cpus``."""
 
     name: str
     messages_by_cpu: dict[str, int]
@@ -175,11 +177,11 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Hold the headline of one block, enough to draw drift. ``start_ns`` counts from the run's start.
+    """Hold the main figures of one block, enough to draw drift. ``start_ns`` counts from the run's start.
 
-    ``ping_pong_ns``: median one-way cache-line transfer between the producer's and the accumulator's CPU, just before
-    the block. ``parent_switches``: context switches of the parent while the block ran (time that the workshop itself
-    took). ``temperature_celsius``: the hottest zone, read between blocks.
+    ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
+    measured just before the block. ``parent_switches``: context switches of the parent while the block ran (time that
+    the workshop itself took). ``temperature_celsius``: that of the hottest zone, read between blocks.
     """
 
     index: int
@@ -200,7 +202,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """Hold another task that used a hot CPU around the run (it is never looked for during a block)."""
+    """Hold another task that used a hot CPU just before or after the run. Nothing is looked up during a block."""
 
     pid: int
     name: str
@@ -211,8 +213,8 @@ class ForeignLoad:
 @dataclass(frozen=True, slots=True)
 class CpuCounters:
     """Hold the scheduler's sums over all tasks on a CPU: ns that they ran, ns that they waited in its queue, and how
-    often one came onto it; None where this kernel does not count that. ``steal_ns``: time that the hypervisor took, a
-    multiple of a tick (10 ms on nearly every kernel); None where there is no steal clock."""
+    often a task came onto the CPU; None if this kernel does not count them. ``steal_ns``: time that the hypervisor
+    took, a multiple of a tick (10 ms on nearly every kernel); None if there is no steal clock."""
 
     cpu: int
     ran_ns: int | None
@@ -223,9 +225,9 @@ class CpuCounters:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Hold the counters of a run whose trace was not available, read with the caller's own rights. They cover the time
-    from before the first block until after the last, the pauses between them included (``counted_ns``). ``cpus``: the
-    CPUs that the measured threads could use. ``perf_event_paranoid``: the host's setting at that time."""
+    """Hold the counters of a run whose trace was not available, read with the caller's own rights. They cover
+    ``counted_ns``: the time from before the first block until after the last, with the pauses between blocks. ``cpus``:
+    the CPUs that the measured threads could use. ``perf_event_paranoid``: the host's setting at that time."""
 
     why_no_trace: str
     counted_ns: int
@@ -244,8 +246,8 @@ BESIDE = "made beside a hidden noise"
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """Hold a noise's activity from before the run's first block until after its last: the number of bursts, and the CPU
-    time they took by the noise's own log (None where it cannot know that)."""
+    """Hold what a noise did from before the run's first block until after its last: the number of bursts, and the CPU
+    time that they took by the noise's own log (None if the noise cannot know its CPU time)."""
 
     count: int
     taken_ns: int | None
@@ -255,16 +257,16 @@ class BurstTotal:
 class Run:
     """Hold one run, as stored in ``run.json`` and printed by ``measure --json``.
 
-    ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` in which it was looking. ``pause``: how it spent the
-    rest of its time (sleep | busy). ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could
-    sleep. These are None for other workloads and in runs of older versions.
+    ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` seconds in which it read the clock. ``pause``: how
+    ``spin`` spent the rest of its time (sleep | busy). ``missed_wakeups``: ``wakeup``'s periods that were over before
+    its thread could sleep. These fields are None for other workloads and in runs of older versions.
 
-    ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and the
-    lead-in of each block. None in runs of older versions, and where a block does not say. ``counters``: where evidence
-    was asked for and there is no trace; None for every other run.
+    ``counted_s``: the time that ``interrupts``, ``softirqs`` and the other counters cover: ``duration_s`` and the
+    lead-in of each block. None in runs of older versions, and if a lead-in is not known. ``counters``: present if
+    evidence was asked for and there is no trace, else None.
 
-    ``proof``: id of the proof that it was made for (``model.proof``), None for every other run. ``settle_s``: time at
-    its start that was not recorded because a change had just been made, None where nothing was left out.
+    ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
+    start that was not recorded because a change had just been made, None if all was recorded.
     """
 
     format_version: int
@@ -323,7 +325,7 @@ class Run:
 
     @property
     def rated_s(self) -> float:
-        """Return the time in s that the rates of its stalls refer to."""
+        """Return the time in s to which the rates of the run's stalls refer."""
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
 
 
@@ -334,9 +336,7 @@ def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Hold the facts of a calibrated child that is about to measure. ``tids``: thread name → kernel thread id, for the
-    trace.
-    """
+    """Tell that the child is calibrated and about to measure. ``tids``: thread name → kernel thread id (for traces)."""
 
     spec: RunSpec
     clock: Clock
@@ -357,8 +357,8 @@ class Progress:
 
 
 class RunObserver(Protocol):
-    """Receive a run's progress on the runner's thread, never during a block. The next block begins after ``block_done``
-    returned."""
+    """Receive a run's events, on the runner's thread and never during a block. The next block begins after
+    ``block_done`` returned."""
 
     def started(self, event: RunStarted) -> None: ...
 
@@ -366,7 +366,7 @@ class RunObserver(Protocol):
 
 
 class SilentObserver:
-    """Ignore all events (headless)."""
+    """Ignore all events, for runs that show no progress."""
 
     def started(self, event: RunStarted) -> None:
         return None

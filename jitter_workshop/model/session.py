@@ -18,9 +18,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class HuntOutcome:
-    """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: its learner named it, after ``wrong_answers``
-    others. ``stopped``: the learner ended it before it was named. ``cured``: the learner kept it from the measured
-    thread."""
+    """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: the learner named this noise, after
+    ``wrong_answers`` wrong answers. ``stopped``: the learner ended the noise before naming it. ``cured``: the learner
+    kept the noise away from the measured thread."""
 
     kind: str
     named: bool
@@ -31,9 +31,8 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Hold the time that a hidden noise took, in ns a second, by the traces of two runs: one with the noise alone, one
-    with a cure in place.
-    """
+    """Hold the time that a hidden noise took, in ns a second, by the traces of two runs: ``beside_ns`` without a cure,
+    ``now_ns`` with a cure in place."""
 
     beside_ns: float
     now_ns: float
@@ -42,11 +41,11 @@ class Weighed:
 @dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
-    run id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: hints shown so far. ``chosen_cpus``: thread → CPU,
-    where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner started
-    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: finished hunts,
-    newest last, without abandoned ones. ``weighed``: by the id of the run with a cure.
-    """
+    run id. ``marks``: ``curve`` and ``setting`` → True if earned. ``hints``: number of hints shown so far.
+    ``chosen_cpus``: thread → CPU, if the learner chose the CPUs. ``seen``: steps from which the learner went on.
+    ``noise``: the kind of noise that the learner started for this chapter. ``reboot_from``: the boot in which its boot
+    parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of the run
+    with a cure → the noise's time."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -64,11 +63,10 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Hold a learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids,
-    oldest first. ``chapters``: by id; those of a course other than the built-in one have the id COURSE/ID. ``course``:
-    of the ``current_chapter``, "" = the built-in one. ``recorded``: it is about a recorded host; such a session is
-    never selected automatically.
-    """
+    """Hold a learner's work on one host. ``stack``: the applied settings as id=value, in order. ``runs``: run ids,
+    oldest first. ``chapters``: chapter id → progress; outside the built-in course the key is COURSE/ID. ``course``: the
+    course of ``current_chapter``, "" = the built-in one. ``recorded``: the session is about a recorded host; such a
+    session is never selected automatically."""
 
     format_version: int
     id: str

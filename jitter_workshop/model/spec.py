@@ -1,4 +1,4 @@
-"""Define what to measure: workload, pacing, blocks and placement, as the parent hands it to the child."""
+"""Define what to measure: workload, pacing, blocks and placement. The parent passes these data to the child."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
 """Shares of time in percent that ``spin`` may be busy."""
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
-"""The meaning of a duty below 100: (time of sampling, time of pause) (P. Lawrey's patterns, 2013)."""
+"""Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
-"""How ``spin`` spends the time outside its duty: asleep, or busy without sampling."""
+"""How ``spin`` spends the time in which it does not sample: asleep or busy."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
-"""The stall lengths whose rates every run states."""
+"""The least lengths in ns of the stalls whose rates every run gives."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadKind:
-    """Hold the facts of a workload: a new one is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
+    """Hold the facts of a workload. A new workload is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
 
-    ``title``: for people. ``threads``: in the order of native code, each with the field of its CPU in
-    :class:`Placement`. ``rated``: the
-    threads whose stalls count in a run's rates. The first one is the main histogram's. Overlapping stalls of two
-    threads count once. ``histogram``: the one that charts and tables show first; ``counted``: its unit in words.
-    ``makes``: the name of the things that a run makes, for rates a second. ``done``: the name of the things that a
-    thread counts by CPU (``messages_by_cpu``). ``interval_ns``: the default time between two of the things it makes.
-    ``threshold_ns``: the default length from which on a gap is a stall. ``paced``: it does something at every interval.
-    ``waits``: its threads sleep in the kernel until the next one. ``payload``: what a message carries, "" for none.
-    """
+    ``title``: the name for people. ``threads``: thread → field of :class:`Placement` with its CPU, in the order of
+    native code. ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
+    Overlapping stalls of two threads count once. ``histogram``: the histogram that charts and tables show first;
+    ``counted``: the name of its samples. ``makes``: the name of the things that a run makes, for rates a second.
+    ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``). ``interval_ns``: the default time from one
+    made thing to the next. ``threshold_ns``: the default length from which on a gap is a stall. ``paced``: the workload
+    does something once in each interval. ``waits``: its threads sleep in the kernel until the next interval.
+    ``payload``: what a message carries, "" for none."""
 
     title: str
     threads: dict[str, str]
@@ -104,7 +103,7 @@ KINDS: dict[str, WorkloadKind] = {
 }
 PACED = tuple(name for name, kind in KINDS.items() if kind.paced)
 TWO_THREADS = tuple(name for name, kind in KINDS.items() if len(kind.threads) > 1)
-"""Workloads whose threads hand something to each other, each on a CPU of its own."""
+"""Workloads whose threads pass something to each other, each thread on a CPU of its own."""
 
 LISTED_STALLS = 500
 LISTED_WITH_EVIDENCE = 20_000
@@ -112,12 +111,12 @@ LISTED_WITH_EVIDENCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Hold the CPUs of the measured threads; in a run the requested ones.
+    """Hold the CPUs of the measured threads, as requested.
 
-    ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``.
-    The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is False where there
-    is no CPU for it, and in runs of older versions. ``why`` says in a sentence or two how the CPUs were chosen and what
-    that costs.
+    ``mode`` none: the scheduler chooses, and the CPU fields are None. ``spin`` and ``wakeup`` have one thread, on
+    ``sampler``. The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is
+    False if there is no CPU for a journaller, and in runs of older versions. ``why`` says in a sentence or two how the
+    CPUs were chosen and what that costs.
     """
 
     mode: PlacementMode
@@ -132,14 +131,14 @@ class Placement:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """Return the CPUs that measured threads are bound to; none where the scheduler is free."""
+        """Return the CPUs to which measured threads are bound; () if the scheduler chooses."""
         places = (self.producer, self.accumulator, self.journaller, self.sampler)
         return tuple(cpu for cpu in places if cpu is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Hold the division of a run into blocks."""
+    """Hold a named division of a run into blocks: their number, and the length of each."""
 
     name: str
     blocks: int
@@ -155,16 +154,16 @@ PRESETS: dict[str, Preset] = {
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """Hold one run, complete and resolved: all that the child needs. Times are in ns.
+    """Hold all that the child needs for one run, with every default filled in.
 
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``. ``sched_priority``: 0 =
-    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; it is
-    replaced by the next decade if reading the clock takes too long for it. ``duty``: share of time in percent that
-    ``spin`` samples. ``pause``: how it spends the rest. ``scratch_dir``: directory of the ring's record and journal
-    files (unlinked at once). ``listed_stalls``: number of stalls that the child lists for a block, the longest.
-    ``traced``: timed by a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the
-    first block, if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the
-    noise, None: its kind's own.
+    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; the next
+    decade replaces it if reading the clock takes too long. ``duty``: share of time in percent in which ``spin``
+    samples. ``pause``: how ``spin`` spends the rest. ``scratch_dir``: directory of the ring's record and journal files
+    (unlinked at once). ``listed_stalls``: how many of a block's stalls the child lists, longest first. ``traced``: the
+    run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
+    if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
+    the default of its kind.
     """
 
     workload: WorkloadName
@@ -196,7 +195,7 @@ class RunSpec:
 
     @property
     def block_length_ns(self) -> int:
-        """Estimate the length of a block: by its time, or by its messages where that is shorter."""
+        """Estimate the length of a block in ns: its time, or the time of its messages if that is shorter."""
         if self.messages is None:
             return self.block_ns
         return min(self.block_ns, self.messages // self.blocks * self.interval_ns)

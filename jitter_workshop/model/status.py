@@ -14,8 +14,8 @@ Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Hold a value that this tool set and something else changed since. ``culprit``: the likely source of the change,
-    None where no known one runs here."""
+    """Hold a setting that something else has changed since this tool wrote it. ``culprit``: a program that probably
+    made the change, None if no known one runs here."""
 
     path: str
     set: str
@@ -25,11 +25,11 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Hold one line of ``status``: the value found, a better value, the reason, and what to do.
+    """Hold one check of ``status``: the value found, a better value, the reason, and what to do.
 
-    ``value`` is None where it cannot be known; ``reason`` then says why. ``wanted`` is None for information alone.
-    ``fix`` is empty where there is nothing to do. ``only_host``: only the owner of the hypervisor can answer this or
-    act on it.
+    ``value`` is None if it cannot be known; ``reason`` then says why. ``wanted`` is None for a check that only informs.
+    ``fix`` is empty if there is nothing to do. ``only_host``: only the owner of the hypervisor can know the value or
+    change it.
     """
 
     id: str
@@ -47,16 +47,16 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """Hold one write, or one refused write, in the order of time. ``did``:
+    """Hold one event of a session's history: a write, or a write that was not made. ``did``:
 
     - applied: ``before`` → ``after``; ``read_back`` is the value read after the whole plan (None: unreadable).
-    - restored: ``before`` is the value found, ``after`` the value given back.
+    - restored: ``before`` is the value found, ``after`` the restored value.
     - refused, left_alone: ``reason`` says why.
-    - kept: a setting that was to be given back on leaving stays until ``restore`` from now on.
+    - kept: a setting that was to end with the workshop now stays until ``restore``.
 
-    ``chapter``: the chapter that asked for it, "" for a verb. ``kept``: it was applied to stay until ``restore``.
-    ``proof``: id of the proof it was part of, or "". ``boot_id``: the boot it happened in, None where not known.
-    """
+    ``chapter``: the chapter that asked for the write, "" for a verb. ``kept``: the write was made to stay until
+    ``restore``. ``proof``: id of the proof that made the write, or "". ``boot_id``: the boot in which it was made, None
+    if not known."""
 
     at: str
     did: Did
@@ -86,7 +86,7 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Hold ``status`` at a moment: every check, its hot CPUs, its boot, and the settings that this tool had applied."""
+    """Hold ``status`` at one time: all checks, the hot CPUs, the boot, and the settings that this tool had applied."""
 
     format_version: int
     at: str

@@ -1,4 +1,5 @@
-"""Make outside names (tasks, hosts, labels, files) safe to print on a terminal, and find the code blocks of a page."""
+"""Make names from outside (tasks, hosts, labels, files) safe to print on a terminal, and find the code blocks of a
+page."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories that draw nothing or steer the terminal: controls, format marks (also those that reverse the
-direction of writing), surrogates, private and unassigned code points, line and paragraph separators."""
+"""Unicode categories of characters that draw nothing or control the terminal: controls, format marks (also those that
+reverse the direction of writing), surrogates, private and unassigned code points, line and paragraph separators."""
 
 
 # The most characters that are shown of a text from elsewhere, by what it is.
@@ -31,10 +32,10 @@ MESSAGE = 2_000
 
 
 def clean(text: object, limit: int = NAME) -> str:
-    """Return ``text`` on one line without control characters, escapes or direction marks, at most ``limit`` characters.
+    """Return ``text`` as one line of at most ``limit`` characters, without control characters, escapes and direction
+    marks.
 
-    Removed characters become one blank; a text that is too long ends with ``…``.
-    """
+    Removed characters become one blank; a text that is too long ends with ``…``."""
     raw = str(text)[: limit * 8 + 64]
     visible = "".join(" " if unicodedata.category(c) in _HIDDEN else c for c in raw)
     line = " ".join(visible.split())
@@ -42,12 +43,12 @@ def clean(text: object, limit: int = NAME) -> str:
 
 
 def called(name: object, limit: int = NAME) -> str:
-    """Return the result of ``clean`` for a name; a name without visible characters becomes "(no visible name)"."""
+    """Clean a name as :func:`clean` does; a name without visible characters becomes "(no visible name)"."""
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
 def minute(stamp: str) -> str:
-    """Return a stored time (ISO 8601, in UTC) as ``2026-01-01 09:30``; "" for an empty one."""
+    """Return a stored time (ISO 8601, UTC) as ``2026-01-01 09:30``; "" for ""."""
     text = clean(stamp, ID)
     return f"{text[:10]} {text[11:16]}".strip()
 
@@ -58,13 +59,13 @@ def many(count: int, what: str) -> str:
 
 
 def fell_away(ended: int) -> str:
-    """Return the sentence for a number of writes that were dropped because their tasks had ended; "" for none."""
+    """Return a sentence on ``ended`` writes that were dropped because their tasks had ended; "" for 0."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
     return f"{many(ended, 'write')} {were} not needed: the {tasks} had ended." if ended else ""
 
 
 def tally(tunables: Iterable[str]) -> str:
-    """Return ``2 tunables, 22 writes`` from the tunables' ids, one id for each write. Both counts are named."""
+    """Count tunables and writes: ``2 tunables, 22 writes``. ``tunables``: the tunable's id of each write."""
     ids = tuple(tunables)
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
 
@@ -74,8 +75,8 @@ Kind = Literal["text", "fence", "code"]
 
 def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
     """Yield each line with its kind. A code block begins with a line of at least three ` or ~, followed by at most one
-    plain word. It ends with a line of at least as many of them. Neither line is indented. So every reader sees the same
-    lines as code."""
+    plain word. The block ends with a line of at least as many of them. Neither line may be indented. So all readers of
+    Markdown see the same lines as code."""
     fence = ""
     for line in lines:
         mark = fence_mark(line)

@@ -1,4 +1,4 @@
-"""Define decoded events of the kernel's trace, and the packed form that the agent sends and a run keeps.
+"""Define decoded events of the kernel's trace, and the packed form in which the agent sends and a run stores them.
 
 Kernel addresses never occur: functions are names. Names of tasks, interrupts and functions come from outside.
 """
@@ -37,19 +37,19 @@ KINDS = (
 )
 """The fields of an event, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
 
-``switch``: pid leaves the CPU, a = the next thread, b = 1 where pid could go on running, name = the next one's name,
-other = pid's. ``migrate``: pid moves thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU
-b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call. ``irq_*``: a
-= number, name = handler. ``softirq_*``: a = vector, name. ``vector_*``: a = vector, name = its kind. ``nmi``: at its
-end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 where the tick stopped,
-name = what kept it. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from another CPU
-ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = state, -1 = left, b = CPU. ``fault``: a = 1 for user mode, b = error
-code. ``stack``: name = functions of the kernel, innermost first, of the event before it on this CPU.
-"""
+``switch``: pid leaves the CPU, a = the next thread, b = 1 if pid could go on running, name = the next thread's name,
+other = pid's name. ``migrate``: pid moves thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for
+CPU b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call.
+``irq_*``: a = number, name = handler. ``softirq_*``: a = vector, name = its name. ``vector_*``: a = vector, name = its
+kind. ``nmi``: at its end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 if
+the tick stopped, name = what kept the tick on. ``timer_*``: name = function. ``csd_*``: name = the function that an
+interrupt from another CPU ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = idle state, -1 when the CPU leaves idle,
+b = CPU. ``fault``: a = 1 for user mode, b = error code. ``stack``: name = functions of the kernel, innermost first, at
+the previous event on this CPU."""
 
 IN_IRQ = 1
 IN_SOFTIRQ = 2
-"""Flags: the event happened in a hard interrupt, in a softirq."""
+"""Flags of an event: it happened in a hard interrupt (IN_IRQ) or in a softirq (IN_SOFTIRQ)."""
 
 _RECORD = struct.Struct("<QHBBiiiiII")
 RECORD_BYTES = _RECORD.size
@@ -57,7 +57,7 @@ _KIND_INDEX = {kind: index for index, kind in enumerate(KINDS)}
 
 
 class TraceEvent(NamedTuple):
-    """Hold one event. ``ts``: ticks of the trace's clock. See :data:`KINDS` for the rest."""
+    """Hold one event. ``ts``: ticks of the trace's clock. :data:`KINDS` explains the other fields."""
 
     ts: int
     cpu: int
@@ -72,11 +72,12 @@ class TraceEvent(NamedTuple):
 
 
 EventFields = tuple[int, int, str, int, int, int, int, str, str, int]
-"""The fields of a :class:`TraceEvent`, in its order. There are millions of them, and a plain tuple is made faster."""
+"""The fields of a :class:`TraceEvent`, in its order. A trace has millions of events, and plain tuples are faster to
+make."""
 
 
 class Strings:
-    """Number the names of many events, each once; number 0 is ""."""
+    """Give each name of an event a number, the same number for the same name; number 0 is ""."""
 
     def __init__(self, known: Sequence[str] = ("",)) -> None:
         self.all = list(known)
@@ -94,8 +95,8 @@ class Strings:
 
 
 def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
-    """Pack events as records of RECORD_BYTES; their names go into ``strings``. Raise struct.error for a value that does
-    not fit (times are below 2^64, numbers signed 32 bits)."""
+    """Pack events as records of RECORD_BYTES bytes; add their names to ``strings``. Raise struct.error for a value that
+    does not fit (times below 2^64, other numbers signed 32 bits)."""
     number, one = strings.number, _RECORD.pack
     return b"".join(
         one(e.ts, e.cpu, _KIND_INDEX[e.kind], e.flags, e.pid, e.a, e.b, e.c, number(e.name), number(e.other))
@@ -104,12 +105,12 @@ def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
 
 
 def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
-    """Return the events of :func:`pack`. Raise ValueError for data that it did not make."""
+    """Return the events that :func:`pack` packed. Raise ValueError for damaged data."""
     return map(TraceEvent._make, unpack_fields(packed, strings))
 
 
 def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields]:
-    """Yield the same events as plain tuples, in a third of the time. Raise ValueError as :func:`unpack`."""
+    """Yield the events of :func:`unpack` as plain tuples, in a third of the time. Raise ValueError for damaged data."""
     if len(packed) % RECORD_BYTES:
         raise ValueError("the packed events are cut off")
     kinds = KINDS
@@ -122,9 +123,9 @@ def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields
 
 @dataclass(frozen=True, slots=True)
 class TraceInfo:
-    """Hold the setup of a trace. ``clock``: the trace's (``x86-tsc``: ticks of the TSC; ``mono``: ns). ``enabled``:
-    events as ``system:name``. ``missing``: events that this kernel does not have or give, with the reason.
-    ``buffer_kb``: for each CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured
+    """Hold the setup of a trace. ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
+    ``enabled``: traced events as ``system:name``. ``missing``: event that this kernel does not have or give → reason.
+    ``buffer_kb``: size of the buffer for each of ``cpus``. ``stacks``: the kernel's stack is recorded when a measured
     thread loses its CPU and does not sleep."""
 
     clock: str
@@ -137,10 +138,10 @@ class TraceInfo:
 
 @dataclass(frozen=True, slots=True)
 class TraceRead:
-    """Hold what was recorded since the start. ``events``: packed, in order of time, of both instances. ``strings``: the
-    whole table that they refer to. ``lost``: CPU → events for which there was no room (0 is left out), all after the
-    last one of that CPU. ``lost_elsewhere``: the same for events that are traced on all CPUs (moves, wakes and
-    interrupts)."""
+    """Hold the events since the trace's start. ``events``: the packed events of both trace instances, in order of time.
+    ``strings``: the table of all their names. ``lost``: CPU → number of events for which there was no room (0 is left
+    out); all of them came after the CPU's last event. ``lost_elsewhere``: the same for events that are traced on all
+    CPUs (moves, wakes and interrupts)."""
 
     events: bytes
     strings: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Define the turn on a shared machine, as root publishes it for all to read.
+"""Define the turn on a shared machine, as root publishes it for all users.
 
 Seconds count from the machine's start (CLOCK_BOOTTIME): no user can set this clock, and suspending does not stop it. A
-state of another boot describes no turn.
+state that was written in another boot is void.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ MAX_PEOPLE = 8
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Identify a process for ever by its number and its start (in clock ticks). The kernel may use a number again, but
-    never with the same start.
-    """
+    """Identify a process by its number and its start (in clock ticks): the kernel may use a number again, but not with
+    the same start."""
 
     pid: int
     start: int
@@ -26,9 +25,9 @@ class Process:
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Hold an entry in the queue. ``people``: the user names of the team, the connected user first. ``agent``: root's
-    process that serves them; when it ends they have left. ``client``: their own process, which gets onto the hot CPUs
-    with all that it starts. ``limit_s``: the length of their turn, None for an instructor, who holds the machine until
-    giving it back."""
+    process that serves the team; when it ends, the team has left. ``client``: the team's own process, which may use the
+    hot CPUs with all that it starts. ``limit_s``: the length of their turn, None for an instructor, who holds the
+    machine until giving it back."""
 
     uid: int
     people: tuple[str, ...]
@@ -40,10 +39,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Hold the turn that has the machine. ``number``: count of turns since the machine's start. ``ends_s``: None while
-    an instructor holds it. ``doing``: in the holder's own words. ``ended_by``: the instructor who ended it, "" if none
-    did. ``returning``: it has ended, and the machine is being given back. ``origin``: the control group that the client
-    came from, "" while it was not moved."""
+    """Hold the present turn. ``number``: count of turns since the machine's start. ``ends_s``: None for an instructor's
+    turn. ``doing``: what the holder does, in the holder's own words. ``ended_by``: the instructor who ended the turn,
+    "" if none did. ``returning``: the turn has ended, and the machine's settings are being restored. ``origin``: the
+    control group from which the client was moved, "" if it was not moved."""
 
     number: int
     uid: int
@@ -60,9 +59,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnGranted:
-    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's. ``group``: why its processes have no control
-    group of their own, "" if they have one.
-    """
+    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's turn. ``group``: why the turn's processes
+    have no control group of their own, "" if they have one."""
 
     number: int
     ends_in_s: float | None
@@ -71,10 +69,9 @@ class TurnGranted:
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """Hold the turn and its queue. ``queue``: first come, first served. ``frozen_by``: the instructor who keeps new
-    turns from beginning, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were.
-    No turn begins while this is set.
-    """
+    """Hold the turn and its queue. ``queue``: first come, first served. ``frozen_by``: the instructor who does not let
+    new turns begin, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were. No
+    turn begins while there is trouble."""
 
     boot_id: str
     number: int = 0

@@ -1,7 +1,7 @@
-"""Define the results of paired rounds: their figures, and a verdict for each measure (the arithmetic is in ``stats``).
+"""Define the results of paired rounds: their figures, and a verdict for each measure (``stats`` computes them).
 
-A round is a fresh run without the change and one with it, in an order drawn by chance. Times are ns unless named.
-"""
+A round is a fresh run without the change and one with it, in an order drawn by chance. Times are in ns unless a name
+says otherwise."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ VerdictWord = Literal["lower", "higher", "no_change", "cannot_tell"]
 ENOUGH_ROUNDS = 10
 """The least number of rounds for a verdict."""
 SIGNIFICANCE = 0.05
-"""The largest share of judgements in which any line may claim a change that is not there."""
+"""The largest share of proofs in which any line may claim a change that is not there."""
 CONFIDENCE = 0.95
 """The confidence of each line's own interval."""
 NO_CHANGE_WITHIN = 0.10
-"""The half-width of the band of no change: for ``no_change`` the whole interval lies between 1/(1 + this) and 1 + this.
-"""
+"""The width w of the band of no change: for ``no_change`` the whole interval lies between 1/(1 + w) and 1 + w."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """Hold one run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct
-    stalls by decade. ``stolen_ns_per_second``: by all stalls over ``threshold_ns``. ``percentiles``: ns of the main
-    histogram, None where there are too few samples. ``beyond``: for each of them, the known number of distinct stalls
-    at least as long, of the histogram's own thread."""
+    stalls by decade. ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``. ``percentiles``:
+    percentile → ns in the main histogram, None if there are too few samples. ``beyond``: percentile → known number of
+    distinct stalls at least as long, in the thread that fills the histogram."""
 
     run: str
     duration_s: float
@@ -45,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Hold a pair of runs made one right after the other."""
+    """Hold one round: two runs, one made right after the other."""
 
     order: Order
     without: Side
@@ -54,13 +53,14 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold one line. ``without`` and ``with_it``: events a second, ns stolen a second, or the geometric mean in ns.
+    """Hold one line: a measure and its verdict. ``without`` and ``with_it``: events a second, ns stolen a second, or
+    the geometric mean of a percentile in ns.
 
-    ``ratio`` is with/without; None where there was nothing without the change, or nothing to compare. ``low`` and
-    ``high`` enclose it at 95 %, this line alone; ``high`` None is without bound. ``p`` is this line's own;
-    ``p_adjusted`` allows for all lines shown (1.0 where a line can claim nothing). ``rounds_needed``: how many rounds
-    would tell, at the spread seen; None where the line tells already or no sensible number would.
-    """
+    ``ratio`` is with/without; None if the value without the change is 0, or if there is nothing to compare. ``low`` and
+    ``high``: the ratio's 95 % interval for this line alone; ``high`` None: no upper bound. ``p`` is for this line
+    alone; ``p_adjusted`` allows for all lines shown (1.0 for a line that can claim nothing). ``rounds_needed``: number
+    of rounds that would decide this line, if its spread stays the same; None if the line is decided or would need too
+    many."""
 
     measure: str
     ratio: float | None
@@ -77,7 +77,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Hold the line that is shown first."""
+    """Hold the line that is shown first, in words."""
 
     measure: str
     verdict: VerdictWord
@@ -86,11 +86,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Hold the effect of time and order on a measure over the rounds: shown, never corrected for.
+    """Hold the effect of time and of order on a measure. It is shown, and no figure is corrected for it.
 
-    ``later_ratio``: level of the last half of the rounds over that of the first. ``second_ratio``: level of the second
-    run of a round over its first, without the change's effect. None where a level is zero or unknown. The ps are exact,
-    each on its own.
+    ``later_ratio``: level in the last half of the rounds / level in the first half. ``second_ratio``: level in a
+    round's second run / level in its first, with the change's effect removed. Each is None if a level is zero or
+    unknown. Both p values are exact, each for its ratio alone.
     """
 
     measure: str
@@ -103,8 +103,8 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Hold all results of paired rounds: ``rows`` with the primary measures first. ``worst``: the longest seen on each
-    side, in words only, because a maximum is one event and supports no verdict."""
+    """Hold all results of paired rounds: ``rows`` with the primary measures first. ``worst``: a sentence on the longest
+    latency without and with the change. A maximum is one event and supports no verdict."""
 
     rounds: int
     rows: tuple[Verdict, ...]
@@ -115,10 +115,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hold the samples needed until ten events lie beyond a percentile: ``messages``, and the ``seconds`` in which they
-    come.
+    """Hold the samples needed to have ten events beyond a percentile: the number of ``messages``, and the ``seconds``
+    that they take.
 
-    ``stalls_seen``: it was computed from how often this host stalls, not from single messages alone.
+    ``stalls_seen``: the figures allow for the rate of stalls on this host, not only for single messages.
     """
 
     percentile: str
@@ -129,8 +129,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold the support of a run's percentile: samples beyond it and distinct stalls beyond it. ``solid``: ten samples,
-    as the chart draws it. ``proof``: ten distinct stalls too, as a verdict needs beyond p99."""
+    """Hold how well a run supports a percentile: the samples and the distinct stalls beyond it. ``solid``: at least ten
+    samples (the chart then draws a full line). ``proof``: at least ten distinct stalls, too, as a verdict needs beyond
+    p99."""
 
     percentile: str
     value_ns: int | None

@@ -11,7 +11,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
 StepState = Literal["done", "seen", "now", "open", "left_out"]
-"""The states of a step. ``seen``: it was gone through on a recording, where nothing is measured or written."""
+"""The states of a step. ``seen``: the learner read the step on a recording, where nothing is measured or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """Hold one step of the loop as the header shows it."""
+    """Hold one step of a chapter as the header shows it."""
 
     name: StepName
     state: StepState
@@ -42,12 +42,12 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PathEntry:
-    """Hold one chapter on the home screen. ``here``: it can be done on this host; if not, ``reason`` says why, and
-    ``rehearsed`` is True if it is taught on a recording instead.
+    """Hold one chapter on the home screen. ``here``: the chapter can be done on this host; if not, ``reason`` says why,
+    and ``rehearsed`` is True if the chapter is taught on a recording instead.
 
-    ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt, if one was won). ``setting``
-    None: the chapter sets nothing. ``in_class``: False for a chapter that a class host's class leaves out. ``number``:
-    in the course, as also shown on a class's board, independent of the position in the path.
+    ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
+    ``setting`` None: the chapter sets nothing. ``in_class``: False if the class of this class host leaves the chapter
+    out. ``number``: the chapter's number in the course and on a class's board, whatever its position in the path.
     """
 
     chapter_id: str
@@ -90,10 +90,9 @@ class PredictionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """Hold what the step would change: every write is listed here. ``host_files``: number of host files that would be
-    written (none for a placement). ``words``: the requested tunables, as on a command line. ``left_out``: the settings
-    that the plan does not change, each with its reason.
-    """
+    """Hold what a plan step would change. ``changes``: all writes. ``host_files``: number of files of the host that
+    would be written (0 for a placement). ``words``: the requested tunables, as on a command line. ``left_out``: the
+    settings that the plan does not change, each with its reason."""
 
     changes: tuple[Change, ...]
     host_files: int
@@ -106,9 +105,8 @@ class PlanView:
 class BootWay:
     """Hold how a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot.
     ``why_not``: why this host cannot set them for one boot, "" if it can. ``this_boot``: the running kernel was booted
-    by such an entry, so its parameters are gone with the next boot. ``root_first``: only root can check if it is
-    possible, so this choice asks for root's rights.
-    """
+    with parameters for one boot, so these are gone after the next boot. ``root_first``: only root can check if one boot
+    is possible, so this choice asks for root's rights."""
 
     once: bool
     why_not: str = ""
@@ -118,8 +116,8 @@ class BootWay:
 
 @dataclass(frozen=True, slots=True)
 class ApplyView:
-    """Hold the outcome of a chapter's plan. ``applied``: number of settings. ``refused``: (path or id, reason).
-    ``settled``: the chapter's tunables now need no improvement. ``text``: all of it in words."""
+    """Hold the outcome of a chapter's plan. ``applied``: number of applied settings. ``refused``: (path or id, reason).
+    ``settled``: the chapter's tunables now need no improvement. ``text``: the outcome in words."""
 
     applied: int
     refused: tuple[tuple[str, str], ...]
@@ -130,7 +128,7 @@ class ApplyView:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """Hold a tunable before and after, for a chapter that is taught on a recording."""
+    """Hold a tunable's value before and after, for a chapter that is taught on a recording."""
 
     title: str
     before: str
@@ -140,7 +138,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class ThreadEvidence:
-    """Hold a thread's switches, migrations and the CPUs where its messages were handled (CPU, messages, share 0..1)."""
+    """Hold a thread's switches and migrations. ``residence``: (CPU, messages handled there, their share 0..1)."""
 
     name: str
     voluntary_switches: int | None
@@ -151,9 +149,9 @@ class ThreadEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Hold the explanation of a run without a trace: counters only, and named as such. ``interrupts``: (name, CPU,
-    count, per second) on the CPUs that the threads used, largest first. ``knee``: sentences on which rate sits
-    where."""
+    """Hold the explanation of a run without a trace, from counters only. ``interrupts``: (name, CPU, count, per second)
+    on the CPUs that the threads used, largest first. ``knee``: sentences that say which rate of stalls belongs to which
+    percentile."""
 
     run: Run
     threads: tuple[ThreadEvidence, ...]
@@ -166,7 +164,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class CureView:
-    """Hold a hunt's three runs. ``rows``: (measure as in a comparison, quiet, beside the noise, with the cure)."""
+    """Hold a hunt's three runs. ``rows``: (measure as in a comparison, value without noise, with the noise, with noise
+    and cure)."""
 
     rows: tuple[tuple[str, float | None, float | None, float | None], ...]
     text: str
@@ -174,7 +173,7 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """Hold a comparison with its headline. ``same_state``: both runs were made in the same way (A against A)."""
+    """Hold a comparison with its headline. ``same_state``: both runs were made with the same settings (A against A)."""
 
     comparison: Comparison
     headline: str

@@ -1,1 +1,1 @@
-"""Write documents for people and for other tools; every name in them is cleaned."""
+"""Write documents for people and for other tools; all names in these documents are cleaned."""

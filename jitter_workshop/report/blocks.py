@@ -1,8 +1,8 @@
-"""Define a report as report blocks: headings, paragraphs, tables and the like, with the words of each.
+"""Define the blocks of which a report is made: headings, paragraphs, tables and the like, with their words.
 
-``report.sections`` makes them from the document, once for all forms. The writers (``report.html``, ``report.markdown``,
-``presenter.report_preview``) escape them and lay them out. Every text is cleaned already; none is escaped.
-"""
+``report.sections`` makes the blocks from the document, once for all forms. The writers (``report.html``,
+``report.markdown``, ``presenter.report_preview``) escape the texts and lay out the blocks. All texts are cleaned
+already; none is escaped."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ UNKNOWN = "–"
 
 SpanStyle = Literal["name", "code", "strong", "origin", "aside", "time", "link", "badge", "few", "below", "remark"]
 Inline: TypeAlias = "str | Span | Interval | IntervalAxis | Bar | tuple[Inline, ...]"
-"""A text within a line, or several that follow each other."""
+"""A text within a line, or several texts in a row."""
 Cells: TypeAlias = "tuple[Inline, ...]"
 """A line of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold a part of a line with a kind. ``name``: a name that others chose. ``code``: a path or a value as the host
-    has it. ``origin``: the mark of data that was not measured here. ``aside``: less important than the text before it.
-    ``time``: ``more`` is the stamp. ``link``: ``more`` is the id of its target. ``badge``: a sign and a word; ``more``
-    is the kind. ``few``: a figure and its mark; ``more`` is the reason for the mark. ``below``: it is placed under the
-    rest of its cell. ``remark``: the same, and it is needed to read the row.
-    """
+    """Hold a part of a line, with a style. ``name``: a name that others chose. ``code``: a path or a value as the host
+    has it. ``origin``: a note on data that were not measured here. ``aside``: less important than the text before it.
+    ``time``: ``more`` is the time in ISO 8601. ``link``: ``more`` is the id of its target. ``badge``: a sign and a
+    word; ``more`` is the kind. ``few``: a figure with a mark; ``more`` is the reason for the mark. ``below``: the text
+    is placed under the rest of its cell. ``remark``: as ``below``, for text without which the row is misread."""
 
     style: SpanStyle
     text: Inline
@@ -41,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold a verdict's interval: a picture on an axis, and the same in words."""
+    """Hold a verdict's interval, to be drawn on an axis, and the interval in words."""
 
     verdict: Verdict
     axis: Axis
@@ -50,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntervalAxis:
-    """Hold the labels of the axis of all intervals in a column, and the column's name."""
+    """Hold the axis that all intervals of a column share, and the column's name."""
 
     axis: Axis
     text: str
@@ -58,16 +57,15 @@ class IntervalAxis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Hold a share of the largest value, 0 to 1; the number is shown beside it."""
+    """Hold a bar: a share of the largest value, 0 to 1. The number is shown beside the bar."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Hold a paragraph. ``unknown``: the reason why a part is missing. ``how``: an explanation how to read the next
-    blocks. ``verdict``: it is the most important sentence of its part.
-    """
+    """Hold a paragraph. ``unknown``: the reason why a part is missing. ``how``: the paragraph explains how to read the
+    next blocks. ``verdict``: the paragraph is the most important sentence of its part."""
 
     text: Inline
     style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""
@@ -75,9 +73,8 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Hold a list. ``most``: the number of items that are visible at first; None for all. ``summary``: it is the
-    report's first lines.
-    """
+    """Hold a list. ``most``: the number of items that are visible at first; None for all. ``summary``: the list has the
+    report's first lines."""
 
     items: tuple[Inline, ...]
     most: int | None = None
@@ -93,8 +90,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold the head of a column. ``number``: its cells are aligned right. ``brief``: a preview has it, too. ``prose``:
-    its cells are sentences, which would make a table of plain text too wide."""
+    """Hold the head of a column. ``number``: its cells are aligned right. ``brief``: a preview shows the column, too.
+    ``prose``: its cells are sentences, which would make a table of plain text too wide."""
 
     head: Inline
     number: bool = False
@@ -105,9 +102,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Hold a table; the first cell of a row is its heading. ``most``: the number of rows that are visible at first, 0
-    for a table that is for reference only, None for all. ``anchor``: links lead to ``ANCHOR-1``, …, the rows.
-    ``latest``: a preview, which has no room for all rows, shows the last ones.
-    """
+    for a table that is for reference only, None for all. ``anchor``: the rows have the ids ``ANCHOR-1``, …, for links.
+    ``latest``: a preview without room for all rows shows the last rows."""
 
     style: str
     caption: str
@@ -120,7 +116,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Hold a chart, and the same as a table. ``number``: its place among the charts, from 1."""
+    """Hold a chart, and its figures as a table. ``number``: the chart's place among the charts, from 1."""
 
     number: int
     title: str
@@ -131,8 +127,8 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Hold one stall: when and where, its largest causes with their time, and notes. ``drawn``: its time from left to
-    right; the first causes have a shade of their own each."""
+    """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
+    drawn as a line of time; each of the largest causes has its own shade."""
 
     head: str
     causes: tuple[str, ...]
@@ -150,14 +146,14 @@ class Stalls:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Hold lines of shell, each with its purpose. A line is shown character for character."""
+    """Hold shell commands, each with its purpose. Commands are shown character for character."""
 
     commands: tuple[Command, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Hold a part of a section under a heading of its own. ``id``: the aim of links to it."""
+    """Hold a part of a section under its own heading. ``id``: the target of links to this part."""
 
     heading: Inline
     blocks: tuple[Block, ...]
@@ -178,12 +174,12 @@ class Section:
 
 
 def name(text: str, limit: int = 80) -> Span:
-    """Return a name that others chose."""
+    """Return a span for a name that others chose."""
     return Span("name", called(text, limit))
 
 
 def code(text: str | None, limit: int = 200) -> Inline:
-    """Return a path or a value as the host has it; ``–`` for None."""
+    """Return a span for a path or a value as the host has it; ``–`` for None."""
     return UNKNOWN if text is None else Span("code", clean(text, limit) or "(empty)")
 
 
@@ -193,13 +189,13 @@ def below(*parts: Inline) -> Span:
 
 
 def time(stamp: str | None, seconds: bool = False) -> Inline:
-    """Return a moment in UTC for people; ``–`` if it is not known."""
+    """Return a time in UTC for people; ``–`` if ``stamp`` is None."""
     text = clean(stamp or "", 40)
     return Span("time", f"{text[:10]} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
 
 
 def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:
-    """Return parts with a text between each two."""
+    """Join parts, with the text ``between`` between them."""
     found: list[Inline] = []
     for part in parts:
         found += [between, part] if found else [part]

@@ -12,7 +12,7 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
 
 ITEM = "- "
-"""The beginning of a sentence that is one of a list."""
+"""The text before each sentence of a list."""
 
 _KINDS = {
     "task": "task {}",
@@ -34,7 +34,7 @@ _NO_EVENTS = {
     words.CATCHING_UP: "catching up afterwards",
 }
 _STAND_IN = re.compile(r"task \d{1,6}")
-"""The name of a task in a private report."""
+"""The name that replaces a task's name in a private report."""
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
@@ -50,7 +50,8 @@ _MOST_OTHERS = 8
 
 
 def cause_words(kind: str, name: str, limit: int = 40) -> str:
-    """Return a cause in words: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
+    """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no
+    event``."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
@@ -61,13 +62,14 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:
-    """Return ``cause_words``, and the number of threads of that name if there are several."""
+    """Return ``cause_words`` for a cause, with the number of threads of that name if there are several."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def stalls(report: EvidenceReport) -> str:
-    """Return the number of stalls of all threads, and how many are apart in time if threads shared some."""
+    """Return the number of stalls of all threads in words. If stalls of several threads overlap, add the number of
+    distinct stalls."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (
         f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
@@ -75,16 +77,15 @@ def stalls(report: EvidenceReport) -> str:
 
 
 def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
-    """Return all sentences about a run's causes that are shown beside the table of causes. The first sentence is the
-    headline.
-    """
+    """Return the sentences on a run's causes that are shown with the table of causes. The first sentence is the
+    headline."""
     if isinstance(report, CounterReport):
         return headline(report), *verdict(report), *others(report)
     return headline(report), *limits(report), *explanations(report)
 
 
 def headline(report: EvidenceReport | CounterReport) -> str:
-    """Return the number of stalls, the measured time, and the evidence behind it."""
+    """Return a line with the number of stalls, the measured time, and the kind of evidence."""
     over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 300)
@@ -99,7 +100,7 @@ def headline(report: EvidenceReport | CounterReport) -> str:
 
 
 def limits(report: EvidenceReport) -> list[str]:
-    """Return the limits of the statements about causes, one sentence each."""
+    """Return sentences on what the trace does not show: lost, unbalanced and missing events, and other notes."""
     said = []
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
@@ -119,8 +120,8 @@ def limits(report: EvidenceReport) -> list[str]:
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """Yield sentences that explain the kinds of cause that are no names. Sentences that begin with ITEM are candidates
-    for a gap without an event; they come last."""
+    """Yield sentences that explain causes without the name of a task or event. Sentences that begin with ITEM are
+    candidates for a gap without an event; they come last."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     for kind, text in _ABOUT.items():
@@ -132,15 +133,14 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages in time without a cause, or ``same`` if it would not change (two causes may have to
-    be removed).
-    """
+    """Return the share of messages that would be in time without this cause, or ``same`` if the share would not change
+    (two causes may have to be removed)."""
     said = _share(cause.below_without)
     return "same" if said == _share(report.below_now) else said
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
+    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``; "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     return f"Messages in time: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
@@ -160,7 +160,8 @@ def _share(share: float | None) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """Yield sentences on the stalls' time by the counters, without any further claim."""
+    """Yield sentences that compare the stalls' time with the time in which threads waited for a CPU. Counters allow no
+    other claim."""
     if not report.stalls:
         yield "No stall to explain."
     elif report.waited_ns is None:
@@ -186,7 +187,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
 
 
 def others(report: CounterReport) -> Iterator[str]:
-    """Yield the other tasks that were seen on the measured CPUs."""
+    """Yield a sentence for each other task that was seen on the measured CPUs."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
         task = f"{called(load.name, 40)} (pid {load.pid})"

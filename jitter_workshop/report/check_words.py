@@ -1,4 +1,5 @@
-"""Explain one check for ``status --explain ID``: why it matters, its value, the risk, the undo, how to look by hand."""
+"""Explain one check for ``status --explain ID``: why it matters, its value, the risk, how to undo a change, how to
+check by hand."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ MARKS: dict[State, tuple[str, str, str]] = {
     "unavailable": ("–", "not here", "dim"),
     "info": ("·", "info", "known"),
 }
-"""State → mark, word, colour. The word is shown beside the mark; each of them is enough alone."""
+"""State → mark, word, colour. The word is shown beside the mark; either is enough alone."""
 
 SENTENCES = 1_000
-"""Characters of a reason or an advice that are shown."""
+"""The largest number of characters of a reason or an advice."""
 _FILES = 24
-"""The largest number of files that are listed; the other files are covered by the pattern."""
+"""The largest number of listed files; a pattern covers the other files."""
 
 _RISKS = {"low": "low", "medium": "medium", "high": "high: understand it before you apply it"}
 _WHEN = {
@@ -36,9 +37,9 @@ _WHEN = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Hold one check in full. ``facts``: (name, sentence), without empty ones. ``files``: (path, its value now; ""
-    where that is not read here). ``more_files``: the number of files that are not listed. ``by_hand``: commands that
-    show the same."""
+    """Hold one check in full. ``facts``: (name, sentence), without empty ones. ``files``: (path, value now; "" if the
+    value is not read). ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the
+    same value."""
 
     facts: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
@@ -47,8 +48,8 @@ class Explained:
 
 
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
-    """Return the full explanation of a check, with its files read now. ``check``: the assessment of ``host`` by
-    ``tunable``."""
+    """Return the full explanation of a check; read the values of its files now. ``check``: the assessment of ``host``
+    by ``tunable``."""
     facts = [("why", tunable.why), ("value now", clean(check.value, 300) if check.value is not None else "not known")]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
@@ -90,9 +91,8 @@ def _says(setting: Setting) -> str:
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:
-    """Return the value and a better value. Return the reason where no value is known; a check for information has the
-    reason after its value. ``before``: the reason that was just shown and is not repeated.
-    """
+    """Return the value and a better value. If no value is known, return the reason; if the check only informs, add the
+    reason to the value. ``before``: a reason that was just shown; it is not repeated."""
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""

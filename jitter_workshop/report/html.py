@@ -1,8 +1,8 @@
 """Write a report as one web page that loads nothing and runs nothing, for the screen, for paper and for a text browser.
 
-The first screen tells the results in words; the sections below show the data behind them. The session's raw data can be
-inside the page (``session.reportfile``); editing the words does not change the raw data. No text can become markup:
-everything that is not :class:`Html` already is cleaned and escaped.
+The first screen gives the results in words; the sections below show the data of these results. The page can contain the
+session's raw data (``session.reportfile``); editing the page's words does not change the raw data. No text can become
+markup: any text that is not :class:`Html` is cleaned and escaped.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.sample_size import FEW_SAMPLES
 
 MOST_BYTES = 1_000_000
-"""The size limit. A page of 20 runs stays below it, with raw data: histograms of blocks and traces go in while there is
-room."""
+"""The largest size of a page. A page of 20 runs with raw data is smaller; histograms of blocks and traces are added
+while there is room."""
 _IN_BASE64 = 0.74
 """Bytes of an archive per byte of the page, line breaks included."""
 _FOR_WORDS = 2_000
-"""Estimated bytes of a page's text about its raw data; each file left out has a line of its own."""
+"""Estimated bytes of a page's text about its raw data, with a line for each file that is left out."""
 _A_LINE = 220
 _LONG = 4_000
-"""Characters of a text that a page shows."""
+"""The largest number of characters of a text on a page."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _TAGS = {"name": "bdi", "code": "code", "strong": "strong", "aside": "small"}
 _CLASSES = {"origin": "origin", "below": "below", "remark": "below remark"}
 _PARAGRAPHS = {"how": "dim", "verdict": "headline"}
-"""Classes of paragraphs that have another name than their style."""
+"""Style of a paragraph → its CSS class, where the names differ."""
 _VOID = frozenset({"meta", "link"})
 _LINES = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl", "figure", "details", "main", "nav"})
-"""Elements that end a line of the page's source."""
+"""Elements after which the page's source has a line break."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> dict[str, bytes]:
-    """Return the page as a file of this name. It contains the session's raw data if the report is about all of it and
-    is not private. Raises SessionError."""
+    """Return the page as a file of this name. The page contains the raw data if the report is about the whole session
+    and is not private. Raises SessionError if the raw data cannot be read."""
     if document.private or {run.id for run in document.runs} < set(session.session.runs):
         # A user who left runs or names out does not want them in the raw data.
         return {name: render(document, None).encode()}
@@ -63,7 +63,7 @@ def render(document: ReportDocument, packed: bytes | None) -> str:
 
 
 def _drawn(document: ReportDocument) -> list[tuple[blocks.Section, Html]]:
-    """Return all sections but the one about the page itself, and each as markup."""
+    """Return (section, its markup) for all sections but the one about the page itself."""
     return [(one, _section(one)) for one in sections.sections(document)]
 
 
@@ -136,13 +136,14 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
 
 
 class Html(str):
-    """Hold text that is markup."""
+    """Hold text that is HTML markup and needs no escaping."""
 
     __slots__ = ()
 
 
 def shown(text: str) -> Html:
-    """Return a text that is safe between tags and inside an attribute; a blank at either end is kept."""
+    """Clean and escape a text, so that it is safe between tags and inside an attribute; a blank at either end is
+    kept."""
     if isinstance(text, Html):
         return text
     found = clean(text, _LONG)
@@ -152,8 +153,8 @@ def shown(text: str) -> Html:
 
 
 def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html:
-    """Return an element. ``class_`` is written as ``class``, other underscores become dashes; an attribute that is None
-    or "" is left out."""
+    """Return an element. In attributes' names ``class_`` becomes ``class`` and other underscores become dashes; an
+    attribute that is None or "" is left out."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
         for key, value in attributes.items()
@@ -171,7 +172,7 @@ def join(parts: Iterable[str], between: str = "") -> Html:
 
 
 def inline(text: Inline) -> Html:
-    """Return a text within a line."""
+    """Return a text within a line as markup."""
     if isinstance(text, str):
         return shown(text)
     if isinstance(text, tuple):
@@ -213,7 +214,7 @@ def _section(section: blocks.Section) -> Html:
 
 
 def block(one: Block) -> Html:
-    """Return a block of a report."""
+    """Return a block of a report as markup."""
     if isinstance(one, blocks.Paragraph):
         return tag("p", inline(one.text), class_=_PARAGRAPHS.get(one.style, one.style))
     if isinstance(one, blocks.Bullets):
@@ -270,13 +271,13 @@ def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Htm
 
 
 def _wide(label: str, inside: Html) -> Html:
-    """Return content in an element that scrolls sideways where there is no room."""
+    """Put markup into an element that scrolls sideways if it is too wide."""
     # Without a stop for the tab key a keyboard could not scroll it.
     return tag("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
 
 
 def _folded(summary: str, inside: Html) -> Html:
-    """Return a part that is closed until the reader opens it; it is open on paper."""
+    """Put markup into an element that is closed until the reader opens it; on paper it is open."""
     return tag("details", tag("summary", summary), inside)
 
 

@@ -1,10 +1,10 @@
 """Write a report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or to read as plain text.
 
-No text can become markup: for GitHub's renderer, for others, and for reading as plain text. Names that others chose are
-put into code spans, where nothing is markup and nothing becomes a link. In sentences the characters that could be
-markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw (:emoji:, $formulas$) become
-code spans, because an escape does not stop that. A paragraph is one line: GitHub's comments break lines where the text
-does.
+No text can become markup, in GitHub's renderer or in another one, and the source is easy to read. Names that others
+chose are put into code spans, where nothing is markup and nothing becomes a link. In sentences the characters that
+could be markup are escaped. Words that GitHub would link (addresses, @mentions, #numbers) or draw (:emoji:, $formulas$)
+become code spans, because an escape does not prevent links and drawings. A paragraph is one line, because GitHub's
+comments show each line break.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
 
 LONG = 2_000
-"""Characters of a text that a report shows."""
+"""The largest number of characters of a text in a report."""
 _STRIP_COLUMNS = 100
 _BAR = 20
 _WIDEST_COLUMN = 44
-"""Columns of a table are aligned up to this width, for readers of the plain text."""
+"""The largest width to which columns are padded, for readers of the plain text."""
 _NO_RAW_DATA = blocks.Paragraph(
     "The raw data are not in this file. 'jitter-workshop report --format html' makes a page with them inside."
 )
@@ -42,8 +42,8 @@ _BEGINS_BLOCK = re.compile(r"(?:[-+#=]|\d{1,9}(?=[.)](?:\s|$)))")
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return the text under ``name`` and each chart beside it (``…-chart-N.svg``). On standard output there is the text
-    alone."""
+    """Return the text with the name ``name``, and a file for each chart (``…-chart-N.svg``). For standard output return
+    the text alone."""
     charts = {
         n: (beside(name, f"chart-{n}", ".svg"), render_svg(one.curves, one.title, scope=f"chart-{n}"))
         for n, one in enumerate(document.overlays, 1)
@@ -70,7 +70,7 @@ def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
 
 
 class _Writer:
-    """Write blocks. ``at_end``: long tables for reference, which are written after the sections."""
+    """Write blocks. ``at_end``: collects long tables for reference, which are written after the sections."""
 
     def __init__(self, charts: Mapping[int, str]) -> None:
         self._charts = charts
@@ -132,7 +132,7 @@ def _table(one: blocks.Table) -> Iterator[str]:
 
 
 def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
-    """Return the part of a row that is not in its table; "" for none."""
+    """Return the part of a row that is too wide for its table; "" for none."""
     name, lower = blocks.lower_lines(head)
     told = join(map(inline, (*lower, *wide)), "; ")
     return join((inline(name), ": ", told)) if told else Md("")
@@ -147,13 +147,13 @@ def _stall(one: blocks.Stall) -> Md:
 
 
 class Md(str):
-    """Hold text that is Markdown already."""
+    """Hold text that is Markdown and needs no escaping."""
 
     __slots__ = ()
 
 
 def inline(text: Inline) -> Md:
-    """Return a text within a line."""
+    """Return a text within a line as Markdown."""
     if isinstance(text, str):
         return said(text)
     if isinstance(text, tuple):
@@ -181,7 +181,7 @@ def _span(one: blocks.Span) -> Md:
 
 
 def said(text: str, limit: int = LONG) -> Md:
-    """Return a sentence, or a part of one, as Markdown. At the beginning of a line use :func:`line`."""
+    """Return a sentence or a part of a sentence as Markdown. At the beginning of a line use :func:`line`."""
     if isinstance(text, Md):
         return text
     parts, code = list[str](), list[str]()
@@ -197,7 +197,8 @@ def said(text: str, limit: int = LONG) -> Md:
 
 
 def line(text: str, limit: int = LONG) -> Md:
-    """Return a sentence for the beginning of a line, where a dash or a number could begin a list."""
+    """Return a sentence that begins a line, as Markdown. A dash or a number in front is escaped, so that it begins no
+    list."""
     told = said(text, limit)
     found = _BEGINS_BLOCK.match(told)
     if found is None:
@@ -239,7 +240,8 @@ def bullets(items: Iterable[str]) -> Md:
 
 
 def fenced(lines: Iterable[str], language: str = "") -> Md:
-    """Return lines in a fixed-width font. A line break inside one of them is removed."""
+    """Return the lines as a Markdown code block. Blanks are kept; line breaks and control characters inside a line
+    become blanks."""
     shown = [clean_line(one) for one in lines]
     longest = max((len(run) for one in shown for run in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -247,15 +249,14 @@ def fenced(lines: Iterable[str], language: str = "") -> Md:
 
 
 def clean_line(text: str, limit: int = 4_000) -> str:
-    """Return one line with its blanks unchanged, without invisible characters and characters that control a
-    terminal."""
+    """Return one line without invisible characters and characters that control a terminal. Blanks are kept."""
     if "  " not in text and not text.startswith(" "):
         return clean(text, limit)
     return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[:limit]).rstrip()
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
-    """Return a table with aligned columns. ``numbers``: the columns that are aligned right."""
+    """Return a table with aligned columns. ``numbers``: indices of the columns that are aligned right."""
     right = frozenset(numbers)
     cells = [[_cell(said(one)) for one in line] for line in (heads, *rows)]
     widths = [min(max(3, *map(_wide, column)), _WIDEST_COLUMN) for column in zip(*cells, strict=True)]

@@ -27,12 +27,12 @@ NOT_BY_A_SCRIPT = {
         ("grub-entry", "grub-once", "grub-next"), "a script cannot copy the default entry that GRUB will have by then"
     ),
 }
-"""Kinds of setting that no script can change, and why; every other kind has a line in the script."""
+"""Kind of setting that no script can change → reason. Each other kind has a line in the script."""
 _FORMS = {
     "partition": "value",
     **{kind: kind for kind in ("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable")},
 }
-"""The kinds of setting that are one file, and how the contents of each are compared."""
+"""Kind of setting that is one file → how the file's contents are compared."""
 _TASK = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
 _CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 
@@ -51,7 +51,7 @@ exit "$failed"
 
 def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
     """Return the script. ``host``: its name; ``made``: the date; both only appear in a comment. ``opened``: CPU lists
-    that the kernel may give a task when the plan's CPUs and sets come and go (``opened_by``)."""
+    that the kernel may give a task when the plan's CPUs and cpusets are added or removed (``opened_by``)."""
     forward = [step(change, undo=False) for change in plan.changes]
     returning = _way_back(plan)
     back = [step(change, undo=True) for change in returning]
@@ -81,14 +81,14 @@ def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
 
 
 def _way_back(plan: Plan) -> list[Change]:
-    """Return the changes in the order in which they are undone, the boot changes first: they outlast a boot."""
+    """Return the changes in the order in which they are undone. Changes that outlast a boot come first."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
     return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
-    """Return a sentence for each tunable of a plan without writes, with the reason; [] for any other plan."""
+    """If a plan has no writes, return a line with the reason for each of its tunables; [] for any other plan."""
     if plan.changes:
         return []
     found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
@@ -142,8 +142,8 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Return lines that stop after another boot: it has undone all that lasts only until a reboot, and the files may
-    now belong to other devices."""
+    """Return lines that end the script in another boot. A reboot undoes all that lasts only until then, and the files
+    may now belong to other devices."""
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
@@ -160,8 +160,8 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the steps back. Changes that outlast a boot are undone, with their follow-up commands, before the script
-    asks if this is still the same boot."""
+    """Return the lines that undo the plan. Changes that outlast a boot are undone first, with their follow-up commands;
+    then the script checks that this is still the same boot."""
     asked = False
     lines: list[str] = []
     known = {c: facts(c.path, c.kind, c.before) for c in returning}
@@ -195,7 +195,7 @@ def _is_back(change: Change) -> list[str]:
 
 
 def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
-    """Return the steps with each tunable's reason above its first one."""
+    """Return the steps, with the reason of each tunable above its first step."""
     lines: list[str] = []
     told = ""
     for change, line in zip(plan.changes, steps, strict=True):
@@ -215,8 +215,8 @@ def quote(text: str) -> str:
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """Return one line that makes the change, or undoes it. If a script cannot do it, the line reports that when it
-    runs, with the reason and the command that can."""
+    """Return one line that makes the change, or undoes it. If no script can do so, the line prints the reason and the
+    command that can."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:
@@ -278,15 +278,15 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
 
 
 def _dirty_limit(path: str, first: str, last: str) -> str:
-    """Return the line for a dirty limit. A share and a number of bytes are two files; writing one of them sets the
-    other to 0."""
+    """Return the line for a dirty limit. The limit is a share in one file and a number of bytes in another; a write to
+    one file sets the other to 0."""
     place = path if last.endswith("%") else f"{path.removesuffix('_ratio')}_bytes"
     before = first.rstrip("%") if first.endswith("%") == last.endswith("%") else "0"
     return f"file number {quote(place)} {quote(before)} {quote(last.rstrip('%'))}"
 
 
 def _alternatives(text: str) -> str:
-    """Return ``0 or 0-2`` as ``0 0-2``, each in the form in which the kernel lists it. The first one is written."""
+    """Return ``0 or 0-2`` as ``0 0-2``, each list in the kernel's form. The first list is written."""
     return " ".join(_listed("cpu-list", part) for part in text.split(" or "))
 
 
@@ -303,7 +303,7 @@ def _listed(kind: str, text: str) -> str:
 @cache
 def functions() -> dict[str, str]:
     """Return the groups of functions in ``assets/plan.sh``: name of the first one → text of the group. A script
-    contains the groups that it calls, and those that they call."""
+    contains the groups that it calls, and the groups that these call."""
     _head, *groups = resources.files("jitter_workshop.assets").joinpath("plan.sh").read_text("utf-8").split("\n\n")
     named = re.compile(r"^([a-z_]+)\(\)", re.MULTILINE)
     return {found[1]: f"\n{text.rstrip()}\n" for text in groups if (found := named.search(text)) is not None}
@@ -314,4 +314,4 @@ _NEEDS = {
     **dict.fromkeys(("file", "limit", "folder", "controller", "anew", "cycle", "switches"), ("meaning",)),
     "cpuset": ("meaning", "folder"),
 }
-"""The groups that a group calls."""
+"""Group of functions → the groups that it calls."""

@@ -24,7 +24,7 @@ WORDS: dict[VerdictWord, str] = {
 
 
 def headline(proof: Proof) -> str:
-    """Return the sentence that is shown first, without its full stop."""
+    """Return the sentence that is shown first, without a full stop."""
     said = proof.judgement
     if said is None:
         return "Not proven: no round was finished"
@@ -33,13 +33,15 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """Return the addition to a headline if other tasks disturbed most of the runs, with a space before it; else ""."""
+    """If other tasks disturbed more than half of the runs, return a remark for the headline, with a blank in front;
+    else ""."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
 
 
 def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
-    """Return the labels of the axis that all intervals share, then a line per measure with its picture."""
+    """Return lines of text: first the labels of the axis that all intervals share, then each measure with its interval
+    drawn. ``columns``: the width of the terminal."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
@@ -50,14 +52,14 @@ def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
 
 
 def span_of(row: Verdict) -> str:
-    """Return a line's interval: ``1/77 – 1/16``, ``any`` where it excludes nothing."""
+    """Return a line's interval: ``1/77 – 1/16``; ``any`` if the interval allows all ratios."""
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
 
 
 def given_back(proof: Proof) -> str:
-    """Return a sentence, without its full stop, on whether a proof's changes were given back."""
+    """Return a sentence, without a full stop, on whether a proof's changes were restored."""
     if not proof.restored:
         return "Not everything was restored"
     if proof.subject == PLACEMENT or not proof.changes:

@@ -1,7 +1,7 @@
-"""Make a report's blocks from its document: all words, their order, and the tables of every form of a report.
+"""Make a report's blocks from its document: the words, their order, and the tables, the same for all forms of a report.
 
-The order is that of a reader's questions: the results in words, then the data behind them. For unknown values, the
-document's notes have the reason.
+The order follows a reader's questions: first the results in words, then their data. The document's notes give the
+reason for each unknown value.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
     "check": "could be better",
     "chapter": "chapters not done",
 }
-"""The kinds of open points, the host's own state first."""
+"""The kinds of open points; those about the host come first."""
 
 EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
     "trace": "by the kernel's trace",
@@ -85,7 +85,7 @@ EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
 }
 
 OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
-"""Notes that are shown in their part of a report; the others are shown at its end."""
+"""Keys of notes that are shown in their part of a report; other notes are shown at the report's end."""
 
 FEW = (
     f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
@@ -93,9 +93,8 @@ FEW = (
 )
 """The meaning of the marks in a table of runs."""
 FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
-"""The meaning of the marks in a table of a chart's curves. For these curves the number of samples is known, but not
-always the run.
-"""
+"""The meaning of the marks in a table of a chart's curves. For some curves the number of samples is known, but not the
+run."""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
@@ -149,7 +148,7 @@ _FACTS = {
 MOST_CAUSES = 14
 """The number of rows of causes that are visible at first."""
 STALL_CAUSES = 4
-"""The number of causes that are named for a stall; the others are added together."""
+"""The number of causes that are named for a stall; the times of the others are added up."""
 LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
@@ -160,7 +159,7 @@ _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False
 
 
 def opening(document: ReportDocument) -> tuple[Block, ...]:
-    """Return the blocks under the title: the first lines, and the facts of the report."""
+    """Return the blocks under the title: the summary, and facts about the report itself."""
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
@@ -200,7 +199,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
 
 
 def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
-    """Return the last section. ``raw``: the sentences of this form of the report on its raw data."""
+    """Return the last section, about the report itself. ``raw``: sentences on the raw data in this form of the
+    report."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
     parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
@@ -220,7 +220,7 @@ def _notes(document: ReportDocument, *keys: str) -> Iterator[Paragraph]:
 
 
 def _summary(document: ReportDocument) -> Iterator[Inline]:
-    """Yield the document's first lines. A line that is a proof's verdict has its badge and a link to the proof."""
+    """Yield the document's first lines. A proof's verdict has a badge and a link to the proof."""
     # Two proofs of one subject have a line each, in the order of the proofs.
     waiting = {number: clean(proof.subject, 60) for number, proof in enumerate(document.proofs)}
     for text in document.summary:
@@ -261,7 +261,8 @@ def _curve(curve: PercentileCurve) -> Cells:
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
-    """Return a figure in ns with the mark of few samples or stalls; an unknown figure has none."""
+    """Return a figure in ns with ``mark``, the mark of few samples or stalls; an unknown figure has no mark. ``why``:
+    reason."""
     return Span("few", f"{nice_ns(value)} {mark}", why) if value is not None and mark else nice_ns(value)
 
 
@@ -352,7 +353,7 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
 
 
 def _given_back(proof: Proof) -> Iterator[Block]:
-    """Yield sentences on whether a proof's changes were given back, and on settings that were left alone."""
+    """Yield sentences on whether a proof's changes were restored, and on settings that were left alone."""
     told = given_back(proof)
     if proof.left_alone:
         yield Paragraph(f"{told}:", "attention")
@@ -486,7 +487,7 @@ def _comparison(found: Comparison, title: str) -> Block:
 
 
 def _changes(document: ReportDocument) -> Iterator[Block]:
-    """Yield each write and its fate, then the session's own record of them."""
+    """Yield a table of the writes with what became of each, then the session's own record of them."""
     if document.changes:
         fates = Counter(FATES[change.fate] for change in document.changes)
         told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
@@ -524,7 +525,7 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield every check before and after, those that differ first."""
+    """Yield a table of all checks before and after; checks that differ come first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):
@@ -589,7 +590,7 @@ def _state(check: CheckState | None) -> Inline:
 
 
 def _still_open(document: ReportDocument) -> Iterator[Block]:
-    """Yield the open points, the host's own state first."""
+    """Yield what is still to be done; points on the host come first."""
     if not document.still_open:
         yield Paragraph("Nothing is open, as far as this report knows.")
     for kind, word in KINDS.items():
@@ -684,7 +685,7 @@ def _support(standing: Standing | None, mark: str) -> str:
 
 
 def _remarks(run: ReportedRun) -> Iterator[str]:
-    """Yield the remarks that are needed to read a run's figures."""
+    """Yield remarks without which a run's figures would be misread."""
     if not run.complete:
         yield "stopped early"
     if run.applied:

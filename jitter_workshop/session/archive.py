@@ -1,13 +1,13 @@
-"""Pack a session into one piece of bytes to embed in a report, and bring it back: bit for bit, or not at all.
+"""Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
 
 The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
 session's files follow in the index's order. A session's progress, runs, whole histograms, imports, proofs and history
 are all packed. Histograms of single blocks and kernel traces are most of the bytes. They are packed while there is
-``room``, those of the newest runs first; the others are named in the index. Locks, unfinished files and files that were
-set aside are not packed. The same session gives the same bytes.
+``room``, newest runs first; the index names the others. Locks, unfinished files and files that were set aside are not
+packed. The same session gives the same bytes.
 
-For any input, no more is unpacked than :func:`most_unpacked` of its length. No file lands outside the sessions' folder,
-or under a name that no session has. The session's folder appears whole or not at all.
+Of any input, at most :func:`most_unpacked` bytes are unpacked. No file is written outside the sessions' folder, or
+under a name that no session uses. The session's folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ MANIFEST = "manifest.json"
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 << 20
-"""The limit for a whole archive, unpacked."""
+"""The largest size in bytes of a whole archive when unpacked."""
 _RATIO, _AT_LEAST = 60, 1 << 20
-"""An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to two to seven times their length."""
+"""An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to two to seven times the archive's length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
-"""The most parts of a path, as in ``runs/ID/FILE``: no session has deeper folders."""
+"""The largest number of parts in a path, as in ``runs/ID/FILE``: no session has deeper folders."""
 _MOST_MEMORY = 32 << 20
-"""The limit for xz's decoder: this tool's archives need a third of it, a crafted one could ask for gigabytes."""
+"""The memory limit in bytes for xz's decoder. This tool's archives need a third of it; a crafted archive could ask for
+gigabytes."""
 
 _XZ = b"\xfd7zXZ\0"
 _OF_SESSION = {SESSION_FILE, history.FILE, history.FIRST_STATUS, history.LAST_STATUS}
 _OF_RUN = {RUN_FILE, BLOCKS_FILE, MERGED_FILE, TRACE_FILE, "explained.json"}
 _LARGE = 8 << 20
-"""From this size on, files are packed fast instead of small: the user waits for the report."""
+"""From this size in bytes on, files are packed fast instead of small, because the user waits for the report."""
 
 NO_ROOM = "left out to keep the file small"
 
@@ -68,7 +69,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Hold a file that is not in the archive, and why."""
+    """Hold a file that is not in the archive, with the reason."""
 
     path: str
     size: int
@@ -77,7 +78,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Hold the contents of an archive."""
+    """Hold the index of an archive: the packed files, and those that were left out."""
 
     format_version: int
     session: str
@@ -87,7 +88,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """Hold a session's files by path."""
+    """Hold an unpacked session. ``files``: path → content."""
 
     session: str
     files: dict[str, bytes]
@@ -96,8 +97,8 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """Hold the outcome for a session. ``already``: it existed with the same content, and nothing was written.
-    ``old_id``: its former id, where another session has that id here; "" where it was kept."""
+    """Hold the result of :func:`bring_back`. ``already``: the session existed with the same content, and nothing was
+    written. ``old_id``: the id in the archive, if another session here has this id; "" if the session kept its id."""
 
     session: str
     name: str
@@ -113,8 +114,8 @@ class BroughtBack:
 
 
 def pack(folder: Path, *, room: int | None = None) -> bytes:
-    """Pack the session in a folder. ``room``: the most bytes it should take, None = everything is packed. Required
-    files are packed even beyond that. Raise SessionError."""
+    """Pack the session in a folder. ``room``: the largest size in bytes, None = no limit. Required files are packed
+    even if they need more. Raise SessionError if a file cannot be read."""
     sizes, left_out = _files_of(folder)
     if SESSION_FILE not in sizes:
         raise SessionError(f"there is no session in {clean(folder, PATH)}", "see 'jitter-workshop sessions'")
@@ -128,8 +129,8 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
 
 
 def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> dict[str, bytes]:
-    """Return those of these files that fit in ``left`` bytes: first histograms of blocks, until one does not fit, then
-    traces, always from the newest run to the oldest."""
+    """Return the files that fit into ``left`` bytes, as path → content: first histograms of blocks, until one does not
+    fit, then traces. Newer runs come first. ``sizes``: path → bytes."""
     found: dict[str, bytes] = {}
     newest = sorted(sizes, reverse=True)
     for path in (path for path in newest if path.endswith(BLOCKS_FILE)):
@@ -174,7 +175,7 @@ def _digest(content: bytes) -> str:
 
 
 def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
-    """Return the session's files, path → size, and the other entries found among them."""
+    """Return the session's files as path → size, and entries of its folder that are no files of a session."""
     found: dict[str, int] = {}
     others: list[LeftOut] = []
     with files.explained("read the session in", folder):
@@ -188,7 +189,8 @@ def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
 
 
 def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the entries of a session's folder that are part of it, by path. Raise OSError."""
+    """Yield (path, entry) of a session's folder in the order of paths, without locks, unfinished and damaged files.
+    Raise OSError."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda e: e.name):
             path = f"{above}{entry.name}"
@@ -201,7 +203,7 @@ def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]
 
 
 def is_known(path: str) -> bool:
-    """Return True if a session has files of this path, such as ``runs/ID/run.json``."""
+    """Return True if a session can have a file at this path, such as ``runs/ID/run.json``."""
     match path.split("/"):
         case [name]:
             return name in _OF_SESSION
@@ -216,13 +218,12 @@ def is_known(path: str) -> bool:
 
 
 def most_unpacked(length: int) -> int:
-    """Return the most bytes that an archive of this length may unpack to."""
+    """Return the largest size in bytes to which an archive of this length may unpack."""
     return min(MOST_BYTES, _RATIO * length + _AT_LEAST)
 
 
 def read_index(data: bytes) -> Index:
-    """Return an archive's index, its sizes and paths checked. Raise SessionError for bytes that :func:`pack` did not
-    make."""
+    """Return an archive's index; check its sizes and paths. Raise SessionError for damaged bytes."""
     with _damage_told(data) as expand:
         entry = _entry(expand.decompress(data, tarfile.BLOCKSIZE))
         if entry.name != MANIFEST or entry.size > min(MOST_INDEX, most_unpacked(len(data))):
@@ -231,7 +232,7 @@ def read_index(data: bytes) -> Index:
 
 
 def unpack(data: bytes) -> Unpacked:
-    """Return all files of an archive, each compared with its digest. Raise SessionError."""
+    """Return all files of an archive; compare each with its digest. Raise SessionError for a damaged archive."""
     most = most_unpacked(len(data))
     with _damage_told(data) as expand:
         plain = expand.decompress(data, most + 1)
@@ -245,8 +246,8 @@ def unpack(data: bytes) -> Unpacked:
 
 
 def _entries(plain: bytes) -> list[tuple[str, bytes]]:
-    """Return the files of a tar archive that has nothing else: no folder, no link, no extended header, and only zeros
-    behind its end. Raise ValueError or tarfile.TarError."""
+    """Return (path, content) of all files in a tar archive. Raise ValueError or tarfile.TarError if it has anything
+    else: folders, links, extended headers, or bytes other than zeros after its end."""
     found: list[tuple[str, bytes]] = []
     place = 0
     while (header := plain[place : place + tarfile.BLOCKSIZE]).strip(b"\0"):
@@ -262,7 +263,8 @@ def _entries(plain: bytes) -> list[tuple[str, bytes]]:
 
 
 def _entry(header: bytes) -> tarfile.TarInfo:
-    """Return one file's header. The parser of whole archives is not used: it follows whatever a header asks for."""
+    """Return one file's header. tarfile's reader of whole archives is not used, because it follows links and extended
+    headers."""
     entry = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     if entry.type != tarfile.REGTYPE or entry.size < 0:
         raise ValueError("one of its entries is not a file")
@@ -270,8 +272,8 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 
 
 def _index(manifest: bytes, most: int) -> Index:
-    """Return the index in a manifest. Raise ValueError for wrong sizes and for paths that no session has, SessionError
-    for an index of a newer version."""
+    """Return the index in a manifest. ``most``: the limit of all sizes together. Raise ValueError for wrong sizes and
+    for paths that no session has, SessionError for an index of a newer version."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("its session was written by a newer version of the workshop", "update jitter-workshop")
@@ -295,7 +297,7 @@ def _index(manifest: bytes, most: int) -> Index:
 
 @contextlib.contextmanager
 def _damage_told(data: bytes) -> Iterator[lzma.LZMADecompressor]:
-    """Yield xz's decoder; turn the errors of bytes that :func:`pack` did not make into a SessionError."""
+    """Yield xz's decoder; turn the errors that damaged bytes cause into a SessionError."""
     if not data.startswith(_XZ):
         raise SessionError(
             "it holds no session of this tool", "use the report file unchanged, exactly as the workshop wrote it"
@@ -314,7 +316,7 @@ def _damaged(what: str) -> SessionError:
 
 
 def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
-    """Put a session among those in ``sessions_dir``: under its own id, or a new one where another session has that.
+    """Add a session to those in ``sessions_dir``, under its own id, or under a new id if another session has this id.
     Raise SessionError; then nothing was written."""
     session = _session(unpacked)
     wanted = sessions_dir / session.id
@@ -348,7 +350,7 @@ def _session(unpacked: Unpacked) -> Session:
 
 
 def _is_same(folder: Path, content: Mapping[str, bytes], left_out: Iterable[LeftOut]) -> bool:
-    """Return True if a session's folder holds these files, and no others except those that were left out of the
+    """Return True if a session's folder holds exactly these files; it may also hold files that were left out of the
     report."""
     if folder.is_symlink() or not folder.is_dir():
         return False

@@ -1,5 +1,4 @@
-"""Write files that are either whole or absent: temporary name, sync of file and folder, rename. Errors are one
-sentence."""
+"""Write files that are either whole or absent: write under a temporary name, sync, rename. An error is one sentence."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _ADVICE = {
 
 
 class NewerVersion(Exception):
-    """Report that a later version of the workshop wrote something."""
+    """Report that a later version of the workshop wrote a file."""
 
 
 def is_newer(value: Any, known: int) -> bool:
@@ -52,8 +51,8 @@ def is_newer(value: Any, known: int) -> bool:
 def explained(
     what: str, path: Path, kind: type[WorkshopError] = SessionError, advice: str | None = None
 ) -> Iterator[None]:
-    """Turn an OSError into an error of this kind: ``cannot <what> <path>: <reason>; <what to do>``. ``advice``: what to
-    do, None: by the kind of OSError."""
+    """Turn an OSError into an error of class ``kind``: ``cannot <what> <path>: <reason>; <advice>``. ``advice`` None:
+    the usual advice for this OSError."""
     try:
         yield
     except OSError as error:
@@ -63,7 +62,7 @@ def explained(
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, for this user only. Raise SessionError."""
+    """Make a folder and its missing parents, for this user only. Raise SessionError if that fails."""
     with explained("make the folder", path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -75,7 +74,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes, mode: int) -> None:
-    """Replace a file anywhere in the same way, with the rights ``mode`` whatever the umask is. Raise OSError."""
+    """Replace a file as :func:`write_whole` does. ``mode``: the file's rights, whatever the umask is. Raise OSError."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{secrets.token_hex(4)}")
     try:
         with _create(temporary, mode) as file:
@@ -91,8 +90,8 @@ def replace(path: Path, content: bytes, mode: int) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], object]]) -> None:
-    """Make a folder with all its files, or nothing. ``files``: path below the folder → content, or a function that
-    writes it. Raise SessionError."""
+    """Make a folder with all its files, or make nothing. ``files``: path below the folder → content, or a function that
+    writes the content. Raise SessionError if that fails."""
     temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
     below = sorted({parent for path in files for parent in Path(path).parents})
     with explained("write", folder):
@@ -117,7 +116,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], 
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by an object in JSON. Raise SessionError."""
+    """Replace a file's content by a JSON object. Raise SessionError if that fails."""
     write_whole(path, json_bytes(value))
 
 
@@ -127,12 +126,13 @@ def json_bytes(value: Any) -> bytes:
 
 
 def json_line(value: Any) -> bytes:
-    """Return JSON on one line, for much data."""
+    """Return JSON on one line: smaller than :func:`json_bytes`, for large data."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file. Raise OSError where it cannot be read, ValueError where it is no JSON object."""
+    """Return the JSON object in a file. Raise OSError if the file cannot be read, ValueError if it is no JSON
+    object."""
     with path.open("rb") as file:
         raw = file.read(MAX_JSON_BYTES + 1)
     if len(raw) > MAX_JSON_BYTES:
@@ -147,8 +147,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read. Opening a pipe or a device in its place would wait forever, so those are refused. Raise
-    OSError."""
+    """Open a regular file to read. Raise OSError for anything else, because opening a pipe or a device could wait
+    forever."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -157,7 +157,8 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a damaged file to the first free ``NAME.damaged-N``; None where the folder cannot be written."""
+    """Rename a damaged file to the first free ``NAME.damaged-N`` and return the new path; None if the file cannot be
+    renamed."""
     for number in range(1, 1000):
         target = path.with_name(f"{path.name}.damaged-{number}")
         if not os.path.lexists(target):
@@ -170,7 +171,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def put_aside(path: Path, may: bool) -> str:
-    """Rename a damaged file where that is allowed; return the outcome in words."""
+    """Rename a damaged file if ``may`` is True; return the outcome in words."""
     target = set_aside(path) if may else None
     return f"set aside as {clean(target.name)}" if target else "left where it is"
 
@@ -178,11 +179,10 @@ def put_aside(path: Path, may: bool) -> str:
 def read_each(
     folder: Path, kind: type[T], what: str, newest: int, check: Callable[[T, str], object], *, may_rename: bool
 ) -> tuple[list[tuple[Path, T]], list[str]]:
-    """Read a folder with a JSON file for each item of a kind: return the items by file name, with their files, and
-    notices for the user. A damaged file is set aside under another name, and a file of a newer version is left alone;
-    the notices name both. ``newest``: the latest version of their form that is known here. ``check``: takes an item and
-    its file's id, and raises ValueError for an impossible item. ``may_rename``: a damaged file may be set aside.
-    """
+    """Read a folder that has a JSON file ``ID.json`` for each item. Return (file, item) in the order of file names, and
+    notices for the user. A damaged file is renamed if ``may_rename`` is True, and a file of a newer version is left
+    alone; the notices name both. ``newest``: the latest format version that is known here. ``check``: takes an item and
+    its file's id, and raises ValueError for an impossible item. ``what``: the name of an item in notices."""
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
         paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
@@ -206,7 +206,7 @@ def read_each(
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove files with a temporary name that a dead process left. Call with the session's lock held."""
+    """Remove files with a temporary name that a dead process left. The caller must hold the session's lock."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             if entry.name.startswith(TEMPORARY_PREFIX):
@@ -217,7 +217,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable. A file system that cannot sync folders is accepted."""
+    """Make renames in a folder survive a power cut. Do nothing on a file system that cannot sync folders."""
     with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         try:
             os.fsync(handle)

@@ -1,9 +1,9 @@
-"""Import files of other tools as labelled runs to overlay: detect a file's format, and read it.
+"""Import files of other tools, to show their curves beside our own: detect the format of a file, and read it.
 
 There is a module for each family of formats (``foreign_hlog``, ``foreign_hgrm``, ``foreign_rt_tests``). Each has
-``detect(data)`` and ``parse(data, name, unit)``, pure functions. For any file they return runs or raise SessionError
-naming the file (and the line where there is one), within bounded time and memory. The size of a file is limited before
-it is read, and its unpacked size while it is unpacked.
+``detect(data)`` and ``parse(data, name, unit)``, pure functions. For any file, ``parse`` returns runs or raises
+SessionError with the file's name (and the line, if known), within limits of time and memory. The size of a file is
+limited before reading, and its unpacked size while unpacking.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from jitter_workshop.session import files, foreign_hgrm, foreign_hlog, foreign_r
 from jitter_workshop.session.foreign_text import UNITS
 
 MAX_BYTES = 64 * 1024 * 1024
-"""No larger file is read: a day of one histogram a second has less."""
+"""The size in bytes of the largest file that is read. A log of a day with one histogram a second is smaller."""
 
 FORMATS = (foreign_hlog, foreign_rt_tests, foreign_hgrm)
-"""The readers in order of certainty: formats with more certain marks come first."""
+"""The readers. Those whose formats can be detected with more certainty come first."""
 
 _ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")
 
@@ -34,10 +34,9 @@ KNOWN = (
 
 
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """Return the runs in the bytes of a file called ``name``: one, or one for each tag of a log. ``unit``: the unit of
-    its values, where the user gives one in place of the file's (ns | us | ms | s). ``label``: replaces the file's name.
-    Raise SessionError.
-    """
+    """Return the runs in the bytes of a file with the name ``name``: one run, or one for each tag of a log. ``unit``:
+    the user's unit of the values (ns | us | ms | s), None for the file's own. ``label``: a label instead of the file's
+    name. Raise SessionError for an unknown format or a damaged file."""
     if unit is not None and unit not in UNITS:
         raise SessionError(f"unknown unit {clean(unit, WORD)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, PATH) or "the file"
@@ -50,8 +49,8 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
-    """Give every run a label: the user's, the file's own, or the file's name; with the tag where several came from one
-    file."""
+    """Give each run a label: the user's, that in the file, or the file's name. If a file has several runs, add the
+    tag."""
     stem = name
     while stem.lower().endswith(_ENDINGS):
         stem = stem.rpartition(".")[0]
@@ -65,7 +64,7 @@ def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[Impor
 
 
 def content(path: Path) -> bytes:
-    """Return the bytes of a file to import. Raise SessionError where it cannot be read or is too large."""
+    """Return the bytes of a file to import. Raise SessionError if the file cannot be read or is too large."""
     shown = clean(path, PATH)
     try:
         with files.open_regular(path) as file:

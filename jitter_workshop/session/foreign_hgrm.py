@@ -1,8 +1,8 @@
-"""Read percentile distributions of HdrHistogram's tools (``.hgrm``), as text or CSV, with or without header and footer.
+"""Read percentile distributions of HdrHistogram's tools (``.hgrm``) in text or CSV, with or without header and footer.
 
 A row is value, percentile (0..1), samples up to it and 1/(1-percentile), as ``outputPercentileDistribution`` prints
-them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. The unit is not stated: the
-writer chose its own divisor. HdrHistogram's log processor and wrk2 print ms.
+them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. The file does not state the
+unit, because each writer chooses a divisor. HdrHistogram's log processor and wrk2 print ms.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ _LOOKS = re.compile(
 @dataclass(slots=True)
 class _Read:
     rows: list[tuple[Fraction, Fraction, int, int]] = field(default_factory=list)
-    """Value, percentile 0..1, samples up to it, number of the line."""
+    """Rows as (value, percentile 0..1, samples up to the value, number of the line)."""
     footer: tuple[Fraction, int] | None = None
     unit: str | None = None
     tool: str = "HdrHistogram"
 
 
 def detect(data: bytes) -> bool:
-    """Detect its header, or a first line of numbers that could only be a row of it."""
+    """Return True if a file begins with the header of this format, or with a line of numbers that can only be one of
+    its rows."""
     head = data[:65536]
     return _HEADER.search(head.decode("utf-8", "replace")) is not None or _LOOKS.match(head) is not None
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """Return one run, of percentiles only. Raise SessionError."""
+    """Return one run, with percentiles only. Raise SessionError for a damaged file."""
     read = _Read()
     for number, text in lines(data, name, 65536):
         _line(read, name, number, text.strip())
@@ -124,7 +125,8 @@ def _row(text: str) -> tuple[Fraction, Fraction, int] | None:
 
 
 def _check(read: _Read, name: str) -> None:
-    """Raise SessionError where percentiles, values or counts fall, or the footer disagrees with the last row."""
+    """Raise SessionError if percentiles, values or counts decrease from row to row, or if the footer disagrees with the
+    last row."""
     for before, row in itertools.pairwise(read.rows):
         if row[0] < before[0] or row[1] < before[1] or row[2] < before[2]:
             broken(name, "a value, percentile or count is lower than in the line before", line=row[3])

@@ -1,10 +1,9 @@
-"""Read histogram logs of HdrHistogram's tools (``.hlog``; versions 1.00 to 1.3 of the format), and single encoded
-histograms.
+"""Read histogram logs of HdrHistogram's tools (``.hlog``, format versions 1.00 to 1.3), and single encoded histograms.
 
-A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``. ``#`` begins a comment; ``#[StartTime: …]`` and ``#[BaseTime: …]``
-are the origin of the times (HdrHistogram's HistogramLogReader). The intervals of a tag are added up to one run. MAX is
-the greatest value in another unit, which the writer chose. Where it is a millionth of the histogram's own maximum the
-values are ns, as the format's writers do by default. The perf-workshop writes one line without any header into
+A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``. ``#`` begins a comment; times count from ``#[StartTime: …]`` or
+``#[BaseTime: …]`` (HdrHistogram's HistogramLogReader). The intervals of a tag are added up to one run. MAX is the
+greatest value, in a unit that the writer chose. If MAX is a millionth of the histogram's own maximum, the values are in
+ns, the default of the format's writers. The perf-workshop writes one line without any header into
 ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
 """
 
@@ -21,7 +20,7 @@ from jitter_workshop.stats.encoded import Budget, counts
 
 MAX_TAGS = 32
 MAX_PACKED_BYTES = 48 * 1024 * 1024
-"""The most that all histograms of a log may unpack to together: some seconds of reading."""
+"""The largest size in bytes of all histograms of a log when unpacked. Reading them takes some seconds."""
 
 MAX_INTERVALS = 200_000
 
@@ -44,7 +43,7 @@ class _Tag:
     bins: dict[tuple[int, int], int] = field(default_factory=dict)
     intervals: int = 0
     greatest: tuple[float, int, int] = (-1.0, 0, 0)
-    """MAX as printed, and the bounds of the last counter, for the interval with the greatest MAX."""
+    """(MAX as printed, lowest and highest value of the last counter) of the interval with the greatest MAX."""
     first_s: float | None = None
     last_s: float = 0.0
 
@@ -59,7 +58,8 @@ class _Header:
 
 
 def detect(data: bytes) -> bool:
-    """Detect a log by its header or by one of its lines, and a single histogram by being base64 alone."""
+    """Return True for a log (by its header or one of its lines) and for a single histogram (the file is nothing but
+    base64)."""
     head = data[: 1 << 20]
     if b"#[Histogram log format version" in head[:65536] or _ALONE.fullmatch(data[:_LONGEST]):
         return True
@@ -67,7 +67,8 @@ def detect(data: bytes) -> bool:
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """Return one run per tag, in the order of their first lines; ``label`` is the tag. Raise SessionError."""
+    """Return one run for each tag, in the order of first lines; ``label`` is the tag. Raise SessionError for a damaged
+    file."""
     budget = Budget(MAX_PACKED_BYTES)
     if _ALONE.fullmatch(data):
         tag = _Tag()
@@ -191,7 +192,8 @@ def _ratio(tag: _Tag) -> int | None:
 
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
-    """Return the true maximum in ns where MAX is more exact than the counter; None where it is not."""
+    """Return the true maximum in ns if MAX is more exact than the highest counter, else None. ``scale``: ns in the unit
+    of values."""
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):
@@ -200,8 +202,8 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 
 def _started(tag: _Tag, header: _Header) -> str | None:
-    """Return the start of a run. Times count from BaseTime. Without one they are absolute, or count from StartTime if
-    they lie more than a year before it (the rule of HdrHistogram's reader)."""
+    """Return the start of a run. Times count from BaseTime. Without a BaseTime they are absolute; but if the first time
+    is more than a year before StartTime, they count from StartTime (the rule of HdrHistogram's reader)."""
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

@@ -1,14 +1,14 @@
 """Read the histograms of rt-tests: cyclictest (``-h``, ``-H``, ``--histfile``) and oslat, as text and as ``--json``.
 
-cyclictest measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (they are cut
-to whole µs, or whole ns with ``-N``). Samples beyond the histogram are counted in the text's footer, and in the JSON
-only as the difference between cycles and buckets. The text does not state its unit.
+cyclictest measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (in whole µs,
+or whole ns with ``-N``). The text's footer counts the samples beyond the histogram; in the JSON they are the difference
+between the cycles and the sum of the buckets. The text does not state its unit.
 
 oslat measures the gaps of a busy loop that reads the clock, as our ``spin`` does. A bucket named N holds gaps up to N
-µs and above the bucket before it; the last one also holds everything beyond. Names with decimals (``-W``) come with a
-minimum and maximum in ns in the JSON, in µs in the text.
+µs that are longer than the name of the bucket before; the last bucket also holds all longer gaps. If names have
+decimals (``-W``), minimum and maximum are in ns in the JSON and in µs in the text.
 
-Threads are added up.
+The samples of all threads are added up.
 """
 
 from __future__ import annotations
@@ -54,14 +54,13 @@ _OVERFLOWS = "(including overflows)"
 
 
 def detect(data: bytes) -> bool:
-    """Detect either tool by the command line in its JSON, by comments or rows in its text."""
+    """Return True for a file of either tool: by the command line in JSON, by comments or rows in text."""
     return _tool(data) is not None
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     """Return one run, all threads added up. ``unit`` may only be "us" or None for oslat, because oslat's buckets state
-    their unit. Raise SessionError.
-    """
+    their unit. Raise SessionError for a damaged file."""
     if _tool(data) == "cyclictest":
         return (_cyclictest_json(data, name, unit) if is_json(data) else _cyclictest_text(data, name, unit),)
     if unit not in (None, "us"):
@@ -84,8 +83,8 @@ def _tool(data: bytes) -> str | None:
 def _threads(
     value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str
 ) -> tuple[Counter[str], dict[str, list[int]]]:
-    """Return the threads of a JSON file: bucket's name → samples of all threads, and key → the figure of each thread
-    that has it."""
+    """Return two dicts about the threads of a JSON file: bucket's name → samples of all threads, and key → figures of
+    the threads that have this key."""
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
         broken(name, f"it has no threads of {tool}")
@@ -120,7 +119,7 @@ def _header(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_of(value: dict[str, Any], key: str) -> str:
-    """Return a text; rt-tests up to 2.x write some keys with a colon in them."""
+    """Return the text of a key; rt-tests up to 2.x write some keys with a colon."""
     found = value.get(key, value.get(f"{key}:", ""))
     return found if isinstance(found, str) else ""
 
@@ -146,9 +145,8 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _unit_of(value: dict[str, Any]) -> str | None:
-    """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files only have the
-    command line. None if neither states it.
-    """
+    """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files have only the
+    command line. None if the file does not state the unit."""
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"
@@ -182,7 +180,7 @@ def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list[int]]]:
-    """Return the rows, all of equal length, by bucket, and the lines of the footer by their names."""
+    """Return bucket → counts of its row (rows have equal lengths), and name → numbers of a line in the footer."""
     rows, footer = dict[int, list[int]](), dict[str, list[int]]()
     last, columns = -1, 0
     for line, text in lines(data, name):
@@ -216,7 +214,7 @@ def _cyclictest(
     added: Sequence[str],
     **header: Any,
 ) -> ImportedRun:
-    """Return the run. ``unit``: None where it is not known. ``edges``: its minimum and maximum in that unit."""
+    """Return the run of a cyclictest file. ``unit``: None if not known. ``edges``: minimum and maximum in this unit."""
     if not sum(buckets.values()):
         broken(name, "it has no histogram", advice=_LONGER)
     scale = UNITS[unit or "us"]
@@ -290,7 +288,7 @@ def _oslat_text(data: bytes, name: str) -> ImportedRun:
 def _oslat(
     name: str, buckets: Mapping[Fraction, int], edges: tuple[int, int], cpus: Sequence[int], **header: Any
 ) -> ImportedRun:
-    """Return the run. ``edges``: its minimum and maximum in ns."""
+    """Return the run of an oslat file. ``edges``: minimum and maximum in ns."""
     names = sorted(buckets)
     if len(names) > MAX_BINS:
         broken(name, "it has more buckets than oslat makes")

@@ -18,16 +18,17 @@ UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds in each unit that a file's values may have."""
 
 MAX_NS = 30 * 24 * 3600 * 10**9
-"""The largest accepted latency, thirty days in ns: a larger value has another unit, or is invalid."""
+"""The largest accepted latency in ns, thirty days: a larger value is wrong or has another unit."""
 
 MAX_COUNT = (1 << 63) - 1
 MAX_BINS = 200_000
 MAX_JSON_BYTES = 8 * 1024 * 1024
 MAX_COLUMNS = 4_096
-"""The most threads of one run: Linux' own limit of CPUs on x86 is 8,192, and tools' tables have half of it."""
+"""The largest number of threads in one run. Linux allows 8,192 CPUs on x86; the tools' tables have room for half of
+them."""
 
 MAX_LINES = 1_500_000
-"""The most lines of a file: the longest files are cyclictest's tables of a million buckets."""
+"""The largest number of lines in a file. The longest files are cyclictest's tables of a million buckets."""
 
 _MAX_LINE = 1024 * 1024
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -37,14 +38,14 @@ _ADVICE = "write it again with the tool that made it"
 
 
 def broken(name: str, what: str, *, line: int | None = None, advice: str = _ADVICE) -> NoReturn:
-    """Raise the SessionError of a file: ``NAME:LINE: what; advice``."""
+    """Raise the SessionError for a damaged file: ``NAME:LINE: what; advice``."""
     place = f"{name}:{line}" if line is not None else name
     raise SessionError(f"{place}: {what}", advice)
 
 
 def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with their numbers from 1, without line ends. Raise SessionError for a line that is too
-    long, and for too many lines."""
+    """Yield (number from 1, line without its end). Raise SessionError for a line that is too long, or for too many
+    lines."""
     start, number, end = 0, 0, len(data)
     while start < end:
         number += 1
@@ -59,7 +60,7 @@ def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[in
 
 
 def whole(text: str) -> int | None:
-    """Return a number of digits only, at most 2^63 - 1; None for anything else."""
+    """Convert a text of digits only to a number of at most 2^63 - 1; None for any other text."""
     if not _WHOLE.fullmatch(text):
         return None
     value = int(text)
@@ -67,12 +68,14 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> Fraction | None:
-    """Return an exact number such as ``12.345``; None for anything else (signs, exponents, NaN, infinity)."""
+    """Convert a text such as ``12.345`` to an exact number; None for any other text (signs, exponents, NaN,
+    infinity)."""
     return Fraction(text) if _DECIMAL.fullmatch(text) else None
 
 
 def load_json(data: bytes, name: str) -> dict[str, Any]:
-    """Return the object in a JSON file of limited size. Raise SessionError, with the line of the syntax error."""
+    """Return the object in a JSON file. Raise SessionError for a file that is too large or has a syntax error (with its
+    line)."""
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is not a JSON number")
@@ -95,12 +98,12 @@ def load_json(data: bytes, name: str) -> dict[str, Any]:
 
 
 def is_json(data: bytes) -> bool:
-    """Return True if a file can only be JSON: it begins with an object."""
+    """Return True if a file begins with a JSON object, so that it can only be JSON."""
     return data[:4096].lstrip().startswith(b"{")
 
 
 def number(value: Any) -> int | None:
-    """Return a count or a time of a JSON file: a whole number from 0 to 2^63 - 1; None for anything else."""
+    """Return a count or a time from a JSON file, if it is a whole number from 0 to 2^63 - 1, else None."""
     if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT else None

@@ -1,9 +1,9 @@
-"""Keep the host's changes during a session in ``history.jsonl``, which is only appended to, and its status at two
-moments.
+"""Keep the changes that a session made to the host in ``history.jsonl``, and the host's status at the beginning and
+now.
 
-Each event is one line. A line is written in one call to a file opened for appending, so that another terminal's
-``apply`` may add its own while a workshop has the session's lock. The file is its user's own and may be torn or edited:
-unreadable lines are left out, and a notice reports them.
+Each event is one line. Lines are only appended, each in one call, so that ``apply`` in another terminal may add lines
+while a workshop holds the session's lock. The file belongs to the user and may be cut off or edited: unreadable lines
+are left out, and a notice reports them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ FIRST_STATUS = "status-first.json"
 LAST_STATUS = "status-last.json"
 MAX_BYTES = 64 << 20
 MAX_LINE = 1 << 18
-"""The longest value of a write; the agent's journal has the same limit."""
+"""The largest length of a line in bytes; the agent's journal has the same limit."""
 
 
 def append(session: Path, events: Sequence[HostEvent]) -> None:
-    """Add events to a session's history; they are on the disk when this returns. Raise SessionError."""
+    """Append events to a session's history; they are on the disk when this function returns. Raise SessionError if that
+    fails."""
     if not events:
         return
     path = session / FILE
@@ -79,28 +80,29 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
 
 
 def keep_first(session: Path, snapshot: Snapshot) -> None:
-    """Store the status that a session began with; a later call changes nothing. Raise SessionError."""
+    """Store the host's status at the session's beginning; a later call changes nothing. Raise SessionError if that
+    fails."""
     if not has_first(session):
         files.write_json(session / FIRST_STATUS, to_plain(snapshot))
 
 
 def has_first(session: Path) -> bool:
-    """Return True if there is a first status, readable or not."""
+    """Return True if a first status was stored, readable or not."""
     return os.path.lexists(session / FIRST_STATUS)
 
 
 def keep_last(session: Path, snapshot: Snapshot) -> None:
-    """Store the newest status, in place of the one before. Raise SessionError."""
+    """Store the host's newest status in place of the one before. Raise SessionError if that fails."""
     files.write_json(session / LAST_STATUS, to_plain(snapshot))
 
 
 def first(session: Path) -> tuple[Snapshot | None, str]:
-    """Return the status that a session began with, or None and the reason."""
+    """Return the host's status at the session's beginning and "", or None and the reason."""
     return _snapshot(session / FIRST_STATUS, "no status was kept when this session began")
 
 
 def last(session: Path) -> tuple[Snapshot | None, str]:
-    """Return the newest status that was kept, or None and the reason."""
+    """Return the newest stored status and "", or None and the reason."""
     return _snapshot(session / LAST_STATUS, "no later status was kept")
 
 

@@ -1,9 +1,9 @@
 """Write HdrHistogram logs (format 1.3) line by line, and read them back; HdrHistogram's own readers open them too.
 
 A line is ``Tag=NAME,START,LENGTH,MAX,HISTOGRAM``. START and LENGTH are in seconds with microseconds; START counts from
-the ``#[BaseTime: …]`` of the header. MAX is the true maximum, in milliseconds with nanoseconds (the log format's
-convention for values in ns). HISTOGRAM is in base64 (V2, compressed), values in ns. The line of one block follows the
-other, so every reader's time ranges work. The library's own writer is not used: it drops tags, rounds maxima to 0 and
+the ``#[BaseTime: …]`` of the header. MAX is the true maximum, in milliseconds with six decimals (the log format's
+convention for values in ns). HISTOGRAM is in base64 (V2, compressed), its values in ns. Blocks are in the order of
+time, as readers need it for ranges of time. The library's own writer is not used: it drops tags, rounds maxima to 0 and
 cannot write a start time.
 """
 
@@ -27,8 +27,8 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold one histogram of one stretch of time. ``start_s`` is Unix time, ``max_ns`` the true maximum (0 when
-    empty)."""
+    """Hold the histogram of one interval of time. ``start_s``: its start in Unix time. ``max_ns``: the true maximum, 0
+    without samples."""
 
     tag: str
     start_s: float
@@ -38,7 +38,8 @@ class Interval:
 
 
 def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments: Iterable[str] = ()) -> None:
-    """Write a log whose times count from ``base_s`` (Unix time). Raise ValueError for a tag that would break it."""
+    """Write a log. ``base_s``: the Unix time from which its times count. Raise ValueError for a tag that cannot be in a
+    line."""
     moment = datetime.datetime.fromtimestamp(base_s, datetime.UTC)
     header = [f"#{line}" for comment in comments for line in [" ".join(comment.split())]]
     header += [
@@ -53,7 +54,8 @@ def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments
 
 
 def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
-    """Yield the intervals of a log in order, all or those of one tag. Raise OSError, or ValueError naming the line."""
+    """Yield the intervals of a log in order: all, or those of one tag. Raise OSError, or ValueError with the line's
+    number."""
     base_s: dict[str, float] = {}
     with path.open("rb") as file:
         number = 0

@@ -1,4 +1,4 @@
-"""Make names of sessions and runs: time-sortable, short, safe as names of folders."""
+"""Make ids of sessions and runs: short, safe as names of folders, and sorted by time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.model.text import LABEL, clean
 
 
 class HasId(Protocol):
-    """Describe what is kept under an id."""
+    """Describe an item that has an id."""
 
     @property
     def id(self) -> str: ...
@@ -31,7 +31,8 @@ def now() -> datetime.datetime:
 
 
 def timestamp(moment: datetime.datetime | None = None) -> str:
-    """Return ISO 8601 in UTC with microseconds, as in ``created_at``: fine enough to order two sessions."""
+    """Return a time (None = now) in ISO 8601, UTC, with microseconds, so that two sessions can be ordered by
+    ``created_at``."""
     return (moment or now()).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -41,7 +42,8 @@ def new_id(moment: datetime.datetime | None = None) -> str:
 
 
 def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = None) -> str:
-    """Return an id that no entry of a folder has, in front of ``ending``. Raise SessionError where none was found."""
+    """Return an id so that the folder has no entry with this id and ``ending`` as its name. Raise SessionError if all
+    tries fail."""
     for _ in range(64):
         ident = new_id(moment)
         if not (folder / f"{ident}{ending}").exists():
@@ -55,8 +57,8 @@ def is_id(text: str) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """Return a user's name on one line and short. Raise UsageError where no visible character is left, or for a first
-    ``@`` or ``-``."""
+    """Return a name from a user, cleaned and shortened. Raise UsageError if it has no visible character, or if it
+    begins with ``@`` or ``-``."""
     found = clean(name, LABEL)
     if not found:
         raise UsageError("a session needs a name of visible characters")
@@ -66,8 +68,9 @@ def checked_name(name: str) -> str:
 
 
 def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str], advice: str) -> T:
-    """Return the item meant by ``wanted``: an id, the unique beginning of one, a name (the newest item that has it), or
-    ``@1`` for the newest. ``known``: from oldest to newest. Raise SessionError, naming the candidates."""
+    """Return the item for ``wanted``: an id, the unique beginning of an id, a name (the newest item with this name), or
+    ``@1`` for the newest item. ``known``: items from oldest to newest. Raise SessionError with the candidates if there
+    is no item, or more than one."""
     items = {item.id: item for item in known}
     ids = list(items)
     shown = clean(wanted)

@@ -1,7 +1,7 @@
-"""Keep curves of other tools in a session beside its runs: ``imports/ID.json``, one file a curve.
+"""Keep curves of other tools in a session, beside its runs: one file ``imports/ID.json`` for each curve.
 
-They are not runs: they are in no count and in no verdict. A damaged file is set aside under another name, and a file of
-a newer version is left alone.
+These curves are not runs: no count and no verdict includes them. A damaged file is set aside under another name, and a
+file of a newer version is left alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FOLDER = "imports"
 
 
 def add(session: Path, run: ImportedRun) -> ImportedRun:
-    """Store a curve in a session's folder; return the stored curve with its id. Raise SessionError."""
+    """Store a curve in a session's folder; return the stored curve with its id. Raise SessionError if that fails."""
     folder = session / FOLDER
     files.make_folder(folder)
     stored = dataclasses.replace(run, id=ids.free_id(folder, ".json"), imported_at=ids.timestamp())
@@ -27,7 +27,7 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
 
 
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
-    """Return a session's curves, oldest first, and notices for the user about unreadable ones."""
+    """Return a session's curves, oldest first, and notices for the user about unreadable files."""
     found, notices = files.read_each(
         session / FOLDER, ImportedRun, "import", IMPORT_FORMAT, _check, may_rename=set_aside
     )
@@ -35,7 +35,8 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
 
 
 def _check(run: ImportedRun, ident: str) -> None:
-    """Check what curves and charts rely on; the file is the user's own, and may have been edited. Raise ValueError."""
+    """Raise ValueError for values that no curve or chart can show: the file belongs to the user, and may have been
+    edited."""
     if run.id != ident or not run.origin:
         raise ValueError("the file belongs to another import")
     before = -1

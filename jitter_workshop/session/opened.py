@@ -1,9 +1,9 @@
 """Give access to an open session: its progress, its runs and their histograms.
 
 Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
---json``), ``histograms.hlog`` (every block) and ``merged.hlog`` (the whole run, one line a histogram, so that a chart
-need not add up thousands of blocks). A run's folder appears whole or not at all, and before ``session.json`` names it.
-So the folders decide which runs exist, and the list gives only their order.
+--json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run, one line for each histogram, so that a
+chart need not add up thousands of blocks). A run's folder appears whole or not at all, and before ``session.json``
+names the run. So the folders decide which runs exist; the list in ``session.json`` gives only their order.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _READ_ONLY_ADVICE = "close the other workshop, or work in another session"
 
 
 class OpenSession:
-    """Hold a session under way. ``SessionStore`` opens and makes it; close it, or use it in a ``with`` statement.
+    """Hold an open session. ``SessionStore`` makes the object; the caller closes it, or uses it in a ``with``
+    statement.
 
-    ``read_only``: "" or the sentence that says why writing is impossible. ``notices``: sentences for the user about
-    damaged files that were set aside, runs of a newer version, or another workshop on this session.
-    """
+    ``read_only``: why writing is impossible, in a sentence; "" if it is possible. ``notices``: sentences for the user
+    about damaged files that were set aside, runs of a newer version, or another workshop on this session."""
 
     def __init__(self, folder: Path, session: Session, lock: SessionLock, read_only: str = "") -> None:
         self.folder = folder
@@ -72,17 +72,17 @@ class OpenSession:
         self.close()
 
     def close(self) -> None:
-        """Let other workshops write; harmless when closed already."""
+        """Release the session, so that other workshops may write. A second call does nothing."""
         self._lock.release()
         self.read_only = self.read_only or "this session was closed"
 
     @property
     def session(self) -> Session:
-        """Return the session as it is stored, its ``runs`` being those that are on disk."""
+        """Return the session as stored; its ``runs`` are those that are on disk."""
         return dataclasses.replace(self._session, runs=self._run_ids())
 
     def save(self, session: Session) -> None:
-        """Store progress. Raise SessionError where that is impossible; the stored progress then stays as it was."""
+        """Store a session's progress. Raise SessionError if that fails; then the stored progress is unchanged."""
         self._writable()
         known = [r for r in session.runs if r not in self._session.runs]
         stored = dataclasses.replace(
@@ -104,8 +104,8 @@ class OpenSession:
     ) -> None:
         """Store a run with the histograms of its blocks. Raise SessionError; then nothing of the run is on disk.
 
-        ``merged``: the histograms of the whole run where the caller has them (else they are added up here). ``trace``:
-        the kernel's trace of the run, if one was recorded.
+        ``merged``: the histograms of the whole run; None = add up those of the blocks. ``trace``: the kernel's trace of
+        the run, if one was recorded.
         """
         self._writable()
         if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
@@ -129,23 +129,23 @@ class OpenSession:
         self.save(dataclasses.replace(self._session, runs=(*self._session.runs, run.id)))
 
     def runs(self) -> tuple[Run, ...]:
-        """Return all readable runs, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        """Return all readable runs, oldest first. Damaged runs are set aside, and a notice says so."""
         return tuple(run for ident in self._run_ids() if (run := self._run(ident)) is not None)
 
     def find(self, wanted: str) -> Run:
-        """Return the run meant by an id, the unique beginning of one, a label (the newest that has it) or ``@1`` (the
-        newest). Raise SessionError."""
+        """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
+        newest run). Raise SessionError if there is no such run."""
         return ids.lookup("run", wanted, self.runs(), lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def add_import(self, run: ImportedRun) -> ImportedRun:
-        """Keep a curve of another tool beside the runs; return the stored curve. Raise SessionError."""
+        """Store a curve of another tool beside the runs; return the stored curve. Raise SessionError if that fails."""
         self._writable()
         stored = imports.add(self.folder, run)
         self._imports = (*self.imports(), stored) if self._imports is not None else None
         return stored
 
     def imports(self) -> tuple[ImportedRun, ...]:
-        """Return curves of other tools, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        """Return curves of other tools, oldest first. Damaged files are set aside, and a notice says so."""
         if self._imports is None:
             self._imports, notices = imports.read_all(self.folder, set_aside=not self.read_only)
             for notice in notices:
@@ -153,7 +153,7 @@ class OpenSession:
         return self._imports
 
     def remove_import(self, run: ImportedRun) -> None:
-        """Remove a curve of another tool from the session. Raise SessionError."""
+        """Remove a curve of another tool from the session. Raise SessionError if that fails."""
         self._writable()
         path = self.folder / imports.FOLDER / f"{run.id}.json"
         with files.explained("remove", path):
@@ -162,8 +162,8 @@ class OpenSession:
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
 
     def find_import(self, wanted: str) -> ImportedRun:
-        """Return the imported curve meant by an id, the unique beginning of one, or a label (the newest that has it).
-        Raise SessionError."""
+        """Return the imported curve for an id, the unique beginning of an id, or a label (the newest curve with it).
+        Raise SessionError if there is no such curve."""
         if wanted.startswith("@"):
             # @1 is the newest run that was measured here; imported curves have no such number.
             raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
@@ -171,7 +171,8 @@ class OpenSession:
         return ids.lookup("import", wanted, known, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def find_any(self, wanted: str) -> Run | ImportedRun:
-        """Return the run as :meth:`find` does, else the imported curve of this id or label. Raise SessionError."""
+        """Return the run that :meth:`find` returns, else the imported curve with this id or label. Raise SessionError
+        if there is neither."""
         try:
             return self.find(wanted)
         except SessionError:
@@ -180,30 +181,30 @@ class OpenSession:
             raise
 
     def add_proof(self, proof: Proof) -> None:
-        """Store a proof, finished or under way, in place of its stored state. Raise SessionError."""
+        """Store a proof, finished or not, in place of its stored state. Raise SessionError if that fails."""
         self._writable()
         proofs.keep(self.folder, proof)
         self._proving = "" if proof.ended_at else proof.id
 
     def proofs(self) -> tuple[Proof, ...]:
-        """Return all proofs, oldest first. ``notices`` names those that were damaged (set aside) or cut off."""
+        """Return all proofs, oldest first. A notice names each proof that was damaged (set aside) or cut off."""
         found, notices = proofs.read_all(self.folder, self._judge, ours=not self.read_only, own=self._proving)
         for notice in notices:
             self._notice(notice)
         return found
 
     def find_proof(self, wanted: str) -> Proof:
-        """Return the proof meant by an id, the unique beginning of one, its subject (the newest proof of it) or ``@1``
-        (the newest). Raise SessionError."""
+        """Return the proof for an id, the unique beginning of an id, a subject (the newest proof of it) or ``@1`` (the
+        newest proof). Raise SessionError if there is no such proof."""
         known = self.proofs()
         return ids.lookup("proof", wanted, known, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
 
     def has_trace(self, run_id: str) -> bool:
-        """Return True if a run was traced, its trace readable or not."""
+        """Return True if a run has a trace, readable or not."""
         return (self._run_folder(run_id) / TRACE_FILE).is_file()
 
     def trace(self, run_id: str) -> RunTrace | None:
-        """Return the kernel's trace of a run; None where none was recorded. Raise SessionError where it is damaged."""
+        """Return the kernel's trace of a run; None if none was recorded. Raise SessionError if the trace is damaged."""
         path = self._run_folder(run_id) / TRACE_FILE
         try:
             with files.open_regular(path) as file:
@@ -214,8 +215,8 @@ class OpenSession:
             raise SessionError(f"the trace of run {clean(run_id)} cannot be read: {error.strerror}") from error
 
     def histogram(self, run_id: str, name: str) -> HdrHistogram:
-        """Return a histogram of a whole run. Raise SessionError where it is missing or damaged (then it is set
-        aside)."""
+        """Return a histogram of a whole run. Raise SessionError if the histogram is missing or damaged (a damaged file
+        is set aside)."""
         for file in (MERGED_FILE, BLOCKS_FILE):
             found = self._first(self._run_folder(run_id) / file, name)
             if found is not None:
@@ -223,8 +224,9 @@ class OpenSession:
         raise SessionError(f"the histogram {clean(name)} of run {clean(run_id)} is missing or damaged")
 
     def curve(self, run: Run, name: str | None = None) -> PercentileCurve:
-        """Return the curve of a run's histogram (``name`` None: its workload's main one). Where the histogram cannot be
-        read, a coarse curve is made from the run's table. Raise SessionError where the run has no such histogram."""
+        """Return the curve of a run's histogram. ``name`` None: the main histogram of the workload. If the histogram
+        cannot be read, the curve is made from the few percentiles in ``run``. Raise SessionError if the run has no such
+        histogram."""
         from jitter_workshop.stats.curve import curve_from_summary, percentile_curve
 
         wanted = name or run.main_histogram
@@ -245,7 +247,7 @@ class OpenSession:
         return self._run_folder(run_id) / BLOCKS_FILE
 
     def read_only_error(self) -> SessionError | None:
-        """Return the error that writing would raise, None where it is possible."""
+        """Return the error that writing would raise; None if writing is possible."""
         return SessionError(self.read_only, _READ_ONLY_ADVICE) if self.read_only else None
 
     def _writable(self) -> None:
@@ -266,7 +268,8 @@ class OpenSession:
         return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
-        """Return :func:`run_folders`, computed again only after the listing changed: it is called very often."""
+        """Return :func:`run_folders`. It is called very often, so the result is kept until the folder's listing
+        changes."""
         try:
             with os.scandir(self.folder / "runs") as entries:
                 names = [entry.name for entry in entries]
@@ -277,7 +280,7 @@ class OpenSession:
         return self._here
 
     def _run(self, ident: str) -> Run | None:
-        """Return a run; None where it cannot be read; a notice reports that once."""
+        """Return a run; None if the run cannot be read (a notice says so once)."""
         if ident not in self._runs:
             self._runs[ident] = self._read(ident)
         return self._runs[ident]
@@ -298,7 +301,7 @@ class OpenSession:
         self._notice(f"{what}; {files.put_aside(path, may=not self.read_only)}")
 
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
-        """Return all intervals of a tag added up; None where there are none or the file is damaged."""
+        """Return the sum of all intervals that have the tag ``name``; None if there are none or the file is damaged."""
         from jitter_workshop.stats.histogram import add, decode
 
         total: HdrHistogram | None = None
@@ -320,7 +323,8 @@ class OpenSession:
 
 
 def read_run(path: Path, ident: str) -> Run:
-    """Return a run from its file. Raise OSError, ValueError for a damaged file, files.NewerVersion."""
+    """Read a run from its file. Raise OSError, ValueError for a damaged file, files.NewerVersion for one of a newer
+    version."""
     try:
         value = files.read_json(path)
     except FileNotFoundError as error:
@@ -345,7 +349,7 @@ def run_folders(folder: Path) -> set[str]:
 
 
 def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
-    """Return the ids of the runs that are here: those that a session lists in its order, then the others."""
+    """Return the ids in ``here``: first those that a session lists, in the order of its list, then the others."""
     known = [run for run in dict.fromkeys(listed) if run in here]
     return (*known, *sorted(here.difference(known)))
 
@@ -382,8 +386,8 @@ LOCK_NAME = "lock"
 
 
 class SessionLock:
-    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: the process that has it instead of us, in
-    words; "" where none has."""
+    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: another process that has the lock, in words; ""
+    if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
@@ -391,8 +395,8 @@ class SessionLock:
         self._path = folder / LOCK_NAME
 
     def take(self) -> bool:
-        """Take the lock without waiting; return False (and set ``holder``) where another process has it. Raise
-        OSError."""
+        """Take the lock without waiting and return True. Return False and set ``holder`` if another process has the
+        lock. Raise OSError."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -411,7 +415,7 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """Release the lock; harmless when not held."""
+        """Release the lock. Do nothing if it is not held."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

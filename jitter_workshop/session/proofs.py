@@ -1,8 +1,8 @@
-"""Keep proofs in a session: ``proofs/ID.json``, written again after each round, so that a kill loses at most one.
+"""Keep proofs in a session: ``proofs/ID.json``, written again after each round, so that a kill loses at most one round.
 
 A damaged file is set aside under another name, and a file of a newer version is left alone. A proof without an end
-(``ended_at`` "") is under way, or its process was killed. Where the runs of its rounds exist, the judgement is computed
-from them, and the file's own is not trusted.
+(``ended_at`` "") is under way, or its process was killed. If the runs of its rounds exist, the judgement is computed
+from these runs; that in the file is not trusted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FOLDER = "proofs"
 CUT_OFF = "the process that made it was killed"
 """The reason for the end of a proof whose last rounds were not stored."""
 _ALIKE = 1e-9
-"""The relative tolerance: logarithms differ in their last digit from one C library to the next."""
+"""The relative tolerance when two judgements are compared: logarithms differ in the last digit between C libraries."""
 
 
 class Judge:
-    """Judge stored proofs again from their runs, each once (20 ms). ``run``: returns a run of the session by id, or
-    None. ``here``: returns the ids of the runs that exist."""
+    """Judge stored proofs again from their runs. A judgement takes 20 ms and is kept. ``run``: returns a run of the
+    session by id, or None. ``here``: returns the ids of the runs that exist."""
 
     def __init__(self, run: Callable[[str], Run | None], here: Callable[[], Collection[str]]) -> None:
         self._run = run
@@ -40,8 +40,8 @@ class Judge:
         self._known: dict[str, tuple[Proof, Judgement | None]] = {}
 
     def __call__(self, proof: Proof) -> Judgement | None:
-        """Return the judgement of a proof's runs where it differs from the file's, else None; None also where not all
-        of its runs exist. Raise ValueError where they cannot be its rounds."""
+        """Return the judgement from a proof's runs if it differs from the stored judgement. Return None if it does not
+        differ, or if some runs do not exist. Raise ValueError if a run does not belong to the proof."""
         stored, other = self._known.get(proof.id, (None, None))
         if stored != proof:
             other = self._judged(proof)
@@ -75,12 +75,12 @@ def keep(session: Path, proof: Proof) -> None:
 
 
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
-    """Return a session's proofs, oldest first, and notices for the user about unreadable ones.
+    """Return a session's proofs, oldest first, and notices for the user about unreadable files.
 
-    ``ours``: this process may write, and no other can be at work on a proof. So a proof without an end was cut off: it
-    is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and a notice tells the user. ``own``:
-    the proof that this process is making. A proof that disagrees with its runs is judged again by ``judge``; its old
-    file is set aside.
+    ``ours``: this process may write, and no other process can be making a proof. Then a proof without an end was cut
+    off: it is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and a notice tells the user.
+    ``own``: id of the proof that this process is making. A proof that disagrees with its runs is judged again by
+    ``judge``, and its old file is set aside.
     """
 
     def check(proof: Proof, ident: str) -> None:
@@ -115,14 +115,15 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
 
 
 def _written_at(path: Path) -> str:
-    """Return when a file was last written; the current time if the file has gone meanwhile."""
+    """Return the time at which a file was last written; the current time if the file no longer exists."""
     with contextlib.suppress(OSError):
         return ids.timestamp(datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC))
     return ids.timestamp()
 
 
 def _check(proof: Proof, ident: str) -> None:
-    """Check what pages and reports rely on; the file is the user's own, and may have been edited. Raise ValueError."""
+    """Raise ValueError for values that no page or report can show: the file belongs to the user, and may have been
+    edited."""
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:

@@ -1,7 +1,7 @@
-"""Embed a session's archive in an HTML report as a comment, which browsers ignore, and find it again.
+"""Embed a session's archive in an HTML report as a comment, which browsers ignore, and read the archive from a report.
 
-The comment has the archive's length and digest, and the digest of the page around it. Neither is signed: a change of
-the data alone, or of the digest alone, is found; a change of both is not.
+The comment has the archive's length and digest, and the digest of the page around it. The digests are not signed: a
+change of the data alone, or of a digest alone, is found; a change of both is not.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _COMMENT = re.compile(
 _GENERATED = re.compile(rb'<meta name="?generator"? content="jitter-workshop[ "]')
 _UNSEEN = re.compile(rb"\A(?:\xef\xbb\xbf|[ \t\r\n]|<!--[^<>]{0,2000}-->){1,20}")
 _VERSION = 2
-"""The version of an archive's form in a report. It is 1 in reports from before the first release, whose archives had
-another form.
-"""
+"""The version of the form in which a report contains an archive. Reports from before the first release have version 1,
+another form."""
 _AGAIN = "copy the report again from its source"
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Hold an archive that was found in a page. ``page_as_written``: the page around it was not changed since."""
+    """Hold an archive that was found in a page. ``page_as_written``: the page around the archive was not changed since
+    it was written."""
 
     archive: bytes
     page_as_written: bool
@@ -60,7 +60,7 @@ def is_page(data: bytes) -> bool:
 
 
 def archive_in(data: bytes) -> Embedded:
-    """Return the archive in a page. Raise SessionError where there is none, or none that is whole."""
+    """Return the archive in a page. Raise SessionError if there is none, or if it is damaged."""
     if data.count(_OPENING) > 1:
         raise SessionError("it holds more than one session: it was edited", _AGAIN)
     match = _COMMENT.search(data)

@@ -31,8 +31,7 @@ CURRENT_FILE = "current"
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """Hold a damaged file: where it was, where it is now (None where it could not be renamed), what is wrong with
-    it."""
+    """Hold a damaged file: its former path, its new path (None if it could not be renamed), and its fault."""
 
     file: str
     set_aside_as: str | None
@@ -42,7 +41,7 @@ class Damaged:
 class SessionStore:
     """Manage the sessions below one folder, ``$XDG_STATE_HOME/jitter-workshop/sessions`` unless another is given.
 
-    Reading makes no folders. All errors are SessionErrors of one sentence.
+    Reading creates no folders. All errors are SessionErrors of one sentence.
     """
 
     def __init__(self, sessions_dir: Path | None = None) -> None:
@@ -50,7 +49,7 @@ class SessionStore:
 
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
         """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is set aside and made
-        again from the session's runs: only its name and progress are lost. ``check_runs``: check every ``run.json`` as
+        again from the session's runs: only name and progress are lost. ``check_runs``: check every ``run.json`` as
         well."""
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()
@@ -67,7 +66,7 @@ class SessionStore:
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """Make a session, open it, and make it the current one, unless it is of a recorded host."""
+        """Make a session and open it. It becomes the current session, unless it is about a recorded host."""
         shown = ids.checked_name(name)
         files.make_folder(self.folder)
         moment = ids.now()
@@ -81,18 +80,18 @@ class SessionStore:
         return opened
 
     def open(self, wanted: str) -> OpenSession:
-        """Open a session by id, the unique beginning of one, name (the newest) or ``@1`` (the newest).
+        """Open a session by id, the unique beginning of an id, name (the newest session with it) or ``@1`` (the newest
+        session).
 
-        Where another workshop has it, or the folder cannot be written, it is open for reading only, and its ``notices``
-        say so.
-        """
+        If another workshop has the session open, or the folder cannot be written, the session is opened for reading
+        only, and its ``notices`` say so."""
         sessions, damaged = self.list()
         session = _meant(sessions, wanted)
         return self._open(session, tuple(d for d in damaged if f"/{session.id}/" in d.file))
 
     def current_id(self) -> str | None:
-        """Return the session in use: the one last chosen or made, else the newest of a live host; None where there is
-        none."""
+        """Return the id of the current session: the one last chosen or made, else the newest session that is not about
+        a recorded host; None if there is none."""
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:
@@ -104,23 +103,23 @@ class SessionStore:
         return next((ident for ident in reversed(known) if ident not in rehearsals), None)
 
     def current(self, named: str | None = None) -> OpenSession | None:
-        """Open the session of ``--session``, or the one in use (``named`` is None); return None where there is
-        none."""
+        """Open the session ``named`` by ``--session``, or the current session if ``named`` is None; return None if
+        there is none."""
         wanted = self.current_id() if named is None else named
         return None if wanted is None else self.open(wanted)
 
     def current_or_create(self, name: str, host: str) -> OpenSession:
-        """Open the session in use, or make a first one of this name."""
+        """Open the current session, or make a first session with this name."""
         return self.current() or self.create(name, host)
 
     def open_or_create(self, wanted: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """Open the session of this id or name for ``--session NAME``, or make one of this name (see :meth:`create`)."""
+        """Open the session with this id or name (``--session NAME``), or make one with this name (see
+        :meth:`create`)."""
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Return True if a session exists for ``--session NAME``, False if a new one can have this name. Raise
-        SessionError or UsageError where neither is possible.
-        """
+        """Return True if ``--session NAME`` names a session, False if a new session can have this name. Raise
+        SessionError or UsageError if neither is so."""
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)
@@ -132,7 +131,7 @@ class SessionStore:
         return True
 
     def find(self, wanted: str) -> Session:
-        """Return a session by id, the unique beginning of one, name or ``@1``, without opening it."""
+        """Return a session by id, the unique beginning of an id, name or ``@1``, without opening it."""
         return _meant(self.list()[0], wanted)
 
     def use(self, wanted: str) -> Session:
@@ -241,5 +240,6 @@ class SessionStore:
 
 
 def _meant(sessions: Iterable[Session], wanted: str) -> Session:
-    """Return the session meant by an id, the unique beginning of one, a name or ``@1``. Raise SessionError."""
+    """Return the session for an id, the unique beginning of an id, a name or ``@1``. Raise SessionError if there is no
+    such session."""
     return ids.lookup("session", wanted, sessions, lambda session: session.name, "see 'jitter-workshop sessions'")

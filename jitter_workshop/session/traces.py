@@ -1,8 +1,8 @@
-"""Keep a run's trace on disk: one file beside the run, written whole, read with limits (a session may come from a
-stranger).
+"""Keep a run's trace on disk, in one file of the run's folder. Reading has limits, because a session may come from a
+stranger.
 
-The form: a line that names it, a JSON header with its length before it, then the packed events of each block,
-compressed.
+The file has a line that names its format, the length of a JSON header, the header, and the compressed events of each
+block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
 
 TRACE_FILE = "trace.bin"
 MOST_BYTES = 256 << 20
-"""The limit for packed events in one run: seven million of them."""
+"""The largest size in bytes of a run's packed events (seven million events)."""
 
 _MAGIC = b"jitter-workshop trace 1\n"
 _LENGTH = struct.Struct("<I")
@@ -30,10 +30,10 @@ _MOST_HEADER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
-    """Hold one block. ``start_ns``: since the run began. ``start_ticks`` / ``end_ticks``: of the trace's clock.
-    ``stalls`` also count from the run's start. ``lost``: CPU → events for which there was no room. ``lost_elsewhere``:
-    the same number for events that are traced on all CPUs. ``events``: packed. ``unlisted``: stalls that are not in
-    ``stalls``."""
+    """Hold the trace of one block. ``start_ns``: ns since the run began. ``start_ticks`` / ``end_ticks``: ticks of the
+    trace's clock. Times of ``stalls`` count from the run's start. ``lost``: CPU → number of events for which there was
+    no room. ``lost_elsewhere``: number of lost events of the kinds that are traced on all CPUs. ``events``: packed
+    events. ``unlisted``: number of stalls that are not in ``stalls``."""
 
     index: int
     start_ns: int
@@ -80,7 +80,7 @@ class _BlockHeader:
 
 
 def write(file: BinaryIO, trace: RunTrace) -> None:
-    """Write a run's trace. Errors of the file are passed on."""
+    """Write a run's trace. Raise OSError if the file cannot be written."""
     blocks = tuple(
         made_of(
             _BlockHeader,
@@ -101,7 +101,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
 
 
 def read(file: BinaryIO) -> RunTrace:
-    """Return a run's trace. Raise SessionError for anything that :func:`write` did not write."""
+    """Read a run's trace. Raise SessionError for a damaged file."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise SessionError("this is not a trace, or another version wrote it")
     source = _Unpacked(file)
@@ -126,7 +126,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
 
 
 class _Unpacked:
-    """Decompress a file, up to MOST_BYTES and a header in all."""
+    """Decompress a file, up to MOST_BYTES plus the size of a header."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -134,7 +134,7 @@ class _Unpacked:
         self._left = MOST_BYTES + _MOST_HEADER
 
     def take(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes. Raise ValueError where there are fewer."""
+        """Return the next ``size`` bytes. Raise ValueError if there are fewer."""
         if size > self._left:
             raise ValueError("the trace is too large")
         self._left -= size

@@ -1,9 +1,9 @@
-"""Share helpers among the formats for other tools: names for runs that fit into a legend, a tag or a file name, and a
-line that describes a run.
+"""Provide helpers for the formats of other tools: a run's name for a legend, a tag or a file, and a line that describes
+a run.
 
 Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is the name of
-the requested file; files beside it get names after it. "" is standard output, which has room for one file only. The
-first entry is the file that the user is told about. It has the name ``name`` unless the format chooses another one.
+the requested file; the names of further files begin like it. "" is standard output, for one file only. The first entry
+is the file that the user is told about. Its name is ``name`` unless the format chooses another name.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ Files = dict[str, bytes]
 
 _LABEL = 20
 _LONGEST = 43
-"""The longest name of a run: a label, a dash and an id. A tag of a histogram log has room for more."""
+"""The largest length of a run's name (label, dash, id). It fits into a tag of a histogram log."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def as_shown(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs with the labels that the report gives them. In a private report, names of hosts are taken out."""
+    """Return the runs with their labels in the report. A private report has labels without names of hosts."""
     labels = {run.id: run.label for run in document.runs}
     return tuple(dataclasses.replace(run, label=labels.get(run.id, run.label)) for run in runs)
 
 
 def run_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a name for each run, by id: its label if no other run has it, else label and id. A name has at most 43
-    characters, only letters, digits, ``_``, ``.`` and ``-``. Names also differ where upper and lower case are the
-    same."""
+    """Return run id → name: the run's label if no other run has this label, else label and id. A name has at most 43
+    characters, only letters, digits, ``_``, ``.`` and ``-``. Names differ in more than upper and lower case."""
     labels = {run.id: plain_name(run.label, _LABEL) for run in runs}
     often = Counter(label.lower() for label in labels.values())
     found: dict[str, str] = {}
@@ -51,8 +50,8 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def beside(name: str, more: str, ending: str) -> str:
-    """Return the name of a file beside ``name``: ``report.md`` and ``chart-1`` give ``report-chart-1.svg``. An
-    ``ending`` of two parts is removed as a whole."""
+    """Return the name of a second file: ``report.md``, ``chart-1`` and ``.svg`` give ``report-chart-1.svg``. If
+    ``name`` ends with ``ending``, the whole ending is replaced."""
     stem, dot, last = name.rpartition(".")
     found = name.removesuffix(ending) if name.endswith(ending) else stem if dot and last.isalnum() else name
     return f"{found or name}-{more}{ending}"
@@ -75,7 +74,7 @@ def described(run: Run) -> str:
 
 
 def plain_line(text: str, limit: int = 400) -> str:
-    """Return ``text`` on one line of printable ASCII; other characters as Python writes them (``\\xb5``)."""
+    """Return ``text`` as one line of printable ASCII; other characters become Python escapes (``\\xb5``)."""
     return clean(text, limit).encode("ascii", "backslashreplace").decode("ascii")
 
 
@@ -91,6 +90,5 @@ def beyond_range(run: Run, name: str) -> str:
 
 
 def plain_name(text: str, limit: int = 40) -> str:
-    """Return a text with only letters, digits, ``_``, ``.`` and ``-``, for a part of a file's name; "" if nothing is
-    left."""
+    """Reduce a text to letters, digits, ``_``, ``.`` and ``-``, for a part of a file's name; "" if nothing remains."""
     return _UNFIT.sub("-", clean(text, 200))[:limit].strip(".-")

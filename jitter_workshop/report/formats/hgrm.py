@@ -2,8 +2,8 @@
 them.
 
 A file holds one distribution: the main histogram of one run, values in ns. The rows are those of the library (five
-steps to each half of the distance to 100 %), and one more for each percentile of a report. Mean and Max in the footer
-are the exact ones that the benchmark kept; a histogram knows them to three digits only.
+steps for each half of the distance to 100 %), and one more for each percentile of a report. Mean and Max in the footer
+are the benchmark's exact values; a histogram has only three digits of them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
 
 ENDING = ".hgrm"
 TICKS = 5
-"""Rows for each half of the distance to 100 %, as in HdrHistogram's tools."""
+"""The number of rows for each half of the distance to 100 %, as in HdrHistogram's tools."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file for one run, called ``name``. For several runs return one file each, with a name after ``name``
-    and the run. Raises UsageError for several runs on standard output, and SessionError if no run has a histogram to
-    write."""
+    """Return one file with the name ``name`` for one run. For several runs return one file each; its name is made of
+    ``name`` and the run's name. Raises UsageError for several runs on standard output, and SessionError if no run has a
+    histogram to write."""
     if len(runs) > 1 and not name:
         raise UsageError("an .hgrm file holds one run", "choose it with --run, or write files with -o")
     runs = as_shown(document, runs)
@@ -70,7 +70,7 @@ def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
 
 
 def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
-    """Return the file's content: a comment that describes it, the rows, the footer. Without a sample there are no
+    """Return the file's content: comments that describe the run, the rows, the footer. Without a sample there are no
     rows."""
     name = run.main_histogram
     lines = ["#[values in ns]", f"#[jitter-workshop {described(run)}: {name}]"]
@@ -94,11 +94,11 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
 
 
 def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
-    """Yield (value, percentile, samples up to it), in the steps of HdrHistogram's PercentileIterator. A level is
-    reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %.
+    """Yield (value, percentile, samples up to this value), in the steps of HdrHistogram's PercentileIterator. The value
+    for a percentile is that of the first counter that reaches it. The last row is at 100 %.
 
-    ``also``: percentiles (0..100, ascending) that have a row in addition to the steps.
-    """
+    ``also``: further percentiles that have a row (0..100, ascending). ``ticks``: steps for each half of the distance to
+    100 %."""
     count = sum(b.samples for b in bins)
     if not count:
         return
@@ -131,13 +131,13 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
 
 
 def _fixed(value: float, places: int) -> str:
-    """Return decimals as Java prints them: halves are rounded up."""
+    """Return a value with ``places`` decimals. Halves are rounded up, as in Java."""
     return f"{decimal.Decimal(repr(value)).quantize(decimal.Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP):f}"
 
 
 def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
-    """Return mean, standard deviation (of the counters' middles, around their own mean) and maximum; 0 without
-    samples."""
+    """Return mean, standard deviation and maximum; all are 0 without samples. The deviation is that of the counters'
+    middle values from their own mean."""
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0

@@ -1,7 +1,7 @@
 """Write histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: every block, in ns.
 
-For one run the log has all its histograms, each with its name as tag. For several runs it has the main histogram of
-each, with the run's name as tag; comments at the top describe the runs. The lines are those that were stored when the
+For one run the log has all histograms of the run, each with its name as tag. For several runs the log has the main
+histogram of each run, with the run's name as tag; comments at the top describe the runs. The lines were stored when the
 run was made. Every line has a tag, so ``HistogramLogProcessor`` needs ``-tag`` (it lists the tags with ``-listtags``).
 """
 
@@ -40,8 +40,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
-    """Return the lines of a run. Without ``tag`` all lines keep their own tags. With ``tag`` only the lines of the main
-    histogram are returned, under that tag. Raises SessionError."""
+    """Return the lines of a run. If ``tag`` is "", all lines keep their own tags. Else only the lines of the main
+    histogram are returned, with ``tag`` as their tag. Raises SessionError."""
     try:
         # Unpacking checks each histogram against its own checksum.
         found = [
@@ -63,9 +63,8 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """Return comments that describe the file and each run. The words ``jitter-workshop run`` show the importer that
-    tags are the names of histograms.
-    """
+    """Return comments that describe the file and each run. By the words ``jitter-workshop run`` the importer knows that
+    tags are names of histograms."""
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

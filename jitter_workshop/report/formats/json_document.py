@@ -1,4 +1,4 @@
-"""Write a report as JSON, for scripts: the document field by field (docs/report.md, assets/report.schema.json)."""
+"""Write a report as JSON, for scripts: all fields of the document (docs/report.md, assets/report.schema.json)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from jitter_workshop.session.opened import OpenSession
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file, made from the document alone."""
+    """Return one file. Its content comes from the document alone."""
     return {name: render(document).encode("ascii")}
 
 
 def render(document: ReportDocument) -> str:
-    """Return one object, ending with a line break. Names from outside are not changed: JSON escapes harmful
+    """Return one JSON object and a line break. Names from outside are not cleaned, because JSON escapes harmful
     characters."""
     return json.dumps(to_plain(document), indent=1, allow_nan=False) + "\n"

@@ -12,7 +12,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
-    """Return all metrics in a stable order, ending with a line break."""
+    """Return the text of all metrics, in a stable order, with a line break at the end."""
     ordered = sorted(checks, key=lambda c: c.id)
     lines = _metric(
         "jitter_workshop_check",
@@ -46,5 +46,5 @@ def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], int]])
 
 
 def escape(label: str) -> str:
-    """Return a label's value on one line, with backslash and quote escaped."""
+    """Return a label's value as one line, with backslash and quote escaped."""
     return clean(label, 120).replace("\\", "\\\\").replace('"', '\\"')

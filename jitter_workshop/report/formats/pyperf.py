@@ -2,16 +2,16 @@
 
 There are two kinds of benchmarks, all in seconds:
 
-- of runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs of the same label that were measured
-  alike are the runs of one benchmark. The blocks of a run depend on each other, so a difference that ``compare_to``
-  calls significant says nothing about a change.
-- of proofs: p50, p99, p99.9 and the time stolen per second of each side, one value per *round*. Two more
-  files are written for each proof. In them both sides' benchmarks have the same names, so that ``compare_to`` compares
-  them. It treats rounds as unpaired and each line alone; the verdict is the proof's own.
+- of runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs with the same label that were measured
+  in the same way are the runs of one benchmark. The blocks of a run depend on each other, so a difference that
+  ``compare_to`` calls significant says nothing about a change.
+- of proofs: p50, p99, p99.9 and the time stolen per second of the runs without and with the change, one value per
+  *round*. Two more files are written for each proof, one without and one with the change. Their benchmarks have the
+  same names, so that ``compare_to`` compares them. ``compare_to`` ignores the pairs and judges each line alone; only
+  the proof has a verdict.
 
-``compare_to`` compares two files by the names of their benchmarks. So a name contains a label only where a file holds
-runs of several labels.
-"""
+``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file holds runs of several
+labels."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ ROUNDS = "rounds of a proof, each a fresh run; the proof's verdict pairs them an
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return the suite, and with a ``name`` the two sides of each proof beside it. Raises SessionError if there would
-    be no benchmark, because pyperf opens no empty suite."""
+    """Return the file of all benchmarks and, if ``name`` is not "", two more files for each proof: without and with the
+    change. Raises SessionError if there is no benchmark, because pyperf does not read an empty file."""
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
     runs_of = {p.id: {ident for one in p.rounds for ident in (one.without, one.with_it)} for p in document.proofs}
@@ -78,7 +78,8 @@ def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> by
 
 
 def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return benchmarks with different names, for any labels: pyperf refuses a file with two equal names."""
+    """Return the benchmarks, with a number added to a name that occurs again: pyperf refuses a file with two equal
+    names."""
     found: dict[str, dict[str, Any]] = {}
     for one in benchmarks:
         name, number = one["metadata"]["name"], 1
@@ -112,8 +113,8 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 
 
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return runs by label if they were measured alike. Other runs of that label, and runs without a label, are grouped
-    by label and id."""
+    """Return name → runs measured in the same way. The name is the label; it is label and id for a run that was
+    measured in another way or has no label."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         label = _title(run.label)
@@ -125,7 +126,7 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """Return each proof's subject as a title and as a part of a file's name, with the proof's id where two are
+    """Return each proof's subject as a title and as a part of a file's name, with the proof's id if two of them are
     equal."""
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
@@ -136,8 +137,8 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield a benchmark for each measure that is above 0 in every run of a proof. A value that is missing on one side
-    alone would make that side look better or worse."""
+    """Yield a benchmark of the runs without or with the change for each measure that is above 0 in all runs of the
+    proof. One missing value would make one of both look better or worse."""
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]
     own = without if side == "without" else with_it
@@ -169,7 +170,7 @@ def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
-    """Return the metadata of a run that pyperf shows; ``date`` and ``duration`` are pyperf's own names."""
+    """Return a run's metadata for pyperf to show; ``date`` and ``duration`` are names that pyperf defines."""
     host = run.host
     cpus = host.get("cpus_online")
     return _metadata(
@@ -218,5 +219,5 @@ def _date(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Return a part of a benchmark's name without commas: pyperf's ``-b`` takes a list with commas."""
+    """Return a text without commas, for a benchmark's name: pyperf's ``-b`` takes names separated by commas."""
     return clean(text.replace(",", " "), 60)

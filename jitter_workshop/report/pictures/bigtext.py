@@ -1,4 +1,5 @@
-"""Draw words in letters of many lines, for a projector: the pictures' own font, drawn into quarters of cells."""
+"""Draw words in letters of many lines, for a projector. The letters of the pictures' font are drawn with characters
+that fill quarters of a cell."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from PIL import Image, ImageDraw
 from jitter_workshop.report.pictures.png import font
 
 LEAST_ROWS = 4
-"""Letters of fewer lines cannot be read."""
+"""The least height of a letter in lines: smaller letters cannot be read."""
 _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 """The characters by their filled quarters: upper left 1, upper right 2, lower left 4, lower right 8."""
 _FINE = 8
-"""Points per quarter, each way, that decide if it is filled."""
+"""The number of points along each side of a quarter, which decide if the quarter is filled."""
 _FILLED = 128
 """A quarter is filled if its average reaches this value, of 255."""
 _STEM = 0.09
@@ -23,7 +24,7 @@ _STEM = 0.09
 @lru_cache(maxsize=32)
 def big(text: str, width: int, rows: int) -> tuple[str, ...]:
     """Return ``text`` in one or two lines of letters, at most ``width`` cells wide and ``rows`` lines high in all.
-    Return one plain line where there is no room for readable letters. ``text``: cleaned already."""
+    Return ``text`` as one plain line if there is no room for readable letters. ``text`` must be cleaned."""
     if not text.strip() or width < 8:
         return ()
     for height in range(rows, LEAST_ROWS - 1, -1):
@@ -37,7 +38,8 @@ def big(text: str, width: int, rows: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> list[tuple[str, str]]:
-    """Return the ways to break a text between two words, the most even one first."""
+    """Return all ways to break a text between two words, as (first line, second line). Lines of similar length come
+    first."""
     words = text.split()
     broken = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
     return sorted(broken, key=lambda two: abs(len(two[0]) - len(two[1])))
@@ -49,7 +51,7 @@ def _cells(text: str, rows: int) -> int:
 
 
 def _drawn(text: str, rows: int) -> tuple[str, ...]:
-    """Return letters in ``rows`` lines, from the top of the tallest to the bottom of the lowest letter."""
+    """Return the text drawn in ``rows`` lines. Room is left for the tallest and the lowest letters of the font."""
     face = font(2 * rows * _FINE)
     ascent, descent = face.getmetrics()
     fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))

@@ -1,9 +1,9 @@
-"""Draw the chart as shapes on a sheet, before it is SVG or PNG: lines, words, curves and their marks.
+"""Draw the chart as shapes: lines, words, curves and their marks. ``svg`` and ``png`` write these shapes.
 
 Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
-colour and by mark. They are solid where at least ten samples lie beyond, else dotted. Published curves are grey, thin
-and named as published. Labels from outside are cleaned and shortened here; the module of a format escapes them. Lengths
-are pixels of a sheet that is :data:`WIDTH` wide; y grows downward.
+colour and by mark. A curve is solid up to the last percentile with ten samples beyond it, then dotted. Published curves
+are grey, thin and named as published. Labels from outside are cleaned and shortened here; the module of a format
+escapes them. Lengths are in pixels of a sheet that is :data:`WIDTH` wide; y grows downward.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIDTH = 960
 TEXT_PX, TITLE_PX = 14, 18
 CURVE_PX, REFERENCE_PX, MARK_PX, RULE_PX = 2.25, 1.5, 1.5, 1.0
 DOTS_PX = 6.1
-"""The distance between two dots of a dotted line."""
+"""The distance in pixels between two dots of a dotted line."""
 
 _PLOT_HEIGHT = 440
 _LEFT, _RIGHT, _TOP = 84, 28, 56
@@ -39,9 +39,9 @@ _NAME_AT = _LEFT + 42
 _COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
 _NAME_ROOM = 570 - _NAME_AT
 _BETWEEN_PX = 6
-"""The least distance between two labels of an axis."""
+"""The least distance in pixels between two labels of an axis."""
 _DOWN = 0.35 * TEXT_PX
-"""The distance from the middle of a line of text to its baseline."""
+"""The distance in pixels from the middle of a line of text to its baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Series:
 
     @property
     def mark(self) -> int:
-        """Return the form of its mark. With six colours and four forms, 24 curves all look different."""
+        """Return the number of the form of the curve's mark. With six colours and four forms, 24 curves all look
+        different."""
         return (self.number + self.number // 6) % 4
 
 
@@ -76,8 +77,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Hold a line of text at (x, y), which is the place of its ``anchor``. ``figure``: digits of one width. ``turned``:
-    the text runs upward, centred on (x, y). ``tail``: dim words after it."""
+    """Hold a line of text. ``anchor``: the point of the text that is at (x, y). ``figure``: all digits are equally
+    wide. ``turned``: the text runs upward, centred on (x, y). ``tail``: dim words after the text."""
 
     x: float
     y: float
@@ -91,7 +92,8 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """Hold a part of a curve, or its ``sample`` in the legend. ``few``: dotted."""
+    """Hold a part of a curve. ``few``: the part has few samples and is dotted. ``sample``: it is the line in the
+    legend."""
 
     points: tuple[Point, ...]
     series: Series
@@ -136,8 +138,8 @@ class Picture:
 
 
 def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | None = None) -> Picture:
-    """Draw curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: what to show of the
-    curves, with one path per curve; None = value by percentile."""
+    """Draw curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: the axes and one path
+    for each curve; None = value by percentile."""
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
     bottom = _TOP + _PLOT_HEIGHT
@@ -155,8 +157,8 @@ def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | Non
 
 
 def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
-    """Return as much of a text as fits into this number of pixels in any usual typeface. A text that is cut ends with
-    ``…``."""
+    """Return as much of a text as fits into ``room`` pixels in any usual typeface. A text that was cut ends with ``…``.
+    ``size``: height of the letters in pixels."""
     if sum(map(_em, text)) * size <= room:
         return text
     left, kept = room / size - _em("…"), ""
@@ -169,7 +171,7 @@ def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
 
 
 class _Plot:
-    """Convert a view's points to the sheet's."""
+    """Convert a view's positions to pixels of the sheet."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -184,7 +186,7 @@ class _Plot:
         return _TOP + share * _PLOT_HEIGHT
 
     def path(self, number: int) -> list[Point]:
-        """Return a curve's points."""
+        """Return a curve's points on the sheet."""
         return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
 
 
@@ -214,8 +216,8 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
 
 
 def _x_labels(plot: _Plot, y: float) -> list[Shape]:
-    """Return the labels below the plot: always the last one, which shows how far a curve reaches, and the others that
-    have room."""
+    """Return the labels below the plot: always the last label, which shows how far curves reach, and all others for
+    which there is room."""
     found: list[Shape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
@@ -231,7 +233,7 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
 
 
 def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
-    """Return the line, solid then dotted, and a few marks on it."""
+    """Return a curve's line, first solid and then dotted, with its marks."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
@@ -239,8 +241,8 @@ def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Return the places of a curve's marks: at its end, and about once per decade, at different places from curve to
-    curve."""
+    """Return the places of a curve's marks: at its end, and about once per decade. Curves have their marks at different
+    places."""
     if not points:
         return []
     found = [points[-1]]
@@ -275,7 +277,7 @@ def _label(curve: PercentileCurve) -> str:
 
 
 def _em(character: str) -> float:
-    """Return the approximate width of a character, in heights of the type; it is never too small."""
+    """Return the width of a character in heights of a letter, rounded up generously so that it is never too small."""
     if character in "iljtfI.,:;'|! ()[]":
         return 0.41
     if unicodedata.combining(character):

@@ -1,8 +1,8 @@
-"""Draw the chart as PNG, for readers that cannot show SVG: the same drawing, with two pixels per pixel of the sheet.
+"""Draw the chart as PNG, for programs that cannot show SVG. The file has two pixels for each pixel of the sheet.
 
-Lines are drawn larger and averaged down, band by band, so that a long legend costs no memory. The letters come from the
-font in the assets: a bare server has no fonts, and so the picture is the same on every host. A character that the font
-lacks is drawn as a box.
+Lines are drawn larger and then averaged, band by band, so that a long legend needs little memory. The letters come from
+the font in the assets: a small server has no fonts, and the picture shall be the same on all hosts. A character that
+the font lacks is drawn as a box.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Rule, Shape, St
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
-"""Pixels of the file per pixel of the drawing, each way."""
+"""Pixels of the file along each side of a pixel of the drawing."""
 
 _OVER = 4
-"""Points per pixel of the file, each way, before they are averaged: an edge has 17 shades."""
+"""Points along each side of a pixel of the file, before they are averaged: an edge has 17 shades."""
 _SCALE = FINE * _OVER
 _BAND = 96
 _REACH = 8
-"""No stroke or mark reaches further from its points than this."""
+"""The largest distance between a stroke or mark and its points."""
 _DPI = 96 * FINE
 _BOLD = 0.6
 """The shift in pixels of the second drawing that makes a title bold: the font has one weight."""
@@ -40,8 +40,8 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 def render_png(
     curves: Sequence[PercentileCurve], title: str = "", view: View | None = None, *, theme: Theme = "light"
 ) -> bytes:
-    """Return the bytes of a PNG file with the same chart as ``svg.render_svg``. A PNG cannot follow its reader's theme,
-    so ``theme`` is chosen here."""
+    """Return the bytes of a PNG file with the chart of ``svg.render_svg``. ``theme``: its colours; a PNG cannot follow
+    the reader's system."""
     drawn = drawing.picture(curves, title, view)
     palette = PALETTES[theme]
     sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.background)
@@ -60,7 +60,7 @@ def render_png(
 
 
 def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
-    """Return the part of the lines between ``top`` and ``top + height``."""
+    """Return the image of all lines and marks between the heights ``top`` and ``top + height``."""
     large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
     pen = ImageDraw.Draw(large)
     for shape in shapes:
@@ -154,7 +154,7 @@ def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
 def _write_upward(
     sheet: Image.Image, text: str, at: tuple[float, float], face: ImageFont.FreeTypeFont, colour: str
 ) -> None:
-    """Write a text turned by a quarter, centred on ``x``."""
+    """Write a text that runs upward, centred on ``at``."""
     ascent, descent = face.getmetrics()
     mask = Image.new("L", (math.ceil(face.getlength(text)) + 2, ascent + descent))
     ImageDraw.Draw(mask).text((1, ascent), text, 255, face, "ls")

@@ -1,7 +1,7 @@
-"""Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's time.
+"""Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's timeline.
 
-The page's style sheet colours them. Each is hidden from screen readers, because the text beside it says the same.
-"""
+The page's style sheet colours them. Screen readers skip the pictures, because the text beside each picture says the
+same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.interval_plot import Axis
 
 SHADES = 4
-"""Causes of a stall that have a shade of their own."""
+"""The number of causes of a stall that have their own shade."""
 _STRIP, _STRIP_HEIGHT, _EDGE = 260, 26, 10
 """The size of an interval's picture, and the pixels that stay free at both of its ends."""
 _BAR = 160
@@ -20,7 +20,8 @@ _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict, axis: Axis) -> str:
-    """Draw an interval, with the band of no change and 1 behind it. Return "" if the interval allows any ratio."""
+    """Draw an interval; behind it lie the band of no change and a line at 1. Return "" if the interval allows any
+    ratio."""
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""
@@ -53,13 +54,13 @@ def interval_axis(axis: Axis) -> str:
 
 
 def bar(share: float) -> str:
-    """Draw a share, 0 to 1."""
+    """Draw a bar for a share, 0 to 1."""
     wide = max(round(_BAR * min(max(share, 0.0), 1.0), 1), 1.0)
     return _picture("bars", _BAR, 14, [f'<rect class="bar" x="0" y="1" width="{wide}" height="12"/>'])
 
 
 def timeline(stall: ExplainedStall) -> str:
-    """Draw a stall's time from left to right, the largest causes in their own shades."""
+    """Draw a stall's time from left to right. Each of the largest causes has its own shade."""
     shades = {(part.kind, part.name): str(place) for place, part in enumerate(stall.parts[:SHADES])}
     scale = _TIMELINE / max(stall.duration_ns, 1)
     parts = [

@@ -1,4 +1,4 @@
-"""Draw the chart as one self-contained SVG, light or dark after the reader's system, without a script.
+"""Draw the chart as one self-contained SVG without a script. It is light or dark as the reader's system is.
 
 The shapes come from ``report.pictures.drawing``. Every id and every rule of style contains the picture's own name
 (``scope``), so that several pictures and the page around them do not affect each other.
@@ -43,9 +43,9 @@ def render_svg(
 ) -> str:
     """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
 
-    ``view``: what to show of the curves, with one path per curve; None = value by percentile. ``scope``: the picture's
-    own id; it must be unique in a page. ``theme``: None follows the reader's system, and is light on paper. Raises
-    ValueError for a scope that is not a plain word in lower case.
+    ``view``: the axes and one path for each curve; None = value by percentile. ``scope``: the picture's own id; it must
+    be unique in a page. ``theme``: None = as the reader's system, and light on paper. Raises ValueError for a scope
+    that is not a plain word in lower case.
     """
     if not _SCOPE.fullmatch(scope):
         raise ValueError(f"a picture's scope is lower-case letters, digits and dashes, not {scope!r}")
