@@ -23,7 +23,7 @@ STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class WorkloadKind:
-    """Hold the facts of a workload. A new workload is a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
+    """Hold the facts of a workload. A new one needs a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
 
     ``title``: the name for people. ``threads``: thread → field of :class:`Placement` with its CPU, in the order of
     native code. ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
