@@ -72,8 +72,7 @@ class Event:
 
 class Child:
     """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out. ``name``: for
-    sentences about it; ``refusal``: the error to raise if the child reports that it cannot go on.
-    """
+    sentences about it; ``refusal``: the error to raise if the child reports that it cannot go on."""
 
     def __init__(
         self,

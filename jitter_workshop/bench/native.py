@@ -34,8 +34,7 @@ _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
 _TRACED = (lib.JW_CLOCK_TSC,)
 """Sources that are also a clock of the kernel's trace (``x86-tsc``). The trace has no clock for the counter of arm64,
-but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock).
-"""
+but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
 
 
 def check(status: int, what: str) -> None:

@@ -53,8 +53,7 @@ class NoiseAtWork:
 
     def aim(self, tids: Sequence[int]) -> None:
         """Set the threads to move. Move the first of them there and back once as a test; raise HostError where that
-        fails.
-        """
+        fails."""
         tid, away = tids[0], self._order.away
         try:
             before = os.sched_getaffinity(tid)
@@ -91,8 +90,7 @@ class NoiseAtWork:
 
 def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
     """Return the noise that a measuring process makes within itself, None where its spec asks for none. ``allowed``:
-    the CPUs that it could use before it moved off the hot CPUs. Raise HostError.
-    """
+    the CPUs that it could use before it moved off the hot CPUs. Raise HostError."""
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None
     # It ends with the process; the order's time limit is only required by its type.

@@ -22,8 +22,7 @@ _LARGEST_LOG = 64 * MOST_BURSTS
 class NoiseChild(launch.Child):
     """Run a noise from construction on. Start it on a thread that lives as long as the noise (see ``launch``). As a
     context manager it is always ended. Raise HostError where the noise cannot be made on this host, MeasureError where
-    the child failed.
-    """
+    the child failed."""
 
     def __init__(self, order: NoiseOrder) -> None:
         super().__init__(launch.command(launch.NOISE), launch.NOISY, HostError)

@@ -1,7 +1,6 @@
 """Decide how a noise works on this host: the CPU it disturbs, and the CPU it works from; or one sentence why it cannot.
 This module reports all faults that can be known before a run. The noise itself reports those that only show when it
-starts.
-"""
+starts."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ _LONGEST_NAME = 15
 class NoiseOrder:
     """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not take the
     hot CPU's time. ``away``: where moved threads are sent. -1: none. ``cpus``: of spinners. ``name``: of the threads.
-    ``period_ns``: approximate time from burst to burst, 0: the kind's own.
-    """
+    ``period_ns``: approximate time from burst to burst, 0: the kind's own."""
 
     kind: str
     hot: int

@@ -32,8 +32,7 @@ class Silence(MeasureError):
 
 class Parent:
     """Hold the two pipes. Anything else written to stdout goes to stderr instead. ``name``: the name of this process in
-    messages.
-    """
+    messages."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,8 +52,7 @@ class Parent:
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
         """Return the next message. ``waits_s``: the times to wait, one after the other, so that the time limit of a
-        child that was stopped does not run out. Raise Silence when none comes, CodecError when it makes no sense.
-        """
+        child that was stopped does not run out. Raise Silence when none comes, CodecError when it makes no sense."""
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=wait_s))

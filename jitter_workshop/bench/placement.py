@@ -25,8 +25,7 @@ BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
 
 _ALIKE = 3
 """The largest number of equal cores that are compared: hosts have hundreds of cores that are alike in all that matters
-here.
-"""
+here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,7 @@ emulated one, which shares its time with the hot threads that go on spinning."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
-them.
-"""
+them."""
 
 
 class Cancelled(MeasureError):
@@ -265,8 +264,7 @@ class RunController:
 
     def _block(self) -> protocol.BlockDone | None:
         """Measure one block; return None when it has to be measured again, because a suspension cut it or the ordered
-        stall was not in it.
-        """
+        stall was not in it."""
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))

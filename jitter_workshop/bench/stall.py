@@ -25,14 +25,12 @@ _CATCH_UP_NS = STALL_NS // 4
 """Time left of a timed block after the stall, so that messages that were due meanwhile are still sent in it."""
 _LEAD_NS = 60_000_000
 """The time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a block has shown
-the exact time.
-"""
+the exact time."""
 
 
 class Stall:
     """Hold the one stall of a run. It belongs to the block in the middle. If it does not fall into that block, the
-    block is not kept.
-    """
+    block is not kept."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec

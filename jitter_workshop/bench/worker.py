@@ -218,8 +218,7 @@ def validate(spec: RunSpec) -> None:
 
 def step_aside(placement: Placement) -> None:
     """Keep all threads except the measured ones off the hot CPUs. With free placement nothing is changed, because the
-    measured threads inherit this mask.
-    """
+    measured threads inherit this mask."""
     if placement.mode == "none":
         return
     allowed = os.sched_getaffinity(0)

@@ -31,7 +31,8 @@ _LIST_BYTES = 16 << 20
 
 
 class CgroupFolder(Kind):
-    """Handle a version 2 group: ``absent`` or ``present``. Removing it first moves its tasks to its parent."""
+    """Handle a version 2 group: ``absent`` or ``present``. The tasks of a group are moved to its parent before it is
+    removed."""
 
     name = "cgroup"
     members = "cgroup.procs"
@@ -59,7 +60,7 @@ class CgroupFolder(Kind):
 class GroupCpus(CpuList):
     """Handle ``cpuset.cpus`` of our own version 2 group.
 
-    The kernel takes no empty list while tasks are inside (ENOSPC), so they are moved to the parent first.
+    The kernel takes no empty list while tasks are inside (ENOSPC), so the tasks are moved to the parent group first.
     """
 
     name = "cgroup-cpus"
@@ -72,9 +73,10 @@ class GroupCpus(CpuList):
 
 
 def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
-    """Move all tasks of a group to its parent, then call ``then``, which needs an empty group.
+    """Move all tasks of a group to its parent, then call ``then``, which needs an empty group. ``members``: the group's
+    file of tasks.
 
-    Tasks that fork meanwhile are moved in the next round. Raise OSError (EBUSY) where tasks keep coming.
+    Tasks that fork meanwhile are moved in the next round. Raise OSError (EBUSY) if new tasks keep entering the group.
     """
     parent = folder.rpartition("/")[0]
     for _ in range(_EMPTYING_ROUNDS):
@@ -92,10 +94,10 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
 
 
 class CpusetFolder(CgroupFolder):
-    """Handle a version 1 set together with the lists that it needs before it takes a task.
+    """Handle a version 1 cpuset together with the two lists that it needs before it takes a task.
 
-    The value is ``absent`` or ``cpus 0-2 mems 0``. It is one Change, because neither list can be emptied again while
-    tasks are inside.
+    The value is ``absent`` or ``cpus 0-2 mems 0``. All of this is one Change, because neither list can be emptied again
+    while tasks are inside.
     """
 
     name = "cpuset"
@@ -123,7 +125,8 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True where only CPUs that left are missing. A set made by this tool counts as ours with any lists."""
+        """Return True if ``found`` lacks only CPUs that went offline. A cpuset made by this tool counts as ours with
+        any lists."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:
@@ -158,7 +161,7 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
 
 
 class Controllers(Kind):
-    """Handle the cpuset controller in ``cgroup.subtree_control``: ``cpuset`` if it is handed down, else "".
+    """Handle the cpuset controller in ``cgroup.subtree_control``: ``cpuset`` if child groups may use it, else "".
 
     Other controllers in the file belong to other programs and are ignored.
     """
@@ -180,7 +183,7 @@ class Controllers(Kind):
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
     def _user(self, root: HostRoot, top: str) -> str:
-        """Return a group of another program for which the controller has an effect; "" for none."""
+        """Return the name of another program's group for which the controller has an effect; "" for none."""
         for name in root.folders(top):
             cpus = root.text(f"{top}/{name}/cpuset.cpus")
             kind = (root.text(f"{top}/{name}/cpuset.cpus.partition") or "member").split(" ")[0]
@@ -192,8 +195,8 @@ class Controllers(Kind):
 class Partition(Kind):
     """Handle ``cpuset.cpus.partition``.
 
-    The kernel accepts a request that it cannot fulfil, and then reports that in the same file. Such a write counts as
-    refused, with the kernel's reason.
+    The kernel accepts even a request that it cannot fulfil, and then reports the failure in the same file. Such a write
+    counts as refused, with the kernel's reason.
     """
 
     name = "partition"
@@ -214,10 +217,10 @@ class Partition(Kind):
 
 
 class WorkqueueMask(CpuMask):
-    """Handle the limit of all unbound workqueues.
+    """Handle the CPU mask of all unbound workqueues.
 
-    Kernels from 6.7 subtract isolated partitions from the shown ``cpumask``. There the requested mask is read, because
-    a write sets that one.
+    Kernels from 6.7 on show ``cpumask`` without the CPUs of isolated partitions. On these kernels ``read`` returns the
+    requested mask, which is the one that a write sets.
     """
 
     name = "workqueue-mask"

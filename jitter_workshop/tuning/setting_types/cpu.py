@@ -1,4 +1,5 @@
-"""Define the kinds for CPU settings that are no plain file: an offline cycle, an idle state's bit, a held device."""
+"""Define the kinds for CPU settings that are more than a plain file: an offline cycle, an idle state's bit, a held
+device."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ NOT_HELD = "not held"
 class CpuCycle(Kind):
     """Handle a CPU that is taken offline and brought back (``cpuN/online``; Documentation/core-api/cpu_hotplug.rst).
 
-    The host does not show that a CPU was cycled, so this process remembers it. ``read`` returns CYCLED for an online
-    CPU that was cycled here, and the file's value for all others. Undoing is writing ``1``. Only our own interrupted
-    cycle leaves a CPU offline.
+    The host does not show that a CPU was cycled, so this process remembers the cycle. ``read`` returns CYCLED for an
+    online CPU that this process has cycled, and the file's value for any other CPU. Restoring writes ``1``: only our
+    own interrupted cycle leaves a CPU offline.
     """
 
     name = "cpu-cycle"
@@ -74,7 +75,7 @@ class IdleDisable(Number):
 
 
 class FrequencyLimit(Number):
-    """Handle ``policyN/scaling_min_freq``; ``write`` waits until the limit is in force.
+    """Handle ``policyN/scaling_min_freq``; ``write`` waits until the limit is in force, at most 0.1 s.
 
     The write hands a request to a kernel worker, and the file shows the limit in force (``freq_qos_update_request``,
     ``handle_update`` in drivers/cpufreq/cpufreq.c).
@@ -101,9 +102,9 @@ NO_LIMIT_US = 2_000_000_000
 
 
 class _ByDriver(Kind):
-    """Handle a setting that its driver resets whenever a CPU comes or goes.
+    """Handle a setting that its driver resets whenever a CPU goes offline or comes online.
 
-    It is noted before CPUs switch, so it is given back after they have switched back.
+    The setting is noted before the CPUs are switched, so that it is restored after they have been switched back.
     """
 
     always = True
@@ -113,23 +114,23 @@ class _ByDriver(Kind):
 
 
 class IrqAcross(_ByDriver, CpuList):
-    """Handle the affinity of an interrupt of such a driver."""
+    """Handle the affinity of an interrupt that its driver resets."""
 
     name = "irq-across"
 
 
 class MaskAcross(_ByDriver, CpuMask):
-    """Handle a mask of such a driver."""
+    """Handle a mask that its driver resets."""
 
     name = "mask-across"
 
 
 class GovernorThread(Kind):
-    """Handle the schedutil governor's thread of ``sugov(policyN)``: ``bound`` or ``opened``.
+    """Handle the thread of the governor schedutil for one policy, ``sugov(policyN)``: ``bound`` or ``opened``.
 
-    The kernel binds the thread to its policy's CPUs and does not let it be bound again. Before 6.2 the kernel opens its
-    affinity when a partition comes or goes. Only a new thread is bound again: so the policy takes another governor for
-    a moment, then schedutil again (kernel/sched/cpufreq_schedutil.c).
+    The kernel binds a new thread to its policy's CPUs; no program can bind the thread again. Before 6.2 the kernel
+    opens its affinity when a partition is made or removed. So ``write`` gives the policy another governor for a moment
+    and then schedutil again, which starts a new thread (kernel/sched/cpufreq_schedutil.c).
     """
 
     name = "governor-thread"
@@ -187,10 +188,9 @@ def policy_folder(path: str) -> str:
 class Held(Number):
     """Handle a latency limit that lasts as long as a process holds the device open.
 
-    Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. Any other
-    holder's limit ends when that process does, so there is nothing to undo for it.
-
-    Nothing is held on a test tree or a recorded host.
+    Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. The limit of
+    another process ends with that process, so a restore has nothing to undo. Nothing is held on a test tree or a
+    recorded host.
     """
 
     name = "held"
@@ -230,9 +230,9 @@ class Held(Number):
 
 
 def effective_limit(path: str) -> int | None:
-    """Return the limit in µs that all holders together set, NO_LIMIT_US where there is none.
+    """Return the limit in µs that results from all processes that hold the device, NO_LIMIT_US where none does.
 
-    Return None where it cannot be read (only root may). Opening the device requests nothing until something is written.
+    Return None if the limit cannot be read (only root may). Opening the device alone requests nothing.
     """
     try:
         with closed_after(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as file:

@@ -1,7 +1,7 @@
 """Define how a setting is read, compared and written: one Kind for each format of the kernel's files.
 
 A Change names its kind. Values are compared by meaning, not as text: ``3`` and ``00000003`` are the same mask, ``0-1``
-and ``0,1`` the same list. Undoing a Change is writing its ``before``.
+and ``0,1`` the same list. To restore a Change means to write its ``before``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
 class Kind:
     """Handle a plain value in a file; the base of the other kinds.
 
-    ``survives_boot``: the written value is still there after a reboot (files, boot parameters); all others are void
-    then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
-    would change nothing, because another write of the same plan displaces it and its ``before`` has to be known.
-    ``self_moving``: the kernel changes it by itself at any time, so another value does not mean that somebody changed
-    it. ``fleeting``: only the process that wrote it knows if it is still in effect, so other processes report no drift.
-    ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no error.
-    ``never_gone``: it can always be written, even if its file does not exist yet.
+    ``survives_boot``: a written value is still there after a reboot (files, boot parameters); values of other kinds are
+    void then. ``effect_after_boot``: a written value takes effect only after a reboot. ``always``: the planner keeps a
+    write even if it would change nothing, because another write of the same plan displaces the setting and its
+    ``before`` has to be known. ``self_moving``: the kernel changes the setting by itself at any time, so another value
+    does not mean that somebody changed it. ``fleeting``: only the process that wrote the value knows if it is still in
+    effect, so other processes report no drift. ``of_task``: the setting belongs to one task; a task that ends between
+    the plan and the write is no error. ``never_gone``: the setting can always be written, even if its file does not
+    exist yet.
     """
 
     name = "value"
@@ -49,12 +50,12 @@ class Kind:
             _known[cls.name] = cls()
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        """Return the current value, in the form of ``before`` and ``after``; None with a reason if it cannot be
+        """Return the current value, in the form of ``before`` and ``after``, or None with the reason why it cannot be
         read."""
         return root.reading(path)
 
     def meaning(self, value: str) -> object:
-        """Return what a value means. Raise ValueError for a text that has no meaning here."""
+        """Return the meaning of a value, for a comparison. Raise ValueError for a text that has no meaning here."""
         return value.split()
 
     def same(self, a: str, b: str) -> bool:
@@ -69,21 +70,19 @@ class Kind:
         writer.write(path, value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if the kernel itself may have made the setting ``found`` from one of the values ``known``.
-
-        It may do so when CPUs or sets that we switched came or went.
-        """
+        """Return True if the kernel itself may have made the setting ``found`` from one of the values ``known``,
+        because we switched CPUs or cpusets."""
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        """Return the event that the host needs before it can keep ``value``; "" where no obstacle is known."""
+        """Return why the host cannot keep ``value`` now, such as "CPU 3 is offline"; "" where no obstacle is known."""
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make ``value`` last after a write that may have been cut short, or may not have reached the disk.
+        """Make ``value``, which the setting has (again), last after a write that may have been cut short.
 
-        ``value`` is in place (again). Ensure that nothing of that write is still to come or left beside it. Raise
-        OSError where that fails.
+        Ensure that nothing of that write is still to come, is left beside the setting, or is missing on the disk. Raise
+        OSError if that fails.
         """
 
     def halfway(self, found: str, after: str) -> bool:
@@ -92,16 +91,17 @@ class Kind:
 
     def between(self, found: str, before: str, after: str) -> bool:
         """Return True if ``found`` can only come from our own interrupted write of one of these values over the
-        other.
-        """
+        other."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        """Return True if the running kernel still has ``value``. Kinds that need a boot for it override this."""
+        """Return True if the running kernel has ``value`` in effect; only kinds that take effect after a boot check
+        this."""
         return True
 
     def exists(self, root: HostRoot, path: str) -> bool:
-        """Return True if the path's object still exists: a task that ended, or a device that left, needs no undoing."""
+        """Return True if the object of the path still exists. A task that ended, or a device that was removed, needs no
+        restore."""
         return self.never_gone or root.reading(path).reason != "no such file"
 
 
@@ -137,7 +137,7 @@ class Choice(Kind):
 
 
 class CpuList(Kind):
-    """Handle a CPU list, compared as a set."""
+    """Handle a CPU list, compared as a set of CPUs."""
 
     name = "cpu-list"
 
@@ -145,9 +145,10 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lost only CPUs that left, or is an interrupt opened after its last CPU left.
+        """Return True if ``found`` lacks only CPUs that went offline, or belongs to an interrupt whose last CPU went
+        offline.
 
-        The kernel then opens the interrupt to every online CPU.
+        The kernel opens such an interrupt to every online CPU.
         """
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
@@ -162,7 +163,7 @@ class CpuList(Kind):
 
 
 class CpuMask(Kind):
-    """Handle a hex mask, compared as a set."""
+    """Handle a hex mask, compared as a set of CPUs."""
 
     name = "cpu-mask"
 
@@ -170,7 +171,7 @@ class CpuMask(Kind):
         return CpuSet.parse_mask(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lost only CPUs that left."""
+        """Return True if ``found`` lacks only CPUs that went offline."""
         try:
             now, values = CpuSet.parse_mask(found), [CpuSet.parse_mask(text) for text in known]
         except ValueError:
@@ -179,7 +180,7 @@ class CpuMask(Kind):
 
 
 def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
-    """Return the CPUs of these lists that are present and offline, in words; "" for none."""
+    """Return a clause on the CPUs of these lists that are offline, such as "CPU 3 is offline"; "" for none."""
     from jitter_workshop.host.cpu.topology import CPU_DIR
 
     wanted = CpuSet.of(cpu for cpus in lists for cpu in cpus)
@@ -189,7 +190,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
 
 
 def _lists(texts: Collection[str]) -> set[CpuSet]:
-    """Return the CPU lists among these texts."""
+    """Return those of these texts that are CPU lists, as sets of CPUs."""
     found = set()
     for text in texts:
         with contextlib.suppress(ValueError):

@@ -1,7 +1,6 @@
-"""Define the kinds of a menu entry for one boot: the entry, its parameters, and GRUB's choice of it.
+"""Define the kinds of a menu entry for one boot: the entry, its parameters, and GRUB's choice of the entry.
 
-The path of each begins with its file, as in ``/boot/grub/custom.cfg(nohz_full)``; the part of the file is in
-parentheses.
+Each path begins with its file and has the part of the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ NEXT = "next_entry"
 
 
 class _Entry(NextBoot):
-    """Handle a part of our entry in ``custom.cfg``."""
+    """Handle a part of our own menu entry, which is in GRUB's file ``custom.cfg``."""
 
     def read(self, root: HostRoot, path: str) -> TextReading:
         try:
@@ -38,7 +37,7 @@ class _Entry(NextBoot):
 class GrubEntry(_Entry):
     """Handle our entry in ``custom.cfg``: the value names the entry that it copies, "" where there is no such file.
 
-    It is written only where there is none, and removed only once it holds no parameters any more.
+    The entry is written only where there is none, and removed only once it holds no parameters any more.
     """
 
     name = "grub-entry"
@@ -69,7 +68,8 @@ class GrubEntry(_Entry):
 class GrubOnce(_Entry):
     """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is "" where it has none of these. It is in effect in that one boot only, when the running kernel has them.
+    The value is "" where the entry has none of these parameters. The value is in effect in that one boot only, when the
+    running kernel has the parameters.
     """
 
     name = "grub-once"
@@ -92,7 +92,7 @@ class GrubOnce(_Entry):
 class GrubNext(NextBoot):
     """Handle ``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where none is chosen.
 
-    GRUB itself clears it, so a missing value is no drift.
+    GRUB itself clears this variable when it boots, so a missing value is no drift.
     """
 
     name = "grub-next"

@@ -21,7 +21,7 @@ _GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 
 
 class Preempt(Choice):
-    """Handle ``none voluntary (full)``; a kernel without a choice shows one word alone."""
+    """Handle the preemption mode, shown as ``none voluntary (full)``; a kernel without a choice shows one word."""
 
     name = "preempt"
     marks = "()"
@@ -32,11 +32,11 @@ class Preempt(Choice):
 
 
 class WatchdogSwitches(Kind):
-    """Handle both lockup detectors as ``soft=1 nmi=0``: ``kernel.watchdog`` and the two switches beside it.
+    """Handle the switches of both lockup detectors as one setting, ``soft=1 nmi=0``.
 
-    They are one setting. On kernels before 6.13, reading one of the three while all are off makes the kernel forget
-    which detectors ``kernel.watchdog`` = 1 has to bring back (``proc_watchdog_common``). So all three are written in
-    one go, with no reading in between.
+    On kernels before 6.13, reading one of the three files while all are off makes the kernel forget which detectors
+    ``kernel.watchdog`` = 1 has to start again (``proc_watchdog_common``). So all three are written in one go, with no
+    reading in between.
     """
 
     name = "watchdog"
@@ -59,7 +59,8 @@ class WatchdogSwitches(Kind):
 
 
 class DirtyLimit(Kind):
-    """Handle ``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes``, or the background pair.
+    """Handle a limit on changed pages, as ``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes``, or
+    the background pair.
 
     Of each pair the kernel keeps one and sets the other to 0. The path is the ratio's; 0 bytes cannot be written.
     """
@@ -83,8 +84,8 @@ class DirtyLimit(Kind):
 class Unit(Kind):
     """Handle a systemd unit, ``systemd(NAME.service)``: ``active`` or ``inactive``.
 
-    It is read by the links that systemd keeps for active units, and written by systemctl. Its enabled state at boot
-    stays unchanged.
+    ``read`` looks at the links that systemd keeps for active units; ``write`` runs systemctl. The unit stays enabled or
+    disabled at boot, as it was.
     """
 
     name = "unit"
@@ -103,7 +104,7 @@ class Unit(Kind):
 
 
 class Folder(Kind):
-    """Handle a folder of settings files: ``present`` or ``absent``. Only an empty one can be made absent again."""
+    """Handle a folder of settings files: ``present`` or ``absent``. Only an empty folder can be made absent again."""
 
     name = "folder"
     survives_boot = True
@@ -126,7 +127,7 @@ class Folder(Kind):
 
 
 class NextBoot(Kind):
-    """Handle a setting of the boot loader: the base of those whose value is kernel parameters, "" for none."""
+    """Handle a setting of the boot loader; the base of these kinds. The value is kernel parameters, "" for none."""
 
     survives_boot = True
     effect_after_boot = True
@@ -141,7 +142,7 @@ class GrubDropIn(NextBoot):
     """Handle kernel parameters in our own file under /etc/default/grub.d (Debian and its family).
 
     GRUB reads this folder after its own settings. The value is the parameters, "" where there is no such file. The file
-    appends to GRUB_CMDLINE_LINUX, so none of the host's parameters is replaced.
+    appends to GRUB_CMDLINE_LINUX, so it replaces none of the host's parameters.
     """
 
     name = "grub"
@@ -163,10 +164,11 @@ class GrubDropIn(NextBoot):
 class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
-    Names in one path go together. The value is the parameters, "" where no entry has them. Where the entries differ,
-    ``read`` returns the values of all, with a reason: grubby writes one entry after the other, so a cut leaves some
-    with the old value and some with the new one. Newer versions of grubby change GRUB's settings first, from which
-    entries of new kernels are made; these count where they contain such a parameter.
+    The parameters in one path are set together. The value is the parameters, "" where no entry has them. Where the
+    entries differ, ``read`` returns the values of all, with a reason: grubby writes one entry after the other, so a
+    power cut leaves some with the old value and some with the new one. Newer versions of grubby first change GRUB's
+    settings, from which entries of new kernels are made; ``read`` includes these settings if they have such a
+    parameter.
     """
 
     name = "grubby"
@@ -227,8 +229,8 @@ def parse_drop_in(text: str) -> str:
 
 
 def checked_parameters(text: str) -> str:
-    """Return ``text`` if its parameters hold only characters without meaning to a shell or to GRUB. Else raise
-    OSError."""
+    """Return ``text`` if its parameters hold only characters without meaning to a shell or to GRUB. Raise OSError
+    (EINVAL) for any other text."""
     words = text.split(" ")
     if not all(word and _PARAMETER.issuperset(word) and word[0] not in "-=" for word in words) or len(text) > 1_024:
         raise OSError(errno.EINVAL, "these are not plain kernel parameters")
@@ -262,7 +264,7 @@ def _differing(texts: set[str]) -> str:
 
 
 def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None:
-    """Return the parameters of a boot entry that have one of ``names``; None where it cannot be read."""
+    """Return the parameters of a boot entry that have one of ``names``; None if the entry cannot be read."""
     text = root.text(path, 65_536)
     if text is None:
         return None

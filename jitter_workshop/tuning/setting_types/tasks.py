@@ -1,7 +1,7 @@
 """Define the kinds for settings of one task.
 
-A task is named by its number and its start time (field 22 of ``stat``, clock ticks since boot). So a number that the
-kernel has used again is never touched (proc_pid_stat(5)).
+A task is named by its number and its start time (field 22 of ``stat``, clock ticks since boot). So a later task with
+the same number is never changed (proc_pid_stat(5)).
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ GONE = "no such file"
 
 NODE_THREADS = ("kswapd", "kcompactd")
 """Kernel threads that the kernel binds to their memory node's CPUs. It binds them again whenever one of these CPUs
-returns.
-"""
+returns."""
 
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
@@ -39,10 +38,10 @@ def affinity_call(tid: int, start_ticks: int) -> str:
 
 
 def remembers_wishes(root: HostRoot) -> bool:
-    """Return True if the kernel keeps the mask that a user requested beside the one in force.
+    """Return True if the kernel remembers the affinity that a user requested, besides the one in force.
 
-    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c). Earlier ones forget it when a partition comes or
-    goes.
+    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c). Earlier ones forget it when a partition is made
+    or removed.
     """
     return version_of(root.text("/proc/sys/kernel/osrelease") or "") >= (6, 2)
 
@@ -53,7 +52,7 @@ def cgroup_call(tid: int, start_ticks: int) -> str:
 
 
 def parse_call(path: str, call: str) -> tuple[int, int]:
-    """Return number and start time of ``CALL(TID@START)``. Raise ValueError for anything else."""
+    """Return the task's number and start time in a path ``CALL(TID@START)``. Raise ValueError for any other path."""
     inside = path.removeprefix(f"{call}(").removesuffix(")")
     tid, at, start = inside.partition("@")
     if path != f"{call}({inside})" or not at or not all(map(is_count, (tid, start))) or int(tid) < 1:
@@ -72,7 +71,7 @@ def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
 
 
 class _OfTask(Kind):
-    """Read and write only while the task is still the same."""
+    """Handle a setting of one task; read and write it only while the task is still the same."""
 
     of_task = True
     call = ""
@@ -167,10 +166,11 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """Handle an affinity that is noted because another write of the plan displaces it; it is written again after that.
+    """Handle an affinity that another write of the plan overwrites: it is noted before, and written again after that
+    write.
 
-    Kernels before 6.2 replace the mask of every task outside a partition when it is made or dissolved. Newer kernels
-    replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
+    Kernels before 6.2 replace the mask of every task outside a partition when the partition is made or removed. Newer
+    kernels replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
 
     Journals of earlier versions hold several outcomes in ``after``, such as ``0 or 0-2 or 0-3``; the first one is
     written.
@@ -192,8 +192,8 @@ class AffinityAcross(Affinity):
 class IrqThread(AffinityAcross):
     """Handle the affinity of an interrupt's thread, which the kernel resets whenever the interrupt has moved.
 
-    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. It is given back, and may follow its interrupt
-    elsewhere.
+    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. A restore writes the affinity; the kernel may change it
+    again.
     """
 
     name = "irq-thread"
@@ -201,8 +201,7 @@ class IrqThread(AffinityAcross):
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
         """Write the affinity, unless the interrupt may not use these CPUs any more: then the thread follows the
-        interrupt.
-        """
+        interrupt."""
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
@@ -211,7 +210,7 @@ class IrqThread(AffinityAcross):
 
 
 def alternatives(text: str) -> set[CpuSet]:
-    """Return ``0 or 0-2`` as two sets. Raise ValueError where one is not a list."""
+    """Return the CPU sets in a text such as ``0 or 0-2``. Raise ValueError if one part is not a CPU list."""
     return {CpuSet.parse_list(part) for part in text.split(" or ")}
 
 
@@ -239,5 +238,5 @@ class TaskCgroup(_OfTask):
         writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True for a task in one of our own sets: it was put there with this tool, or for it."""
+        """Return True for a task in one of our own cpusets: the task was moved there by this tool, or for it."""
         return found.startswith("/jitter-workshop")

@@ -98,7 +98,7 @@ class RcuNocbs(BootParameter):
         return False, f"callbacks of CPU {host.hot - away} run on it, as softirqs"
 
     def _listed(self, host: Host) -> CpuSet:
-        """Return the CPUs that ``rcu_nocbs`` names; all possible ones where it has no value."""
+        """Return the CPUs that ``rcu_nocbs`` names; all possible CPUs if the parameter has no value."""
         line, last = host.command_line, last_cpu(host.root)
         if line.has("rcu_nocbs") and line.value("rcu_nocbs") is None and last is not None:
             return CpuSet.of(range(last + 1))

@@ -1,4 +1,4 @@
-"""Judge a boot parameter, stage it for the next boot by the host's own means, and remove it again."""
+"""Judge a boot parameter, stage it for the next boot by the host's own boot loader, and remove it again."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WHY_NEXT = (
 
 
 class BootParameter(Tunable):
-    """Handle one parameter of the kernel's command line, or several that go together.
+    """Handle one parameter of the kernel's command line, or several that are set together.
 
-    ``names``: of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the running
-    kernel is good already. Where one ``word`` is good on every host, ``effect`` and ``no_effect`` are the reasons shown
-    with and without it. ``contested``: it is never counted against a host, and planned only by name. ``x86_only``:
-    kernels for other processors do not know it.
+    ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the
+    running kernel needs no change. ``word``: the parameter where the same one is good on every host; ``effect`` and
+    ``no_effect`` are then the reasons shown with and without it. ``contested``: the parameter is never counted against
+    a host, and planned only by name. ``x86_only``: kernels for other processors do not know the parameter.
     """
 
     when: ClassVar[When] = "boot"
@@ -64,12 +64,12 @@ class BootParameter(Tunable):
     def parameters(self, host: Host, value: str | None) -> str:
         """Return the wanted words of the command line, such as ``isolcpus=managed_irq,domain,2-3``.
 
-        Raise Unavailable where it makes no sense on this host, UsageError for an invalid value.
+        Raise Unavailable if the parameter makes no sense on this host, UsageError for an invalid value.
         """
         return self.word
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        """Return True if the running kernel is good as booted, and the reason shown for that."""
+        """Return True if the running kernel needs no change, and the reason shown in either case."""
         good = self.has_word(host.command_line)
         return good, self.effect if good else self.no_effect
 
@@ -135,7 +135,7 @@ class BootParameter(Tunable):
         raise Unavailable(by_hand(loader, wanted), info=True)
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes of our own entry in GRUB's menu, which GRUB boots next and then forgets."""
+        """Return the writes that make our own entry in GRUB's menu and choose it for the next boot only."""
         wanted = self._known(host, value)
         if self._has(host, value, wanted) or self._staged(host) == wanted:
             return ()
@@ -158,7 +158,7 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return the words of our entry for one boot that are these parameters; "" where there are none."""
+        """Return these parameters as our entry for one boot has them; "" if it has none of them."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:
@@ -167,18 +167,19 @@ class BootParameter(Tunable):
         return bool(once) and once == self.given(host.command_line) and not self._staged(host)
 
     def _known(self, host: Host, value: str | None) -> str:
-        """Return ``parameters`` if a kernel for this processor knows them. Raise as that method does."""
+        """Return ``parameters``. Raise as that method does, and Unavailable if kernels for this processor do not know
+        them."""
         if self.x86_only:
             only_on_x86(host)
         return self.parameters(host, value)
 
     def _has(self, host: Host, value: str | None, wanted: str) -> bool:
-        """Return True if the running kernel has the wanted parameters."""
+        """Return True if the running kernel has the wanted parameters, or needs no change."""
         good = value is None and not self.contested and self.in_effect(host)[0]
         return good or self.given(host.command_line) == wanted
 
     def given(self, line: CommandLine) -> str | None:
-        """Return these parameters as in the running kernel's line; None where none is there."""
+        """Return these parameters as the running kernel's line has them; None if it has none of them."""
         return given(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
@@ -204,8 +205,7 @@ class BootParameter(Tunable):
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
     def _staged(self, host: Host) -> str:
-        """Return the contents of our own drop-in, or of grubby's entries where they can be listed; "" where there is
-        none."""
+        """Return the parameters that are set for the next boot, in our own drop-in or in grubby's entries, or ""."""
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
@@ -237,7 +237,8 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the file of GRUB's settings, not ours, that sets one of these parameters, and its text; None for none."""
+    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, with its text; None
+    for none."""
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
@@ -249,7 +250,7 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def by_hand_once(loader: BootLoader, parameters: str) -> str:
-    """Return manual steps to boot once with ``parameters``, for a boot loader that this tool does not change for that.
+    """Return manual steps to boot once with ``parameters``, for a boot loader that this tool cannot use for one boot.
 
     Return "" for GRUB with a menu of its own. Sources: grubby(8), bootctl(1).
     """
@@ -268,7 +269,7 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
 
 
 def by_hand(loader: BootLoader, parameters: str) -> str:
-    """Return the exact parameters and their place, for a boot loader that this tool cannot change."""
+    """Return a sentence with the parameters and their place, for a boot loader that this tool cannot change."""
     if loader.means == "none":
         return f"ask the administrator who starts this machine to add '{parameters}'; {loader.reason}"
     return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"

@@ -20,8 +20,8 @@ _WATCHED_PACKAGES = 4
 class ClockSource(Tunable):
     """Handle the clock source.
 
-    The risk is medium: the kernel offers the TSC only while it trusts it, and leaves it when its watchdog finds a
-    fault; but all time on the host then comes from another counter.
+    The risk is medium: afterwards all time on the host comes from another counter. The kernel offers the TSC only while
+    it trusts it, and changes to another clock when its watchdog finds a fault.
     """
 
     id = "clock-source"

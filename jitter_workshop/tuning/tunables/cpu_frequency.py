@@ -17,7 +17,7 @@ _UNCORE = f"{CPU_DIR}/intel_uncore_frequency"
 _MIN_PERCENT = f"{CPU_DIR}/intel_pstate/min_perf_pct"
 BOOST = f"{CPU_DIR}/cpufreq/boost"
 NO_TURBO = f"{CPU_DIR}/intel_pstate/no_turbo"
-"""The switches of boost for all CPUs: the general one, and intel_pstate's own, which says the opposite."""
+"""The switches of boost for all CPUs: BOOST is the general one (1: on), NO_TURBO that of intel_pstate (1: off)."""
 
 _TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
 
@@ -28,8 +28,8 @@ _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
 class Governor(Settings):
     """Handle the governor, which also sets the energy preference under drivers that choose frequencies themselves.
 
-    With the old governor, intel_pstate brings back the old preference; amd-pstate does not on several kernels. So the
-    preference is written first, as a change of its own, and given back last.
+    When the old governor is restored, intel_pstate restores the old preference; amd-pstate does not on several kernels.
+    So the preference is a change of its own, which is written first and restored last.
     """
 
     id = "governor"
@@ -115,7 +115,7 @@ class EnergyPreference(Settings):
 
 
 class EnergyBias(Settings):
-    """Handle the energy bias. Reading it interrupts the CPU, so only status, plan and apply read it, once each."""
+    """Handle the energy bias. A reading interrupts the CPU, so only status, plan and apply read it, once each."""
 
     id = "epb"
     title = "Energy bias"
@@ -296,9 +296,9 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 
 
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
-    """Return the files that switch boost as (path, True if it is on, True if the file says the opposite).
+    """Return the files that switch boost as (path, True if boost is on, True if the file's 1 means off).
 
-    The hot CPUs' own switches come before the one for all CPUs, but they work only while that one is on.
+    The hot CPUs' own switches are preferred to the switch for all CPUs, but they work only while that switch is on.
     """
     policies = hot_policies(host)
     no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)

@@ -24,7 +24,7 @@ SHALLOW_US = 2
 """Longest accepted wake-up time of a hot CPU, in µs.
 
 The first halting state (C1) takes 1 or 2 µs on Intel and AMD, no more than the scheduler's own work at a wake-up. The
-next ones take 10 to several hundred, and lose caches on the way.
+deeper states take 10 to several hundred µs, and the CPU loses the contents of its caches.
 """
 
 DEVICE = "/dev/cpu_dma_latency"
@@ -32,7 +32,7 @@ DEVICE = "/dev/cpu_dma_latency"
 
 @dataclass(frozen=True, slots=True)
 class _DeepState:
-    """Hold a state of a hot CPU that takes longer to leave than wanted."""
+    """Hold an idle state of a hot CPU that takes longer to leave than the limit allows."""
 
     cpu: int
     name: str
@@ -80,7 +80,7 @@ class IdleStates(Settings):
 
 
 class PmQosFd(Tunable):
-    """Handle a latency limit for every CPU. Without VALUE the limit is that of ``idle-states``."""
+    """Handle a latency limit for every CPU. Without VALUE the limit is the default of ``idle-states``."""
 
     id = "pm-qos-fd"
     title = "Latency limit for all CPUs"
@@ -117,9 +117,8 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """Handle one CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` accepts any latency
-    (the kernel really means this).
-    """
+    """Handle one CPU's own limit, which no process has to hold. The kernel reads ``n/a`` as "no latency is accepted"
+    and ``0`` as "any latency is accepted"."""
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"

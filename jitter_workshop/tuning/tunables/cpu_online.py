@@ -104,7 +104,7 @@ class Smt(Tunable):
 
 
 class Hotplug(Tunable):
-    """Handle a cycle of hot CPUs through offline. A cycle leaves no trace on the host, so this is never *ok*."""
+    """Take hot CPUs offline and bring them back. The host does not show this afterwards, so the state is never *ok*."""
 
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
@@ -162,7 +162,7 @@ def _spare_siblings(host: Host) -> CpuSet:
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:
-    """Return those CPUs that have a switch; the first CPU often has none."""
+    """Return those of ``cpus`` that are online and can be taken offline; the first CPU often cannot."""
     return CpuSet.of(cpu for cpu in cpus if host.root.text(_online_path(cpu)) == "1")
 
 

@@ -1,14 +1,14 @@
 """Plan extra writes before CPUs go offline, for settings that this would change for good.
 
-A CPU that leaves takes these with it, and its return brings none of them back (Documentation/core-api/cpu_hotplug.rst;
+A CPU that goes offline loses these settings, and they do not come back with it (Documentation/core-api/cpu_hotplug.rst;
 kernel/irq/cpuhotplug.c, kernel/sched/core.c, kernel/cgroup/cpuset.c):
 
-* the affinity of interrupts that may arrive nowhere else: the kernel sets it to all CPUs;
-* the affinity of tasks that may run nowhere else: the same;
-* its place in every version 1 cpuset.
+* the affinity of interrupts that may arrive on no other CPU: the kernel sets it to all CPUs;
+* the affinity of tasks that may run on no other CPU: the kernel sets it to all CPUs;
+* the CPU's place in every version 1 cpuset.
 
-A driver may do the same to its own settings. Whenever a CPU comes or goes, virtio_net spreads the interrupts of its
-queues, and the CPUs that send through them, anew (drivers/net/virtio_net.c), wherever they had been put.
+A driver may also reset its own settings. Whenever a CPU goes offline or comes online, virtio_net assigns the CPUs of
+its queues anew, for interrupts and for sending (drivers/net/virtio_net.c), whatever was set before.
 
 Wider affinities and version 2 cpusets keep their requested value.
 """
@@ -40,10 +40,10 @@ OWNS = (
 
 
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
-    """Return writes that move settings to ``stay`` before ``leaving`` go offline, one or all at a time.
+    """Return the writes that keep settings from being lost when the CPUs ``leaving`` go offline, one or all at a time.
 
-    These are the settings that would lose all their CPUs. Raise Unavailable where a version 1 cpuset would be left
-    without a CPU.
+    Settings that would lose all their CPUs are moved to ``stay``. Raise Unavailable where a version 1 cpuset would be
+    left without a CPU.
     """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
@@ -99,9 +99,9 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
-    """Yield the writes for version 1 sets with a CPU that leaves, inner sets first.
+    """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets first.
 
-    They include tasks whose own affinity is overwritten with the set (see ``setting_types.tasks.AffinityAcross``).
+    They include the tasks whose own affinity is overwritten with the cpuset (``setting_types.tasks.AffinityAcross``).
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
@@ -141,6 +141,6 @@ def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:
 
 
 def _bound(allowed: CpuSet, host: Host, leaving: CpuSet) -> bool:
-    """Return True if all online CPUs of an affinity are among those that leave."""
+    """Return True if an affinity has online CPUs and all of them are in ``leaving``."""
     online = allowed & host.online
     return bool(online) and not online - leaving

@@ -161,7 +161,7 @@ class IrqAffinity(Settings):
 
 
 def refuses(irq: Irq) -> str:
-    """Return why the kernel will not move this interrupt, as far as its name tells; "" where it should move.
+    """Return the reason for which the kernel will not move this interrupt, judged by its name; "" if it should move.
 
     Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be
     managed.
@@ -182,7 +182,7 @@ def _number(path: str) -> int:
 
 
 def mask_like(cpus: CpuSet, like: str) -> str:
-    """Return a mask of ``cpus`` as wide as ``like``, a mask that the kernel wrote."""
+    """Return ``cpus`` as a hex mask that is as long as ``like``, a mask that the kernel wrote."""
     full = cpus.to_mask(groups=like.count(",") + 1)
     short = full[-len(like) :] if like else full
     return short if CpuSet.parse_mask(short) == cpus else full

@@ -27,7 +27,7 @@ from jitter_workshop.tuning.setting_types.tasks import affinity_call, cgroup_cal
 from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
-"""The version 2 group; version 1 has two sets, with the suffixes ``-hot`` and ``-rest``."""
+"""The name of our version 2 group. For version 1 there are two cpusets, with the suffixes ``-hot`` and ``-rest``."""
 
 _PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
 """Mount points of the hierarchies on known distributions; nothing is written to others."""
@@ -100,7 +100,8 @@ class Isolation(Tunable):
     # Obstacles ----------------------------------------------------------------------------------------------------
 
     def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
-        """Return the hierarchy to use. Raise Unavailable where there is none or others have the CPUs."""
+        """Return the hierarchy to use. Raise Unavailable if there is none, or another program's group prevents
+        isolation."""
         if sets is None:
             raise Unavailable(
                 "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= "
@@ -134,10 +135,11 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make two sets. Every task that can be moved goes into one of them.
+        """Return the writes that make two cpusets, for the hot CPUs and for the rest, and that move every task that can
+        be moved to the second one.
 
-        Without load balancing at the top, tasks outside the sets would stay on their current CPUs. So it is switched
-        off last and on again first (``ordering``).
+        Without load balancing in the top cpuset, tasks outside both would stay on their current CPUs. So this balancing
+        is switched off last and on again first (``ordering``).
         """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
@@ -159,7 +161,7 @@ class Isolation(Tunable):
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return how a sibling group prevents the kernel from isolating the hot CPUs; "" if none does."""
+    """Return how another program's group prevents the kernel from isolating the hot CPUs; "" if it does not."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -176,9 +178,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if version 1 balances no tasks between CPUs: the top is unbalanced, and so is every set with two or
-    more CPUs that are not hot.
-    """
+    """Return True if version 1 balances no tasks between the CPUs that are not hot: load balancing is off in the top
+    cpuset, and no other cpuset balances these CPUs."""
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
@@ -186,7 +187,7 @@ def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
-    """Return the set of isolated CPUs that this tool has made; None where there is none, or it is not in force."""
+    """Return the group of isolated CPUs that this tool has made; None if there is none, or if it isolates nothing."""
     folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
     if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
         return None
@@ -198,10 +199,10 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """List threads that lose their mask when a partition is made or ends, with that mask. Threads with a mask of fewer
-    than all CPUs lose it. Threads that refuse to be bound are left out. Kernels before 6.2 open the others to the CPUs
-    that are online at that moment; where a CPU is offline, every thread loses its mask.
-    """
+    """Yield each thread whose affinity the kernel overwrites when a partition is made or ends, with that affinity.
+    These are threads that may use only a part of the online CPUs. Kernels before 6.2 set their affinity to the CPUs
+    that are online at that moment, so where a CPU is offline every thread is concerned. Threads that refuse to be bound
+    are left out."""
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
     present = host.root.cpu_list(f"{CPU_DIR}/present") or online
@@ -215,9 +216,9 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
-    """Yield threads that the kernel lets into a set below the top, with the set that they are in.
+    """Yield threads that the kernel lets into a cpuset below the top, with the cpuset that they are in.
 
-    It refuses kernel threads that are bound to a CPU, and kthreadd, whose children would all start there
+    The kernel refuses threads of its own that are bound to a CPU, and kthreadd, whose children would all start there
     (kernel/cgroup/cgroup.c).
     """
     for task in each_thread(root):
@@ -229,7 +230,8 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Return writes that note narrowed masks before the kernel overwrites them, and keep them without the hot CPUs."""
+    """Return writes that note affinities before the kernel overwrites them, and that set them again without the hot
+    CPUs."""
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
@@ -240,7 +242,7 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 
 def _governor_threads(host: Host) -> list[Write]:
-    """Return writes for bound schedutil threads, which kernels before 6.2 open when a partition comes or goes."""
+    """Return writes for bound schedutil threads, which kernels before 6.2 open when a partition is made or removed."""
     if remembers_wishes(host.root):
         return []
     kind = kind_of("governor-thread")
@@ -258,7 +260,7 @@ def _governor_threads(host: Host) -> list[Write]:
 
 
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
-    """Return the CPUs of a mask that are not hot, or others if it has none.
+    """Return the CPUs of a mask that are not hot, or other CPUs if the mask has only hot ones.
 
     CPUs that share no core with a hot one are preferred.
     """
@@ -269,7 +271,8 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
     """Return threads that lack CPUs because another program's partition changed while CPUs of ours were offline.
 
     This concerns kernels before 6.2. Each thread comes with the mask that it should have and its current one.
-    ``returning``: CPUs that are brought online. Such a thread may use exactly the current CPUs of the top group.
+    ``returning``: CPUs that are brought online. Such a thread is recognised by its mask: exactly the current CPUs of
+    the top group.
     """
     if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []
@@ -282,11 +285,12 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 
 
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
-    """Return threads whose mask the end of a partition takes away.
+    """Return threads whose affinity the kernel overwrites when a partition ends.
 
-    Each comes with the mask that it should have and the one that it will get. They are threads that were narrowed
-    since, and, before 6.2, those that could use CPUs which are offline then. ``switched``: our changes to CPUs and
-    sets. ``returning``: CPUs that are brought online before the partition ends.
+    Each comes with the affinity that it should have and the one that it will get. They are threads whose affinity was
+    narrowed after the partition was made and, before 6.2, threads that could use CPUs that are offline then.
+    ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
+    ends.
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
@@ -314,5 +318,5 @@ def _inside(root: HostRoot, task: Task) -> bool:
 
 
 def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
-    """Return a write to a setting. ``new``: its value before, where the plan makes it or it is empty."""
+    """Return a write to a setting. ``new``: its value before, where the setting does not exist yet or is empty."""
     return Write(path, kind_of(kind).read(root, path).text or new, after, kind)

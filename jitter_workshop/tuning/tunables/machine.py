@@ -179,9 +179,8 @@ class HypervisorState(Tunable):
 
 
 _STEAL_PERCENT = 0.01
-"""The least steal, in percent of the time since boot, that counts as bad (100 µs in each second). Less steal may all be
-long past: one tick at boot must not be held against a host for ever.
-"""
+"""The least steal, in percent of the time since boot, that counts as bad (100 µs in each second). A smaller share may
+come from one moment at boot, which says nothing of the host now."""
 
 
 class Steal(Tunable):

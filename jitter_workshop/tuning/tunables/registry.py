@@ -59,7 +59,7 @@ def tunables() -> tuple[Tunable, ...]:
 def find(tunable_id: str) -> Tunable:
     """Return the tunable of this id, with or without ``boot:`` before the id of a boot parameter.
 
-    Raise UsageError that suggests the nearest one.
+    Raise UsageError for an unknown id; the advice names the nearest known one.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
@@ -76,7 +76,7 @@ def find(tunable_id: str) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
-    """Parse ``ID`` and ``ID=VALUE`` words of a command line, with ``once:`` before those that are for one boot.
+    """Parse words ``ID`` and ``ID=VALUE`` of a command line; ``once:`` before an id sets a boot parameter for one boot.
 
     Raise UsageError for unknown ids, for a value where none is taken, and for one id twice with different values.
     """
@@ -98,7 +98,8 @@ def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
 
 
 def for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
-    """Return the same with their boot parameters set for the next boot only. Raise UsageError where there is none."""
+    """Return ``wanted`` with its boot parameters set for the next boot only. Raise UsageError if it has no boot
+    parameter."""
     made = tuple(Wanted(one.id, one.value, once=find(one.id).when == "boot") for one in wanted)
     if not any(one.once for one in made):
         raise UsageError("none of these tunables is a boot parameter", "only boot parameters can be set for one boot")

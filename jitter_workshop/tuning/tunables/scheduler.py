@@ -70,7 +70,8 @@ class RtThrottling(OneFile):
 
 
 def _only_admits(host: Host) -> bool:
-    """Return True if the limit is only for admission (kernel/sched/rt.c since the deadline server, Linux 6.12)."""
+    """Return True if this kernel does not throttle by the limit, but only checks new SCHED_DEADLINE tasks by it
+    (kernel/sched/rt.c from Linux 6.12 on)."""
     return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
 
 

@@ -17,8 +17,9 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 class OneFile(Settings):
     """Define a tunable whose settings are one file, which it owns.
 
-    ``file``: its path. ``kind``: how it is read. ``absent``: the reason shown where there is no such file. VALUE is one
-    of the words ``allowed``, or a whole number within ``bounds``. Without VALUE, ``default`` is wanted.
+    ``file``: the file's path. ``kind``: the name of the kind that reads and writes it. ``absent``: the reason shown
+    where there is no such file. VALUE is one of the words ``allowed``, or a whole number within ``bounds``. Without
+    VALUE, ``default`` is wanted.
     """
 
     file: ClassVar[str]
@@ -38,11 +39,12 @@ class OneFile(Settings):
         return [Setting(self.file, current, wanted, self.kind)]
 
     def current(self, host: Host) -> str:
-        """Return the file's value. Raise Unavailable."""
+        """Return the file's value. Raise Unavailable if the file cannot be read."""
         return read_value(host.root, self.file, self.kind, self.absent)
 
     def best(self, host: Host, current: str) -> str:
-        """Return the good value for this host, which is ``current`` where that is good too. Raise Unavailable."""
+        """Return the good value for this host, or ``current`` if that is good too. Raise Unavailable if no value is
+        better."""
         assert self.default is not None
         return self.default
 
@@ -54,8 +56,8 @@ class OneFile(Settings):
 class TradeOff(OneFile):
     """Define one file about which experts disagree.
 
-    ``status`` shows the current value and ``both_sides``, one or two sentences on the gain of each side. The file is
-    changed only by ``ID=VALUE``.
+    ``status`` shows the current value and ``both_sides``, one or two sentences on the advantage of each value. The file
+    is changed only by ``ID=VALUE``.
     """
 
     both_sides: ClassVar[str]
@@ -77,12 +79,13 @@ class TradeOff(OneFile):
 
 
 def needs_value(tunable: Tunable) -> Unavailable:
-    """Return the reason why ``ID`` alone plans nothing."""
+    """Return the Unavailable for a plan of ``ID`` without a value."""
     return Unavailable(f"neither value is better for all: write {tunable.id}=VALUE ({tunable.values})", info=True)
 
 
 def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
-    """Return the file's value, fit to be shown and compared. Raise Unavailable with ``absent``, or with the reason."""
+    """Return the file's value, one line that can be shown and compared. Raise Unavailable with ``absent``, or the
+    reason."""
     reading = kind_of(kind).read(root, path)
     if reading.text is None:
         if reading.reason == "no such file":
@@ -105,7 +108,7 @@ def not_permitted(root: HostRoot) -> str:
 
 
 def without_debugfs(root: HostRoot) -> str:
-    """Return the reason shown for debugfs's files where debugfs is not mounted; "" where it is."""
+    """Return the reason shown for a setting in debugfs if debugfs is not mounted; "" if it is."""
     folder = "/sys/kernel/debug"
     mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
     if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):

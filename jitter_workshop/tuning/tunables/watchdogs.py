@@ -142,7 +142,7 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Return the tracers and switches of other buffers that are active."""
+    """Return settings for the tracers and switches of other trace buffers that are active."""
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"

@@ -51,8 +51,7 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """Return the setting with a wanted mask without the CPUs that work is kept off; the mask is unchanged if it has
-    none of them.
-    """
+    """Return a setting whose wanted mask has none of the CPUs that work is kept off. A mask without such CPUs is
+    unchanged."""
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)
