@@ -44,7 +44,7 @@ def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
     assert f"Written: {path}\n" in said
     assert f"open it:   xdg-open {path}\n" in said
     assert f"fetch it:  scp {workshop.host.name}:{path} .\n" in said
-    heads = ("THE REPORT:\n", "\nWHO STOLE THE TIME\n", "\nCHANGES\n", "\nRUNS\n", "WHAT OTHERS WILL SEE IN IT")
+    heads = ("THE REPORT:\n", "\nWHO TOOK THE TIME\n", "\nCHANGES\n", "\nRUNS\n", "WHAT OTHERS WILL SEE IN IT")
     assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
 
 

@@ -98,12 +98,12 @@ async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
         said = all_said(app)
         heads = (
             "VERDICTS irq-affinity",
-            "WHO STOLE THE TIME",
+            "WHO TOOK THE TIME",
             "CHANGES",
             "CHAPTERS AND PREDICTIONS",
             "STATUS BEFORE AND AFTER",
             "STILL OPEN",
-            "HOW TO GET THERE AGAIN",
+            "HOW TO REPEAT THIS",
             "RUNS",
             "ABOUT THIS REPORT",
             "WHAT OTHERS WILL SEE IN IT",
