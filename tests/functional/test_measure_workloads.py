@@ -84,7 +84,7 @@ def test_a_receivers_report_states_the_rate_over_its_threshold(capsys: pytest.Ca
     assert "a segment every 200 µs" in said
     assert "intervals over count per second" in said
     assert "over 2 ms" in said
-    assert "at 95 %" in said
+    assert "(95 %)" in said
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -
         await settled(pilot)
         assert fakeprover.asked(made).rounds == 10
         assert "Not proven" in said(app)
-        asked = "at this spread about"
+        asked = "with this spread, about"
         assert asked in said(app)
         # What the proof named is offered, and chosen.
         needed = int(said(app).split(asked)[1].split()[0].replace(",", ""))
