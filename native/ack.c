@@ -91,7 +91,7 @@ JW_INLINE bool wait_for(const jw_ack *ack, int source, const schedule *plan) {
     return true;
 }
 
-/* Segments that nobody records, until a block is asked for. */
+/* Segments that are not recorded, until a block is asked for. */
 JW_INLINE bool keep_sending(jw_ack *ack, int source, uint32_t answered, uint64_t *sequence) {
     schedule plan = {.start = jw_now(source)};
     bool blocked;

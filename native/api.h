@@ -295,7 +295,7 @@ void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table
 size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
                             jw_stall *out, size_t room);
 
-/* ---- noise*.c: thieves to order ---------------------------------------------------------------------------------- */
+/* ---- noise*.c: noises to order ----------------------------------------------------------------------------------- */
 
 enum {
     JW_NOISE_SPINNERS = 0,

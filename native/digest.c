@@ -137,7 +137,7 @@ static void count_stall(int64_t start_ns, int64_t end_ns, const int64_t *thresho
     }
 }
 
-/* Distinct stalls of two threads, each list in order: one theft that both saw is one stall. */
+/* Distinct stalls of two threads, each list in order: one stop that both saw is one stall. */
 void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
                       size_t thresholds, int64_t *counts, int64_t *stolen_ns) {
     for (size_t t = 0; t < thresholds; t++) {

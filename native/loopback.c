@@ -43,7 +43,7 @@ static int connect_to(const struct sockaddr_in *at, struct sockaddr_in *own) {
     return client;
 }
 
-/* The connection whose other end is `own`: whoever else found the port is turned away. */
+/* The connection whose other end is `own`: any other program that found the port is turned away. */
 static int accept_own(int listener, const struct sockaddr_in *own) {
     for (int tries = 0; tries < MOST_STRANGERS; tries++) {
         struct sockaddr_in peer;

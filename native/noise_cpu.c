@@ -70,7 +70,7 @@ static void free_mover(jw_noise_thread *self) {
     }
 }
 
-/* The kernel answers once the thread has left its CPU. Whoever asks from the CPU it is sent to then waits for it. */
+/* The kernel answers once the thread has left its CPU. A thread that asks on the CPU to which the other one is sent waits. */
 static bool send(jw_noise_thread *self, int32_t tid, const cpu_set_t *to, int from) {
     const int source = self->config->clock.source;
     unsigned cpu;

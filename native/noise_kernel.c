@@ -125,7 +125,7 @@ static void free_sockets(jw_noise_thread *self) {
     }
 }
 
-/* Nobody reads: what finds a receiver full is dropped in the softirq, which is the point. All share one free port. */
+/* No program reads: a datagram for a full receiver is dropped in the softirq, which is the point. All share one free port. */
 static int make_sockets(jw_noise_thread *self) {
     loopback *own = malloc(sizeof *own);
     if (own == NULL) {

@@ -43,7 +43,7 @@ static void *watch_body(void *argument) {
     return NULL;
 }
 
-/* What began between two moments: a gap that is older is somebody else's doing, and a long one another task's turn; then
+/* What began between two moments: a gap that is older has another cause, and a long one is another task's turn; then
  * nothing can be said. */
 static int64_t gaps_between(const watcher *seen, jw_moments at) {
     const uint64_t a_turn = jw_clock_ticks(&seen->owner->config->clock, WATCH_A_TURN_NS);

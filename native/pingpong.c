@@ -178,7 +178,7 @@ int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *o
 
 /* Each addition needs the one before, and a core does one a cycle: so many additions took so many cycles. Registers are
  * added, because some cores fold additions of constants while renaming. The fastest of several tries is the one that
- * nobody interrupted. */
+ * was not interrupted. */
 uint64_t jw_core_hz(const jw_clock *clock) {
     uint64_t best = UINT64_MAX;
     for (int attempt = 0; attempt < CHAIN_TRIES; attempt++) {

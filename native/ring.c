@@ -152,7 +152,7 @@ JW_INLINE bool pace(producer *p, int source) {
     return wait_until(p, source, base, ticks);
 }
 
-/* The readers do the same work as for a recorded message; nobody looks at what they note. */
+/* The readers do the same work as for a recorded message; what they note is not used. */
 JW_INLINE bool send_unrecorded(producer *p, int source, uint32_t mark) {
     uint32_t entry = (uint32_t)(p->ring->base.config.most + 1 + (p->next & (WARM_ENTRIES - 1)));
     return publish(p, source, entry, mark) && pace(p, source);

@@ -21,6 +21,7 @@ PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|an
 # The rings whose tests see messages that another module makes, and the most words of one that a test asserts.
 RINGS = ("functional", "outside", "lab", "soak", "native")
 MOST_WORDS = 8
+SUFFIXES = (".py", ".md", ".toml", ".c", ".h")
 
 
 def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -45,6 +46,10 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
             if found := PEOPLE.search(line):
                 yield number, f"'{found[0]}'"
         return
+    for number, line in enumerate(text.splitlines(), start=1):
+        comment = re.search(r"(?:^|\s)# (.*)", line)
+        if comment and (found := PEOPLE.search(comment[1])):
+            yield number, f"a comment says '{found[0]}'"
     tree = ast.parse(text)
     shown = REPOSITORY / "tests" not in path.parents  # texts in tests are data, such as a user of the name nobody
     if path.is_relative_to(REPOSITORY / "tests") and path.relative_to(REPOSITORY / "tests").parts[0] in RINGS:
@@ -65,7 +70,7 @@ def main() -> int:
     files = [path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.*")))]
     found = 0
     for path in files:
-        for line, reason in findings(path) if path.suffix in (".py", ".md", ".toml") else ():
+        for line, reason in findings(path) if path.suffix in SUFFIXES and path != Path(__file__) else ():
             print(f"{path.relative_to(REPOSITORY)}:{line}: {reason}")
             found += 1
     return 1 if found else 0

@@ -45,7 +45,7 @@ def wrong(before: TurnState, after: TurnState) -> list[str]:
             if passed:
                 found.append(f"turn {new.number} passed {passed}")
     elif old is not None and new is not None and old.number == new.number and old.agent != new.agent:
-        # Whoever adopts a turn only gives its machine back.
+        # A service that adopts a turn only restores its machine.
         found += [] if new.returning else [f"turn {new.number} went from one agent to another"]
     had = [one.agent for one in before.queue]
     has = [one.agent for one in after.queue]

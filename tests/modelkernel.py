@@ -775,7 +775,7 @@ class ModelKernel(HostWriter):
         mount = V2 if self.shape.cgroup == 2 else V1
         if what in ("off", "on"):
             if (cpus[0] in self.online) == (what == "on"):
-                raise _error(errno.EALREADY)  # nobody can tell afterwards that it was asked for
+                raise _error(errno.EALREADY)  # afterwards nothing shows that it was asked for
             self.write(f"{CPU}/cpu{cpus[0]}/online", str(int(what == "on")))
         elif self.shape.cgroup == 0 or (self.shape.cgroup == 1 and what in ("hand", "partition")):
             raise _error(errno.ENOENT)

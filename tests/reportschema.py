@@ -20,7 +20,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
-    """Every field is required, and others may be added (DESIGN §9)."""
+    """Every field is required, and others may be added (docs/report.md)."""
     known: dict[str, type] = {}
     defs: dict[str, Any] = {}
     top = _of(ReportDocument, known, defs)

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def fits(name: str) -> bool:
-    """Whether a wheel is for this interpreter, machine and C library, as far as its name says."""
+    """Return True if a wheel is for this interpreter, machine and C library, as far as its name says."""
     python, abi, system = name.removesuffix(".whl").split("-")[-3:]
     if system != "any" and not any(_runs_here(one) for one in system.split(".")):
         return False
@@ -31,8 +31,8 @@ def fits(name: str) -> bool:
 
 
 def _runs_here(system: str) -> bool:
-    """Of ``manylinux_2_17_x86_64``: the machine, and a C library that is new enough (PEP 600); the older names say the
-    same once more."""
+    """Return True if the platform in a wheel's name, such as ``manylinux_2_17_x86_64``, is this machine with a C
+    library that is new enough (PEP 600). The older names say the same."""
     if not system.endswith("_" + platform.machine()):
         return False
     if system.startswith("musllinux"):
@@ -44,7 +44,7 @@ def _runs_here(system: str) -> bool:
 
 
 def _glibc() -> tuple[int, ...]:
-    """The version of the GNU C library, () for another one."""
+    """Return the version of the GNU C library, () for another one."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
         return tuple(int(word) for word in version.split(".")[:2]) if name == "glibc" else ()

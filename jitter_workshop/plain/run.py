@@ -15,7 +15,6 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
@@ -112,6 +111,7 @@ def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
     except Stopped:
         talk.tell("Stopped: v begins again.")
         return
+    # Each branch has one type, which is all that the type checker can follow.
     if isinstance(report, EvidenceReport):
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
     else:

@@ -68,7 +68,7 @@ def _threads(report: CounterReport) -> list[list[str]]:
 def _cpus(report: CounterReport) -> list[list[str]]:
     """Return a row for each CPU whose tasks were counted: the sum of its tasks, and the hypervisor's time there."""
     known = [c for c in report.cpus if c.ran_ns is not None]
-    rows = [["all tasks there", "waited", "ran", "came on", "stolen"]]
+    rows = [["all tasks there", "waited", "ran", "came on", "steal"]]
     for c in known[:ROWS]:
         rows.append(
             [f"CPU {c.cpu}", nice_ns(c.waited_ns), nice_ns(c.ran_ns), figure(c.timeslices), nice_ns(c.steal_ns)]

@@ -274,7 +274,7 @@ def _stalls(run: Run, width: int) -> Lines:
     if not run.stalls.rates:
         return []
     # An interval between ACKs also contains the time in which nothing was due.
-    taken, over = ("in them / s", "intervals over") if run.workload == "ack" else ("stolen / s", "stalls over")
+    taken, over = ("in them / s", "intervals over") if run.workload == "ack" else ("taken / s", "stalls over")
     rows = [[over, "count", "per second", taken]]
     for r in run.stalls.rates:
         rows.append(
@@ -345,7 +345,7 @@ def _facts(run: Run, width: int) -> Lines:
         seen.append(f"core at {run.core_hz / 1e9:.2f} GHz")
     if run.steal_ns is not None:
         step = f" (steps of {nice_ns(run.steal_resolution_ns)})" if run.steal_resolution_ns else ""
-        seen.append(f"stolen by the hypervisor {nice_ns(run.steal_ns)}{step}")
+        seen.append(f"steal (by the hypervisor) {nice_ns(run.steal_ns)}{step}")
     if run.blocked_publishes:
         what = "no room for a segment" if run.workload == "ack" else "ring full"
         seen.append(f"{what} {run.blocked_publishes:,} times")

@@ -76,7 +76,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
         ("APPLIED ON THIS HOST NOW", standing(summary)),
         (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", open_chapters(summary)),
         ("WHAT COULD STILL BE BETTER", open_checks(summary)),
-        ("YOUR PREDICTIONS", predictions(summary)),
+        ("YOUR GUESSES", predictions(summary)),
     ):
         yield from (*wrap(title, width, style="bold dim"), *items(told, width), Text())
 

@@ -13,6 +13,7 @@ from html import escape
 from importlib.resources import files as resources
 from itertools import chain
 
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
@@ -103,7 +104,30 @@ def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]]
 
 @cache
 def _style() -> str:
-    return resources("jitter_workshop.assets").joinpath("report.css").read_text(encoding="utf-8")
+    text = resources("jitter_workshop.assets").joinpath("report.css").read_text(encoding="utf-8")
+    for name in ("light", "dark"):
+        text = text.replace(f"  @{name}@", f"  {_colours(name)}")
+    return text
+
+
+def _colours(theme: str) -> str:
+    """Return the CSS variables of a theme of ``model.palette``."""
+    palette = PALETTES[theme]
+    colours = {
+        "paper": palette.background,
+        "raised": palette.surface,
+        "ink": palette.text,
+        "dim": palette.dim,
+        "line": palette.grid,
+        "link": palette.cool,
+        "good": palette.good,
+        "bad": palette.bad,
+        "warn": palette.accent,
+        "bar": palette.cool,
+        **{f"shade-{n}": colour for n, colour in enumerate(palette.curves[:4])},
+        "shade-rest": palette.faint,
+    }
+    return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
 
 
 def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]:

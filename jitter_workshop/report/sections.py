@@ -136,7 +136,7 @@ _FACTS = {
     "cpuidle_driver": "idle driver",
     "clocksource": "clock source",
     "realtime_kernel": "real-time kernel",
-    "steal_percent": "stolen since boot, %",
+    "steal_percent": "steal since boot, %",
     "cpu_max_quota_us": "CPU limit, µs",
     "cpu_max_period_us": "CPU limit's period, µs",
     "on_battery": "on battery",
@@ -189,7 +189,7 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     yield Section("changes", "Changes", (*_changes(d), *_notes(d, "changes", "events")))
     if d.chapters or "chapters" in d.notes:
         told = tuple(_chapter(one, links) for one in d.chapters)
-        yield Section("chapters", "Chapters and predictions", (*told, *_notes(d, "chapters")))
+        yield Section("chapters", "Chapters and guesses", (*told, *_notes(d, "chapters")))
     yield Section("status", "Status before and after", tuple(_status(d)))
     yield Section("open", "Still open", tuple(_still_open(d)))
     none = Paragraph("This session has no commands to repeat.")

@@ -1,4 +1,4 @@
-"""Describe the differences of two single runs; it claims no cause (DESIGN §6).
+"""Describe the differences of two single runs; it claims no cause (docs/compare.md).
 
 Two runs of the same thing can differ by luck alone, so nothing here is a verdict. A verdict needs repeated rounds.
 """

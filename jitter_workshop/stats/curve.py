@@ -18,7 +18,7 @@ them.
 """
 
 SOLID_BEYOND = 10
-"""A point is solid where at least this many samples lie beyond it (DESIGN §6)."""
+"""A point is solid where at least this many samples lie beyond it (docs/measuring.md)."""
 
 
 def percentile_curve(

@@ -89,7 +89,7 @@ LEGEND = {
     FEW_STALLS: "fewer than ten distinct stalls beyond it: it varies by chance",
 }
 _RARE = 99.0
-"""The percentile beyond which a handful of stalls decides (DESIGN §6)."""
+"""The percentile beyond which a handful of stalls decides (docs/measuring.md)."""
 
 
 def standings(run: Run) -> tuple[Standing, ...]:

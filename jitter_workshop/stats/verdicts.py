@@ -1,4 +1,4 @@
-"""Give verdicts on a change from paired rounds (DESIGN §6).
+"""Give verdicts on a change from paired rounds (docs/verdicts.md).
 
 ``lower`` and ``higher``: the sign-flip test, adjusted by Holm for all lines shown, gives p < 0.05 and the interval lies
 on one side. ``no_change``: the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as well, give

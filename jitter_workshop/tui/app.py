@@ -67,14 +67,14 @@ class WorkshopApp(Frame):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
-        # Whoever changes the host on a thread has sudo ask for the password below the screen.
+        # A thread that changes the host lets sudo ask for the password below the screen.
         self.workshop.agent_session.ask = partial(self.call_from_thread, self._in_plain_terminal)
         self.workshop.agent_session.class_only = served()
         self.class_turn.begin()
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
-            # Home would say it; whoever goes past home must know before the first step that nothing is kept.
+            # Home would say it; a learner who goes past home must know before the first step that nothing is kept.
             read_only = self.workshop.handle.read_only_error()
             if read_only is not None:
                 self.show_error(read_only)

@@ -193,7 +193,7 @@ def _match_block(
         one = match(burst, truth.what, near, rate, (before, after))
         claimed.update(id(piece) for piece in one.pieces)
         truth.matches.append(one)
-    # A burst that is cut by the block's edge is no match, but what it took is nobody's error.
+    # A burst that is cut by the block's edge is no match, but the time that it took is no error.
     cut = [reach(b, truth.what, rate) for b in sort if b.end > block.span.start and b.start < block.span.end]
     for piece in pieces:
         if is_main(truth.what, piece):

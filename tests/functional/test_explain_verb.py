@@ -76,7 +76,7 @@ def test_without_a_trace_what_was_counted_is_said(counted: None, capsys: pytest.
     assert [(s["at_ns"], s["duration_ns"], s["cpu"], s["thread"]) for s in said["worst"]] == [
         (10, 30_000, 1, "sampler")
     ]
-    # Nobody is blamed, by no field: what is not known is null and has its reason.
+    # No field names a task: what is not known is null and has its reason.
     assert (said["causes"], said["lost_events"], said["worst"][0]["parts"]) == (None, None, None)
     assert {"causes", "lost_events", "worst.parts"} <= said["notes"].keys()
     assert said["notes"]["trace"] == "the trace is for root"

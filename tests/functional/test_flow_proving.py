@@ -703,7 +703,7 @@ def test_what_a_lost_lease_gave_back_is_in_the_history(
             link = agent._link
             assert isinstance(link, ProcessLink)
             assert link._process.stdin is not None
-            link._process.stdin.close()  # as an agent sees a program that stands still: nobody speaks any more
+            link._process.stdin.close()  # as an agent sees a program that stands still: no message comes any more
             link._process.wait(30)
         return run
 

@@ -23,7 +23,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
     assert main(["measure", "--for-percentile", "p99", "--placement", "none", "--wait", "120", "--json"]) == 0
     captured = capsys.readouterr()
     run = json.loads(captured.out)
-    # Whoever waits for the turn is told behind whom before that.
+    # A program that waits for the turn is told behind which one before that.
     assert any(re.fullmatch(r"p99 needs 1,000 messages .*: 1 s\.", line) for line in captured.err.splitlines())
     assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
     by_name = {s["percentile"]: s for s in run["standings"]}

@@ -30,5 +30,5 @@ def test_before_anything_is_measured_it_says_what_is_open() -> None:
 @pytest.mark.parametrize("width", [30, 60, 80, 200])
 def test_no_line_of_it_is_wider_than_the_terminal(width: int) -> None:
     said = talk(open_workshop(), "|" * 60, width=width)
-    part = said[said.index("THE COURSE") : said.index("YOUR PREDICTIONS")]
+    part = said[said.index("THE COURSE") : said.index("YOUR GUESSES")]
     assert max(map(len, part.split("\n"))) < width

@@ -96,7 +96,7 @@ def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) ->
     live.walk(live.course.chapters[0].id).apply()
     agent = live.agent_session._agent
     assert agent is not None
-    agent.close()  # as after a kill: the agent gives back by itself, and nobody is there to be told
+    agent.close()  # as after a kill: the agent restores by itself, and no program is there to be told
     live.agent_session._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}

@@ -58,7 +58,7 @@ async def test_the_stack_of_curves_with_what_each_step_bought(size: tuple[int, i
         said = all_said(app)
         for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning", "÷ the one before", "÷ the first"):
             assert title in said
-        for head in ("APPLIED ON THIS HOST NOW", "3 OF 3 DONE", "WHAT COULD STILL BE BETTER", "YOUR PREDICTIONS"):
+        for head in ("APPLIED ON THIS HOST NOW", "3 OF 3 DONE", "WHAT COULD STILL BE BETTER", "YOUR GUESSES"):
             assert head in said
         assert "Single runs are described here, not judged" in " ".join(said.split())
         assert chart.highlight == 0

@@ -44,7 +44,7 @@ char *fgets(char *line, int room, FILE *file) {
 
 def environment(**extra: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("TERM", "COLUMNS", "LINES", "PYTHONPATH")}
-    # A turn of its own: whoever measures on this host at the same time is not waited for.
+    # A turn of its own: it does not wait for another program that measures on this host.
     return {**kept, "PYTHONPATH": str(REPOSITORY), TURN_VARIABLE: f"jitter-workshop.test-{os.getpid()}", **extra}
 
 

@@ -129,7 +129,7 @@ def initrd(
         entries.append(("lab/native.so", program, native))
     entries += [(f"lab/modules/{module.name}", plain, module.read_bytes()) for module in kernel.modules]
     entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in ETC.items()]
-    # Nobody but root may sudo until a test writes a rule; a password is never right.
+    # Only root may sudo until a test writes a rule; a password is never right.
     entries.append(
         ("lab/skeleton/etc/sudoers", stat.S_IFREG | 0o440, b"root ALL=(ALL) ALL\n@includedir /etc/sudoers.d\n")
     )

@@ -116,7 +116,7 @@ def command_line(
 
 
 def _die_with_parent() -> None:
-    # A killed test run must not leave an emulator behind on somebody's machine.
+    # A killed test run must not leave an emulator behind on a machine of others.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -48,7 +48,7 @@ def listing() -> dict[str, str]:
                 path = f"{folder}/{name}"
                 status = os.lstat(path)
                 size = status.st_size if name in files else 0
-                # The user database's lock, and what it said before its last change, are nobody's leaving.
+                # The user database's lock, and its content before its last change, were left by no program of ours.
                 if not name.endswith("-") and name != ".pwd.lock":
                     found[path] = f"{status.st_uid}:{status.st_gid} {status.st_mode:o} {size}"
     return found

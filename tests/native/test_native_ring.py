@@ -94,7 +94,7 @@ def test_the_journal_says_who_got_what_when(free_ring: LiveRing) -> None:
 
 
 def test_a_full_ring_blocks_the_producer_and_loses_nothing() -> None:
-    # All three on one CPU: nobody reads while the producer runs, so it fills sixteen slots at once.
+    # All three on one CPU: no thread reads while the producer runs, so it fills sixteen slots at once.
     ring = LiveRing(cpu=min(os.sched_getaffinity(0)), slots=16, interval_ns=100)
     try:
         result = ring.block(200)

@@ -140,7 +140,7 @@ def test_a_sampler_that_pauses_in_between(spec: RunSpec, duty: int, pause: Pause
         done = block(child)
     length_ns = done.end_ns - done.start_ns
     assert length_ns >= 100_000_000
-    # Whoever else is about takes time away and adds none: what was counted is at most what the sampler may be busy,
+    # Other tasks take time away and add none: the counted time is at most the time that the sampler may be busy,
     # but for a theft that lies across the end of its share.
     (across,) = (t.stolen_ns for t in done.stall_totals if t.threshold_ns == 1_000)
     busy_ns, pause_ns = DUTY_PATTERNS_NS[duty]

@@ -164,6 +164,12 @@ class Agent:
     def close(self) -> None:
         self.said.append("closed")
 
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()

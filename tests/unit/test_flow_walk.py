@@ -193,7 +193,7 @@ def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
     assert workshop.walk("baseline").request("measure").workload == "spin"
     with pytest.raises(HostError, match="cannot be measured here"):
         workshop.walk("pinning").request("measure")
-    with pytest.raises(UsageError, match="nothing to measure"):
+    with pytest.raises(UsageError, match="measures nothing"):
         workshop.walk("baseline").request("plan")
 
 
@@ -309,7 +309,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
-    assert "While CPU 1 is isolated" in walk.warning("measure")
+    assert "while CPU 1 is isolated" in walk.warning("measure")
     assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 

@@ -111,7 +111,7 @@ def test_hidden_and_unknown_functions_have_no_name() -> None:
     assert symbols.name(0xFFFF_FFFF_8100_0100) == "first"
     assert symbols.name_and_offset(0xFFFF_FFFF_8100_0142) == "first+0x42"
     assert symbols.name(0xFFFF_FFFF_C000_0FFF) == "mine [my_mod]"
-    # In data, before the first one, and after the last one, of which nobody says how long it is.
+    # In data, before the first one, and after the last one, whose length is not known.
     assert {symbols.name(at) for at in (0xFFFF_FFFF_8100_0200, 5, 0xFFFF_FFFF_C000_2000)} == {"?"}
 
 

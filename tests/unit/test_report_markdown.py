@@ -142,7 +142,7 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
         "Verdicts",
         "Who took the time",
         "Changes",
-        "Chapters and predictions",
+        "Chapters and guesses",
         "Status before and after",
         "Still open",
         "How to repeat this",

@@ -72,7 +72,7 @@ def test_where_rates_are_of_the_own_thread_alone_they_count_what_is_not_listed(w
     rates = (StallRate(1_000, 900, 1.0, 1.0), StallRate(10_000, 70, 1.0, 1.0))
     thread = KINDS[workload].rated[0]
     run = listing(workload, (thread, 0, 9_000), ("sender", 50_000, 59_000), rates=rates)
-    # All 70 over 10 µs are over 5 µs too; of the 830 below it nobody knows.
+    # All 70 over 10 µs are over 5 µs too; of the 830 below it that is not known.
     assert stalls_beyond(run, 5_000) == 70
     assert stalls_beyond(run, 1_000) == 900
     assert stalls_beyond(replace(run, stalls=replace(run.stalls, rates=())), 5_000) == 1

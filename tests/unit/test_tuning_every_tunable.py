@@ -242,5 +242,5 @@ def test_no_guest_is_called_kvms_without_proof(host_tree: Tree) -> None:
     host = read_once(host_tree("arm_guest"))
     found = next(t for t in EVERY if t.id == "hypervisor").assess(host)
     assert (found.value, found.only_host) == ("QEMU", True)
-    assert found.reason.startswith("emulated by QEMU, or a guest")
+    assert found.reason.startswith("either an emulation by QEMU")
     assert "does not show which" in found.reason

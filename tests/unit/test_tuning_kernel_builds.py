@@ -119,7 +119,7 @@ def test_with_debugfs_both_are_shown(tmp_path: Path) -> None:
     assert assess(tmp_path, "deadline-server", files).value == "50 ms"
 
 
-# What nobody may read ------------------------------------------------------------------------------------------------
+# What only root may read ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("user", "expected"), [(0, "not permitted, even to root"), (1000, "only root can read it")])

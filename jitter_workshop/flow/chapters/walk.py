@@ -139,7 +139,7 @@ class ChapterSession:
         """
         task = self.chapter.prediction
         if task is None:
-            raise UsageError("this chapter asks for no prediction")
+            raise UsageError("this chapter asks for no guess")
         if self.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
         if task.slot is None and self.progress.prediction is not None:

@@ -149,7 +149,8 @@ def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} finished."
     near = [o.near for walk in subject.walks if (o := walk.outcome()) is not None and o.near is not None]
     if near:
-        yield f"Of {many(len(near), 'prediction')} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
+        guesses = "guess" if len(near) == 1 else "guesses"
+        yield f"Of {len(near)} {guesses} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
         yield f"Still changed on this host by this tool: {clean(stands, 300)}."

@@ -217,7 +217,7 @@ def barrier_words(state: TurnState) -> list[str]:
 
 
 def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
-    """Return the JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
+    """Return the JSON of ``class turn``: times of day in UTC, and names instead of numbers."""
     turn, notes = state.turn, {}
     ends = None
     if turn is None:

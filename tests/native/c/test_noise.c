@@ -88,7 +88,7 @@ static void one_kind(int kind, int32_t cpu) {
     CHECK((jw_noise_length_ticks(noise) > 0) == measured);
     sleep_ns(RUN_NS);
     const size_t n = check_log(noise, begun, cpu);
-    /* No other thread of this process runs meanwhile, so there may be nobody to interrupt. */
+    /* No other thread of this process runs meanwhile, so there may be none to interrupt. */
     CHECK(n > 0 || kind == JW_NOISE_SHOOTDOWN);
 }
 

@@ -86,7 +86,7 @@ static void pausing_in_between(int busily) {
     jw_workload_free(spin);
 }
 
-/* A pause of up to a second, and nobody waits for it. */
+/* A pause of up to a second, and no thread waits for it. */
 static void stopped_in_a_busy_pause(void) {
     const jw_spin_options options = {
         .pause_busily = 1, .small_ticks = 1000, .busy_ticks = 1000, .period_ticks = 1000000000};

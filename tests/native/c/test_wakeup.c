@@ -1,4 +1,4 @@
-/* The sleeper, live: what it notes agrees with itself, whoever else uses this machine. */
+/* The sleeper, live: what it notes agrees with itself, whatever else runs on this machine. */
 #include <pthread.h>
 
 #include "check.h"

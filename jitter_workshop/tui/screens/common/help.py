@@ -45,7 +45,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "setting, curve, guess",
-        "of a chapter: the change was made; a run was kept; the prediction was near, or the noise named.",
+        "of a chapter: the change was made; a run was kept; the guess was near, or the noise named.",
     ),
     ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
     ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; only shown."),
