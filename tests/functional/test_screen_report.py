@@ -100,7 +100,7 @@ async def test_it_shows_what_it_will_hold_in_the_reports_own_order(
             "VERDICTS irq-affinity",
             "WHO TOOK THE TIME",
             "CHANGES",
-            "CHAPTERS AND PREDICTIONS",
+            "CHAPTERS AND GUESSES",
             "STATUS BEFORE AND AFTER",
             "STILL OPEN",
             "HOW TO REPEAT THIS",
