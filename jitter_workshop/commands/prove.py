@@ -162,6 +162,7 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
     """Run the proof. ``received``: the signals that arrived meanwhile."""
     from jitter_workshop.bench.runner import Cancelled
+    from jitter_workshop.presenter.proof import STOPPED_EARLY
 
     progress = ProofLine(plan.rounds)
     try:
@@ -170,7 +171,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         if not received:
             raise
         progress.close()
-        say("stopped before the first round was finished: nothing is proven, and every change is restored")
+        say(STOPPED_EARLY)
         raise Interrupted(received[0]) from None
     except BusyError as error:
         error.advice += ", or queue with '--wait SECONDS'"

@@ -22,6 +22,7 @@ from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.causes import offered
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
+from jitter_workshop.presenter.run import ON_BATTERY, stopped
 from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.stats.scale import nice_ns
 
@@ -373,7 +374,7 @@ class PlainChapter:
         if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
             return
         if self._workshop.host.on_battery:
-            talk.tell("On battery: these curves will differ from those on mains power.")
+            talk.tell(ON_BATTERY)
         try:
             run = run_plainly(self._workshop, walk.request(step), talk)
         except WaitStopped:
@@ -381,7 +382,7 @@ class PlainChapter:
             return
         walk.record(step, run)
         if not run.complete:
-            talk.tell(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")
+            talk.tell(stopped(run))
             return
         self._after_run(step)
 

@@ -99,7 +99,7 @@ def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, 
         try:
             proof = prover.prove(plan, observer, token, partial(queued, talk))
         except Cancelled:
-            talk.tell("Stopped before a round was finished: there is nothing to judge.")
+            talk.tell(words.STOPPED_EARLY)
             return
         finally:
             chapter.over(workshop, walk)

@@ -15,6 +15,7 @@ from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk

@@ -14,7 +14,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.chapter import marks
+from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
 from jitter_workshop.presenter.lines import Lines, wrap
 
 MAX_LINES = 120
@@ -33,14 +33,6 @@ _COMMANDS = (
 )
 
 
-_HEADINGS = {
-    "here": "PATH FOR THIS HOST",
-    "recording": "NOT ON THIS HOST, BUT ON A RECORDING",
-    "neither": "NOT ON THIS HOST AS IT IS",
-    "left_out": "NOT IN THIS CLASS",
-}
-
-
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Lines:
     """Return the chapters with their numbers, as on the home screen."""
     wide = max([24, *(len(e.title) for e in path)])
@@ -48,7 +40,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
     for group in in_groups(path):
         here = group.state == "here"
         columns = "  setting  curve  guess" if here else ""
-        lines.append(_cut(f"{_HEADINGS[group.state]:<{wide + 6}}{columns}", width))
+        lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{columns}", width))
         if group.reason:
             lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
         for _, e in group.entries:

@@ -36,6 +36,15 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
+PATH_HEADINGS = {
+    "here": "PATH FOR THIS HOST",
+    "recording": "ON A RECORDING",
+    "neither": "NOT ON THIS HOST AS IT IS",
+    "left_out": "NOT IN THIS CLASS",
+}
+"""The heading of each group of chapters on the path, by the group's state."""
+
+
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
     """Return facts about a host: the title of each, its value, and its meaning in the next line."""
     lines: Lines = [heading(title)]

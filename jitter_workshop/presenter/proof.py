@@ -29,6 +29,7 @@ DRAWN = (
     "A round is a new run without the change and a new run with it, right after each other. Chance decides "
     f"which comes first. The first {SETTLE_S:g} s of each run is not recorded."
 )
+STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""

@@ -26,6 +26,9 @@ from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
+ON_BATTERY = (
+    "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the machine in."
+)
 WIDEST = 80
 _PER_TABLE = 4
 _RESIDENCE = 28
@@ -64,11 +67,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:
-        warning = (
-            "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the "
-            "machine in."
-        )
-        lines += [Text(), *wrap(warning, width, "! ", style="bold accent")]
+        lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
 
 
@@ -190,6 +189,11 @@ _SHOWN_NOTES = (
     "mlocked",
 )
 """Notes that change how a run is read. The other notes give reasons for nulls and are in the JSON."""
+
+
+def stopped(run: Run) -> str:
+    """Tell a learner what becomes of a run that was stopped after some blocks."""
+    return f"Stopped after {len(run.blocks)} blocks. They are kept as a curve, and do not count for this chapter."
 
 
 def remark(run: Run) -> str:

@@ -11,6 +11,7 @@ from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAW
 from jitter_workshop.flow.chapters.course_summary import drawn as drawn
 from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.text import clean, tally
+from jitter_workshop.presenter.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.hunt import remembered
 from jitter_workshop.presenter.lines import items, table, wrap
 from jitter_workshop.report.check_words import value_in_words
@@ -86,7 +87,7 @@ def standing(summary: CourseSummary) -> list[str]:
     if summary.recorded:
         return ["This is a recorded host, so nothing is set on it."]
     if not summary.standing:
-        return ["No setting is changed by this tool."]
+        return [NOTHING_APPLIED]
     return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
 
 

@@ -146,5 +146,5 @@ def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
 
 def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:
     said = talk("1|4|||q", open_workshop(host_tree("server64")))
-    assert "NOT ON THIS HOST" in said
+    assert "ON A RECORDING" in said
     assert "can be measured on a recorded" in said

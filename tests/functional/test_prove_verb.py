@@ -187,7 +187,7 @@ def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
     assert main([*YES, "--rounds", "4"]) == 130
     told = capsys.readouterr()
     assert told.out == ""
-    assert "stopped before the first round was finished" in told.err
+    assert "Stopped before a round was finished" in told.err
 
 
 def test_what_could_not_be_given_back_is_a_finding(

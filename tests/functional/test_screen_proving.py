@@ -218,7 +218,7 @@ async def test_waiting_for_somebody_else_can_be_stopped_at_once(monkeypatch: pyt
         assert "Waiting: user 1000 measures. Esc stops waiting." in said(app)
         await pilot.press("escape")
         await settled(pilot)
-        assert "there is nothing to judge" in said(app)
+        assert "nothing is proven" in said(app)
 
 
 @pytest.mark.parametrize("how", ["key", "signal"])

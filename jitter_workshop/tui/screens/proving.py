@@ -225,7 +225,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         if app.leaving:
             return
         self.show_title()
-        self.said = "Stopped before a round was finished, so there is nothing to judge." if stopped else ""
+        self.said = words.STOPPED_EARLY if stopped else ""
         if isinstance(error, TurnOver):
             # The end of a turn is no error of the learner's: tell it, and make no plan without a turn.
             self._page = "cost"

@@ -13,18 +13,11 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.chapter import marks
+from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 _COLUMNS = ("setting", "curve", "guess")
 _COLUMN_WIDTH = 9
-
-HEADINGS = {
-    "here": "PATH FOR THIS HOST",
-    "recording": "ON A RECORDING",
-    "neither": "NOT ON THIS HOST AS IT IS",
-    "left_out": "NOT IN THIS CLASS",
-}
 
 
 class PathList(Sheet):
@@ -66,10 +59,10 @@ class PathList(Sheet):
         its group says so; or None and a title, or (indented) the text below a title."""
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
-            rows.append((None, HEADINGS[group.state]))
+            rows.append((None, PATH_HEADINGS[group.state]))
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
-        return rows or [(None, HEADINGS["here"])]
+        return rows or [(None, PATH_HEADINGS["here"])]
 
     def _path(self, width: int) -> Iterable[Text]:
         for number, (index, said) in enumerate(self._rows()):

@@ -12,7 +12,7 @@ from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import class_host
-from jitter_workshop.presenter.run import remark
+from jitter_workshop.presenter.run import remark, stopped
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -121,7 +121,7 @@ class ChapterRuns:
         if disturbed := class_host.disturbed(page.workshop.class_view, run):
             said = f"{said} {disturbed}".strip()
         if not run.complete:
-            said = f"Stopped after {len(run.blocks)} blocks; they are kept among the curves."
+            said = stopped(run)
         if slot is None:
             said = clean(run.notes.get("evidence", ""), 300) or said
         page.screen.tell(said)
