@@ -1,4 +1,4 @@
-"""Record who changed what on a class host, and when: one JSON object a line in root's own folder, for root only.
+"""Log each change on a class host with its user and its time: one JSON object a line, in files that only root may read.
 
 Refusals and turns have logs of their own. So a user with a million requests or turns cannot push the changes out of
 their log.
@@ -35,7 +35,7 @@ class Audit:
         self._who = {"user": user, "uid": uid}
 
     def note(self, log: str, what: str, **more: Any) -> None:
-        """Append a line to one of the logs: who, when, ``what``, and ``more`` about it."""
+        """Append a line to ``log``: the time, the user, the event ``what``, and ``more`` fields about it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         words = {key: clean(value, 400) if isinstance(value, str) else value for key, value in more.items()}
         line = json.dumps({"at": at, **self._who, "what": what, **words}, separators=(",", ":")).encode() + b"\n"
@@ -64,7 +64,7 @@ class Audit:
 
 
 def _same(file: os.stat_result, name: str, folder: int) -> bool:
-    """Check that a file that was opened by its name still has that name."""
+    """Return True if a file that was opened by its name still has that name."""
     try:
         return os.path.samestat(file, os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:

@@ -34,7 +34,7 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) & 0o022:
             raise HostError(
-                f"{CLASS_FILE} does not belong to root alone", f"chown root {CLASS_FILE}; chmod 644 {CLASS_FILE}"
+                f"users other than root can change {CLASS_FILE}", f"chown root {CLASS_FILE}; chmod 644 {CLASS_FILE}"
             )
         data = b""
         while len(data) <= MAX_BYTES and (more := os.read(file, MAX_BYTES)):
@@ -45,11 +45,9 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raises HostError.
-
-    SUDO_UID, PKEXEC_UID and DOAS_USER come before the socket's peer: the caller chose ``descriptor``, and may have
-    connected it to a service of root's.
-    """
+    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raises HostError. SUDO_UID,
+    PKEXEC_UID and DOAS_USER come before the socket's peer: the caller chose ``descriptor``, and its peer may be one of
+    root's services."""
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
@@ -75,10 +73,8 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def is_supported_fd(descriptor: int) -> bool:
-    """Check that select(2) can wait for a write to ``descriptor``: a pipe or a socket.
-
-    A file may lie on a file system of the caller's own (FUSE), where a write takes as long as they like.
-    """
+    """Return True if select(2) can wait for a write to ``descriptor``: a pipe or a socket. A file may lie on a file
+    system of the caller's own (FUSE), and the caller then decides how long a write takes."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 

@@ -50,7 +50,7 @@ class Held(contextlib.AbstractContextManager["Held"]):
         os.close(self._file)
 
     def check(self) -> None:
-        """Raise HostError if the process has ended since."""
+        """Raise HostError if the process has ended."""
         try:
             signal.pidfd_send_signal(self._file, 0)
         except OSError as error:
@@ -58,10 +58,8 @@ class Held(contextlib.AbstractContextManager["Held"]):
 
 
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
-    """Put a process with all its threads into the set of the isolated CPUs, and return these CPUs as a list.
-
-    Raises HostError if no CPUs are isolated, or the process cannot be moved.
-    """
+    """Put a process with all its threads into the control group of the isolated CPUs. Return these CPUs as a list.
+    Raises HostError if no CPUs are isolated, or the process cannot be moved."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     if sets is None or group is None:
@@ -76,10 +74,8 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:
-    """Give threads of a process SCHED_FIFO with ``priority`` (0: SCHED_OTHER again); their children do not inherit it.
-
-    Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses.
-    """
+    """Set threads of a process to SCHED_FIFO with ``priority``, or to SCHED_OTHER for 0. Their children do not inherit
+    it. Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
     if not 0 <= priority <= MAX_PRIORITY:
         raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:

@@ -29,12 +29,9 @@ from jitter_workshop.tuning.writer import HostWriter
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Hold the setup of an agent.
-
-    ``owner``: the user that must own the state folder. ``top``: the folder above it. ``who``: words about the caller.
-    ``notice``: a sentence that is shown to the caller first. ``member``: on a class host, the caller's part in the
-    class. ``needs_turn``: the caller may change the host only in their turn.
-    """
+    """Hold the setup of an agent. ``owner``: the user that must own the state folder. ``top``: the folder above it.
+    ``who``: the caller in words. ``notice``: a sentence that is shown to the caller first. ``member``: on a class host,
+    the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn."""
 
     root: HostRoot
     writer: HostWriter
@@ -79,10 +76,10 @@ class Changes:
         lease_s: float | None,
         stopped: Callable[[], bool],
     ) -> ApplyResult:
-        """Make the changes that were shown; with ``lease_s`` until the connection ends. Raises UsageError,
-        HostError."""
+        """Plan ``wanted`` again, and make the changes whose digests are in ``shown``. With ``lease_s`` they last until
+        the connection ends. Raises UsageError, HostError."""
         if self.leased and lease_s is None:
-            raise UsageError("the changes of this connection end with it", "send 'keep' first")
+            raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
         with self._locked():
             # Plan only now, under the lock: no other agent writes between the plan and its writes.
             host = Host(host.root, host.hot)
@@ -119,14 +116,13 @@ class Changes:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore these tunables, or all if ``only`` is empty, from all journals or from those named. Raises
-        HostError."""
+        """Restore the tunables ``only`` (empty = all) from these journals (None = all). Raises HostError."""
         with self._locked():
             return self._give_back(only, journals, forget=forget)
 
     def keep(self, asked: Sequence[str]) -> list[str]:
-        """Take these journals, or all, out of the lease, so that their changes outlast the connection. Return their
-        ids."""
+        """Take the journals in ``asked`` (empty = all) out of the lease, so that their changes outlast the connection.
+        Return their ids."""
         kept = [one for one in self.leased if not asked or one in asked]
         self.leased = [one for one in self.leased if one not in kept]
         if not self.leased:
@@ -152,7 +148,7 @@ class Changes:
             self._folder = None
 
     def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore all journals, or those named; the caller holds the lock."""
+        """Restore from these journals (None = all); the caller holds the lock."""
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)
         opened, foreign = open_journals(folder, boot_id, setup.journals)
@@ -174,7 +170,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Put away a journal that has no change in place."""
+        """Move each journal without a change in place to the finished journals."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)
@@ -190,15 +186,14 @@ class Changes:
             self._end()
 
     def _end(self) -> None:
-        """Release the lock, unless there is a lease. Another agent could otherwise make changes on top of leased ones,
-        and half of them would stay.
-        """
+        """Release the lock, unless there is a lease: on top of leased changes another agent could make its own, and
+        then not all of the leased changes could be restored."""
         if self._lock is not None and not self.leased:
             self._lock.release()
 
 
 def _with_default(wanted: Wanted) -> Wanted:
-    """Fill in the tunable's default if no value was given, so that a profile names it."""
+    """Return ``wanted`` with the tunable's default if no value was given, so that a saved profile names the value."""
     tunable = find(wanted.id)
     if wanted.value is None and tunable.values and tunable.default is not None:
         return replace(wanted, value=tunable.default)

@@ -56,9 +56,8 @@ _RESTORE = "run 'jitter-workshop restore' to undo the changes"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Hold the purpose of root rights, as a noun and as a verb for messages. ``otherwise``: the way without root
-    rights, "" for none.
-    """
+    """Hold the purpose for which root rights are needed, as a noun and as a verb for messages. ``otherwise``: advice
+    for users without root rights, "" for none."""
 
     noun: str
     verb: str
@@ -80,7 +79,8 @@ def agent_command() -> tuple[str, ...]:
 
 
 class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
-    """Hold one connection. ``notice``: a warning for the user about whose code runs as root, "" for none."""
+    """Hold one connection. ``notice``: a warning for the user if others can change the code that runs as root, "" for
+    none."""
 
     def __init__(
         self,
@@ -90,11 +90,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         purpose: Purpose = CHANGING,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start ``command`` (in this program's environment, or in ``environment``), or take a connection, and greet the
-        agent.
-
-        Raises HostError in one sentence, about ``purpose``, if that fails.
-        """
+        """Start ``command`` (in this program's environment, or in ``environment``), or use a connection, and send
+        ``hello``. Raises HostError in one sentence, about ``purpose``, if that fails."""
         self.notice = ""
         self._purpose = purpose
         self._names: list[str] = []
@@ -141,21 +138,21 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore what is applied; with ``forget`` also drop the changes that others have overwritten since."""
+        """Restore the tunables (empty = all); with ``forget`` also give up the changes that others have overwritten."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
-        """Put a process of this user's on the isolated CPUs, and return these CPUs."""
+        """Put one of this user's processes on the isolated CPUs, and return these CPUs."""
         return str(self._ask("place", START_LIMIT_S, pid=pid).get("cpus", ""))
 
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
-        """Give threads of a process of this user's SCHED_FIFO with ``priority``, or 0 for none."""
+        """Set threads of one of this user's processes to SCHED_FIFO with ``priority``; 0 sets them back."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
     def evidence_begin(
         self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool, buffer_kb: int | None = None
     ) -> TraceInfo:
-        """Prepare to record the kernel's trace of threads of a process of this user's and of the CPUs they run on."""
+        """Prepare a recording of the kernel's trace for threads of one of this user's processes, and for their CPUs."""
         threads: dict[str, Any] = {"pid": pid, "tids": list(tids), "cpus": cpus}
         how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb}
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **threads, **how))
@@ -163,11 +160,11 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return info
 
     def evidence_start(self) -> None:
-        """Record from now on."""
+        """Start the recording."""
         self._ask("evidence", START_LIMIT_S, do="start")
 
     def evidence_read(self) -> TraceRead:
-        """Stop recording, and return what was recorded since the start."""
+        """Stop the recording, and return its events."""
         told = self._ask("evidence", STEP_LIMIT_S, do="read")
         try:
             parts = [
@@ -187,7 +184,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self, journals: Sequence[str] = ()) -> None:
-        """Keep the changes of this lease until ``restore``; with ``journals`` only those of these journals."""
+        """Keep the changes of this lease until ``restore``; with ``journals`` only the changes in these journals."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
@@ -230,8 +227,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             self.close()
 
     def wait(self) -> None:
-        """Wait until the agent ends by itself, because this process was stopped for longer than a lease lasts. Raises
-        HostError then."""
+        """Wait until the agent ends, and raise HostError. An agent ends by itself if this process was stopped for
+        longer than LEASE_S."""
         if self._link.wait() == 0:
             raise HostError(
                 f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
@@ -266,7 +263,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
                 return
 
     def _died(self, starting: bool) -> HostError:
-        """Return the error for an agent that does not answer any more, with its own last words."""
+        """Return the error for an agent that does not answer any more, with the last line that it wrote on standard
+        error."""
         code = self._link.code(0.5)
         said = self._link.last_words()
         if starting:
@@ -276,10 +274,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
-    """Return the way to get root rights here. It does not try: sudo logs an attempt that fails.
-
-    ``status``: for tests.
-    """
+    """Return the way to get root rights here. Sudo is not tried, because it logs an attempt that fails. ``status``: the
+    file to read, for tests."""
     if os.geteuid() == 0:
         return "root"
     if shutil.which("sudo") is None:
@@ -347,7 +343,7 @@ class NeedsPassword(HostError):
 
 
 def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
-    """Return the error for an agent that did not begin, from its own or sudo's last words."""
+    """Return the error for an agent that did not begin, from the last line that it or sudo wrote."""
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:

@@ -33,10 +33,8 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class JournalFile:
-    """Append to one journal: the Keeper of applying and the Recorder of restoring.
-
-    ``trouble``: why a record could not be written that no restore depends on, "" for none.
-    """
+    """Append to one journal, in ``apply_changes`` and ``restore``. ``trouble``: why a record could not be written, ""
+    for none. It is set only for records that no restore needs."""
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
         self.id = ident
@@ -60,10 +58,8 @@ class JournalFile:
         wanted: Sequence[str],
         isolated: Sequence[int] = (),
     ) -> JournalFile:
-        """Begin a journal, under the host's lock. File and folder have reached the disk when it returns.
-
-        ``isolated``: the CPUs of others' partitions. Raises HostError; nothing is changed then.
-        """
+        """Begin a journal; the caller holds the host's lock. File and folder are on the disk when this function
+        returns. ``isolated``: CPUs that others have isolated. Raises HostError; nothing is changed then."""
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -98,7 +94,8 @@ class JournalFile:
         return journal
 
     def intents(self, changes: Sequence[Change]) -> None:
-        """Announce writes. All of them are on the disk when it returns. Raises OSError; nothing is announced then."""
+        """Record writes before they are made. All records are on the disk when this function returns. Raises OSError;
+        nothing is recorded then."""
         records = [
             {"record": "intent", **{name: getattr(change, name) for name in INTENT}, "boot_id": self._boot_id}
             for change in changes
@@ -118,7 +115,7 @@ class JournalFile:
         self._try({"record": "then", "name": name})
 
     def owed(self, n: int, why: str) -> None:
-        """Note that a setting could not be given back yet."""
+        """Note that a setting could not be restored yet."""
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
@@ -162,8 +159,8 @@ class JournalFile:
 def open_journals(
     folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
 ) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
-    """Return every open journal, oldest first, and those that cannot be trusted or read. The caller closes the
-    files."""
+    """Return every open journal, oldest first, and a reason for each one that cannot be trusted or read. The caller
+    closes the files."""
     opened: list[tuple[Journal, JournalFile]] = []
     refused: list[LeftAlone] = []
     for ident in journal_ids(os.listdir(folder.journal)):  # noqa: PTH208 - a descriptor
@@ -195,11 +192,11 @@ def open_journals(
 def close_finished(
     folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
 ) -> tuple[LeftAlone, ...]:
-    """Close all files, and put away the journals that have no change in place any more.
+    """Close all files, and move journals without a change in place to the finished journals.
 
-    If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported, else they
-    stay. Only the oldest of many closed journals are deleted. The newest journal is put away first. If older ones
-    remain, a restore was interrupted, and restored more than it could record.
+    If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported; otherwise
+    they stay. Of the finished journals only the newest KEPT_DONE are kept. The newest journal is moved first. If older
+    ones remain, a restore was interrupted, and restored more than it could record.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):
@@ -256,7 +253,7 @@ def _bytes(file: int) -> bytes:
 
 
 def _last_number(folder: StateDir) -> int:
-    """Return the highest number that any journal here has or had."""
+    """Return the highest number of the journals here, finished and damaged ones included; 0 for none."""
     last = 0
     for descriptor in _folders(folder):
         for ident in journal_ids(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor
@@ -276,7 +273,7 @@ def _folders(folder: StateDir) -> list[int]:
 
 
 def _put_away(folder: StateDir, name: str, where: str) -> bool:
-    """Move a journal to a folder beside it. Return False if that fails; the journal stays then."""
+    """Move a journal to the subfolder ``where``. Return False if that fails; the journal then stays."""
     try:
         with closed_after(folder.subfolder(where)) as place:
             os.rename(name, name, src_dir_fd=folder.journal, dst_dir_fd=place)

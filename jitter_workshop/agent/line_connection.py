@@ -22,19 +22,19 @@ IDLE_LIMIT_S = 3600.0
 """Idle timeout in seconds of a connection without a lease."""
 
 _STEP_S = 0.5
-"""Time in seconds between two checks for an end while an answer is not read."""
+"""Seconds between two checks for the end of the connection, while the caller does not read an answer."""
 
 LeaseS = Callable[[], float | None]
-"""The idle timeout in seconds of a connection; None if nothing is held for the caller."""
+"""The function that returns a connection's idle timeout in seconds; None if nothing is held for the caller."""
 
 
 class NonBlockingFd:
     """Read from or write to a descriptor, and never block.
 
-    A caller of sudo's may hold both ends of a pipe, and so take the data that select(2) saw, or fill the pipe.
-    O_NONBLOCK belongs to the open file description, which such a caller shares and can change, so a pipe is opened
-    anew. A pipe that this user may not open is used as it is; only a service that has nothing to restore for its caller
-    meets this.
+    A caller that used sudo may hold both ends of a pipe. So the caller can take the data that select(2) saw, or fill
+    the pipe. O_NONBLOCK belongs to the open file description, which the caller shares and can change, so a pipe is
+    opened again. A pipe that this user may not open is used as it is; this happens only in services that have nothing
+    to restore.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:
@@ -56,11 +56,11 @@ class NonBlockingFd:
                     raise HostError("the other side does not read the answers") from error
 
     def read(self, most: int) -> bytes:
-        """Return what is there. Raises BlockingIOError if nothing is there."""
+        """Return the bytes that have arrived. Raises BlockingIOError if there are none."""
         return os.read(self._file, most) if self._socket is None else self._socket.recv(most, self._now)
 
     def write(self, data: memoryview) -> int:
-        """Write, and return how many bytes were taken. Raises BlockingIOError if none were."""
+        """Write, and return the number of bytes that were written. Raises BlockingIOError if none were."""
         return os.write(self._file, data) if self._socket is None else self._socket.send(data, self._now)
 
     def close(self) -> None:
@@ -71,10 +71,8 @@ class NonBlockingFd:
 
 
 class Lines:
-    """Read lines and write answers. ``stop``: end between two steps (:meth:`interrupt`).
-
-    Raises HostError if the answers have no reader.
-    """
+    """Read lines and write answers. ``stop``: True to end the connection between two steps (:meth:`interrupt`). Raises
+    HostError if the answers have no reader."""
 
     def __init__(self, source: int, sink: int) -> None:
         # Wait on the original descriptors: one that is opened after the other end has closed never reports that end
@@ -96,7 +94,7 @@ class Lines:
             os.write(self._waker, b"!")
 
     def nudge(self) -> None:
-        """Check for changes; for signal handlers."""
+        """Make :meth:`next` check the state of the turn; for signal handlers."""
         self._nudged = True
         with contextlib.suppress(OSError):
             os.write(self._waker, b"?")
@@ -127,9 +125,8 @@ class Lines:
                 return None
 
     def gone(self) -> bool:
-        """Return True to stop between two writes: a stop was requested, or the caller has left and cannot read the
-        answer.
-        """
+        """Return True if the agent has to stop between two writes: a stop was requested, or the caller has left and
+        cannot read the answer."""
         if not self.stop:
             look = select.poll()
             look.register(self._source, 0)

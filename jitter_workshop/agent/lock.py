@@ -1,5 +1,5 @@
-"""Let only one agent change a host at a time: flock(2) on a file in root's own folder. The kernel releases it when its
-holder ends."""
+"""Let only one agent at a time change a host, by flock(2) on a file in root's own folder. The kernel releases the lock
+when its holder ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HostLock:
     """
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """Open the lock. ``who``: words about the holder, for those who wait. Raises HostError."""
+        """Open the lock. ``who``: the holder in words, which waiting agents show. Raises HostError."""
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -47,7 +47,7 @@ class HostLock:
             except BlockingIOError:
                 if time.monotonic() >= ends:
                     raise Busy(
-                        f"{self._holder()} is changing this host at the moment", "wait until that has ended"
+                        f"{self._holder()} is changing this host at the moment", "wait until it has finished"
                     ) from None
                 time.sleep(_STEP_S)
                 continue
@@ -61,7 +61,8 @@ class HostLock:
             self.held = False
 
     def _label(self, who: str) -> None:
-        """Name the holder for those who wait. A full or read-only disk is ignored: it must not stop a restore."""
+        """Write the holder's name for agents that wait. A full or read-only disk is ignored: it must not stop a
+        restore."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, who.encode()[:200], 0)

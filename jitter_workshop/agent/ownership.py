@@ -33,11 +33,9 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """Return a notice that names the tree that runs as root, "" if it is root's own.
-
-    Raises HostError if the caller may run only this agent and could change its files. ``anything_allowed`` says whether
-    a user may run anything as root; ``owner`` and ``files`` are for tests.
-    """
+    """Return a notice if other users can change the tree whose code runs as root, "" if only root can. Raises HostError
+    if the caller may run only this agent and could change its files. ``anything_allowed`` says whether a user may run
+    anything as root; ``owner`` and ``files`` are for tests."""
     problem = first_foreign((files or own_files)(), owner)
     if not problem:
         return ""
@@ -49,13 +47,14 @@ def check(
     if restricted:
         raise HostError(
             f"the agent will not run as root from {where}: {problem}",
-            "install it where only root may write, or ask for unlimited sudo rights",
+            "install this program where only root may write, or ask for unlimited sudo rights",
         )
     return f"the agent runs as root from {where}, but other users can change files there ({problem})"
 
 
 def may_run_anything(user: str) -> bool:
-    """Check that sudo lets ``user`` run a shell as root. This is asked as root, which needs no password."""
+    """Return True if sudo lets ``user`` run a shell as root. Root asks sudo, because root needs no password for
+    that."""
     import subprocess
 
     try:
@@ -78,9 +77,9 @@ def first_foreign(files: Iterable[str], owner: int = 0) -> str:
     """Return in words the first file (or folder above a file) that users other than ``owner`` can change; "" if there
     is none.
 
-    A folder above that all may write to is allowed if it is sticky (/tmp): other users cannot rename, remove or replace
-    there what belongs to ``owner`` (inode(7), S_ISVTX). Code is loaded from a folder that is itself in ``files``. There
-    an added file is a danger, too, so the sticky bit does not help.
+    A folder above that everyone may write to is allowed if it is sticky, as /tmp: other users cannot rename, remove or
+    replace there what belongs to ``owner`` (inode(7), S_ISVTX). In a folder that is itself in ``files`` an added file
+    is a danger, too, because code is loaded from there; so the sticky bit does not help.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

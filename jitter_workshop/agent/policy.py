@@ -1,5 +1,5 @@
-"""Check the requests of a caller, in a class also by its rules. The caller may be another program than this one, such
-as a student's own.
+"""Check the requests of a caller, in a class also by the rules of the class. The caller may be another program than
+this one, such as a student's own.
 
 The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
 tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
@@ -59,15 +59,15 @@ def _parsed(cpus: str) -> CpuSet:
 
 
 def check_cpus(who: Member, cpus: str) -> None:
-    """Check that a student asks for the class's hot CPUs. Raises UsageError, HostError."""
+    """Raise HostError if a student asks for other hot CPUs than the class's, UsageError if ``cpus`` is not a list."""
     hot = who.described.hot_cpus
     if not who.instructor and (asked := _parsed(cpus)) != hot:
         raise HostError(f"the hot CPUs of this class are {hot}, not {asked or 'none'}")
 
 
 def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
-    """Check that a student asks only for the class's hot CPUs and for tunables that the class lets them apply. Raises
-    UsageError, HostError."""
+    """Raise HostError if a student asks for other hot CPUs than the class's, or for tunables that the class does not
+    let them apply. Raise UsageError if ``cpus`` is not a list."""
     check_cpus(who, cpus)
     if who.instructor:
         return
@@ -79,22 +79,20 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
 
 
 def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
-    """Return the CPUs of this class that are not hot. Raises HostError if a hot one is not online."""
+    """Return the CPUs of this class that are not hot. Raises HostError if a hot CPU is not online."""
     return host_for(root, str(described.hot_cpus)).housekeeping
 
 
 def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs, if that is possible, on whatever CPU its caller started it."""
+    """Move this process to the housekeeping CPUs, if that is possible. Its caller may have started it on any CPU."""
     with contextlib.suppress(WorkshopError, OSError):
         os.sched_setaffinity(0, set(housekeeping(root, described)))
 
 
 def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
-    """Return the changes that may be made, and the refused ones with the reason. ``who``: in a class, the caller.
-
-    At least one CPU that is not hot stays online, outside every isolated set, and open to every interrupt and workqueue
-    that is moved. It may be a sibling of a hot CPU, because a small host may have no other (``context.Host``).
-    """
+    """Return the allowed changes, and the refused changes with the reason. ``who``: in a class, the caller. At least
+    one CPU that is not hot stays online, is not isolated, and stays in the affinity of each interrupt and workqueue
+    that is moved. This CPU may be a sibling of a hot CPU, because a small host may have no other (``context.Host``)."""
     allowed: list[Change] = []
     refused: list[Refused] = []
     offline = CpuSet()
@@ -116,7 +114,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
-    """Return the CPUs that a change takes offline, for a moment or for good."""
+    """Return the CPUs that a change takes offline, for a moment or permanently."""
     if change.path == f"{CPU_DIR}/smt/control":
         return host.second_threads if change.after.strip() in ("off", "forceoff") else CpuSet()
     cpu = cpu_of(change.path)
@@ -126,10 +124,8 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _takes_away(change: Change, housekeeping: CpuSet) -> str:
-    """Return why the CPUs that a change names are not allowed, "" if they are.
-
-    ``housekeeping``: the CPUs that are not hot and stay online.
-    """
+    """Return why the CPUs in a change are not allowed, "" if they are allowed. ``housekeeping``: the CPUs that are not
+    hot and stay online."""
     if change.tunable in ISOLATING and not housekeeping:
         return "no housekeeping CPU would be left outside the isolated ones"
     last = change.path.rpartition("/")[2]
@@ -152,7 +148,7 @@ def _cpus(change: Change) -> CpuSet:
 
 
 def _not_for(who: Member, change: Change) -> str:
-    """Return why the class does not let a member make a change, "" if it does."""
+    """Return why a member of the class may not make a change, "" if the member may."""
     if who.instructor:
         return ""
     if change.when not in ("run", "runtime"):

@@ -60,18 +60,18 @@ class Gone(Exception):
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
-    """Return one parsed request. Raises UsageError if the line is not one."""
+    """Return the request in a line. Raises UsageError if the line is not a request."""
     try:
         request = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UsageError("the agent expects one JSON object a line, and this is none") from error
+        raise UsageError("the agent expects one JSON object a line, and this line is not one") from error
     if not isinstance(request, dict) or not isinstance(request.get("verb"), str):
         raise UsageError("the request has no verb")
     return request
 
 
 def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
-    """Return a list of short texts. Raises UsageError."""
+    """Return the field ``name`` of a request, a list of at most ``limit`` short texts. Raises UsageError."""
     value = request.get(name, [])
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} words")
@@ -81,7 +81,7 @@ def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[s
 
 
 def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
-    """Return one text. Raises UsageError."""
+    """Return the field ``name`` of a request, a text. Raises UsageError."""
     value = request.get(name)
     if not isinstance(value, str) or len(value) > limit:
         raise UsageError(f"'{name}' must be a text of at most {limit} characters")
@@ -89,7 +89,7 @@ def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
 
 
 def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
-    """Return a whole number from 0 to ``high``. Raises UsageError."""
+    """Return the field ``name`` of a request, a whole number from 0 to ``high``. Raises UsageError."""
     value = request.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
         raise UsageError(f"'{name}' must be a whole number from 0 to {high}")
@@ -97,7 +97,7 @@ def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
 
 
 def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
-    """Return a list of whole numbers. Raises UsageError."""
+    """Return the field ``name`` of a request, a list of at most ``limit`` whole numbers. Raises UsageError."""
     value = request.get(name)
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} numbers")
@@ -105,7 +105,7 @@ def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
 
 
 def lease(request: dict[str, Any]) -> float | None:
-    """Return the lease in seconds, None for none. Raises UsageError."""
+    """Return the field ``lease`` of a request in seconds, None for no lease. Raises UsageError."""
     value = request.get("lease")
     if value is None:
         return None
@@ -119,10 +119,8 @@ def answered(
     line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
 ) -> bytes | None:
     """Answer one request by the function of its verb. Return None if that function returns None; the answer then comes
-    later, or never. ``refused`` is called with each refusal.
-
-    An error of our own is answered, too: the service has to go on, because a lease may still have to be restored.
-    """
+    later, or never. ``refused`` is called with each refusal. A fault of this program is answered, too: the service has
+    to go on, because a lease may still have to be restored."""
     request_id: Any = None
     try:
         request = parse_request(line)

@@ -17,7 +17,7 @@ from jitter_workshop.tuning.writer import HostWriter
 
 
 def listen() -> None:
-    """Serve the socket that was passed on until SIGTERM. Raises HostError."""
+    """Serve the socket that systemd passed on, until SIGTERM. Raises HostError."""
     from jitter_workshop.agent.service.class_connection import sweep
     from jitter_workshop.agent.service.listener import inherited, listen_on
 
@@ -94,11 +94,9 @@ def _only_root() -> None:
 
 
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
-    """Return the setup for one caller. Raises WorkshopError.
-
-    ``free``: the caller is root and did not connect over the socket. It needs no turn, and works without a readable
-    class file: root must be able to act when the class's own way does not work.
-    """
+    """Return the setup for one caller. Raises WorkshopError. ``free``: the caller is root and did not connect over the
+    socket. Such a caller needs no turn and no readable class file: root must be able to act when the class's service
+    does not work."""
     try:
         described = caller.read_class()
     except WorkshopError as error:

@@ -17,9 +17,9 @@ from jitter_workshop.tuning.journal import STATE_DIR
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DONE = "done"
-"""The folder below the journal's for journals whose changes are all given back; they are kept for reference."""
+"""The subfolder for journals whose changes are all restored; they are kept for reference."""
 DAMAGED = "damaged"
-"""The folder below the journal's for damaged journals. Everything readable in them is given back."""
+"""The subfolder for damaged journals, after everything readable in them was restored."""
 
 
 def below(folder: int, name: str, path: str, owner: int) -> int:
@@ -82,8 +82,8 @@ class StateDir:
             raise
 
     def subfolder(self, name: str) -> int:
-        """Return a descriptor of a folder below the journal's (DONE, DAMAGED), made if missing. The caller closes it.
-        Raises OSError, HostError."""
+        """Return a descriptor of the journals' subfolder ``name`` (DONE, DAMAGED), made if missing. The caller closes
+        it. Raises OSError, HostError."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
@@ -100,11 +100,8 @@ class StateDir:
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
     """Open a file below the descriptor ``folder`` with ``flags``; open it read-only on a disk that has become
-    read-only.
-
-    A restore needs no room on the disk: if it cannot be recorded, the next restore finds the values restored already.
-    No link is followed. Raises OSError.
-    """
+    read-only. A restore works on such a disk, too: if it cannot be recorded, the next restore finds the values already
+    restored. No link is followed. Raises OSError."""
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=folder)

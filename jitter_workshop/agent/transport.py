@@ -70,11 +70,9 @@ class Link:
         return ""
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a request, and return the answer.
-
-        Raises HostError or UsageError if the other side answers so, Broken if it does not answer, Late if it does not
-        answer within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable.
-        """
+        """Send a request, and return the answer. Raises HostError or UsageError if the answer is an error, Broken if it
+        does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes
+        readable."""
         self._id += 1
         ends = time.monotonic() + limit_s
         try:
@@ -191,7 +189,7 @@ class SocketLink(Link):
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # The kernel's own timeout, not Python's: only a blocking connect gets a place when a full queue has one again
+        # The kernel's own timeout, not Python's: only a blocking connect waits until a full queue has a free place
         # (connect(2), EAGAIN).
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_LIMIT_S), 0))
         try:
@@ -214,7 +212,8 @@ class SocketLink(Link):
 
 
 def _poll(descriptor: int, wait_s: float | None) -> object:
-    """Wait until the other side has hung up; None: without a limit."""
+    """Wait until the other side has hung up, at most ``wait_s`` seconds (None: for ever). Return a true value if it
+    has."""
     look = select.poll()
     look.register(descriptor, 0)  # with no event asked for, poll reports only POLLHUP and errors
     return look.poll(None if wait_s is None else wait_s * 1000)
@@ -232,7 +231,8 @@ def own_interpreter() -> str:
 
 
 def need_group() -> None:
-    """Raise HostError if the user is in no class. Sudo would refuse them, too, and report them to the administrator."""
+    """Raise HostError if the user is not in the class's group. Sudo would refuse this user, too, and report it to the
+    administrator."""
     if os.geteuid() == 0:
         return
     try:

@@ -126,7 +126,7 @@ def test_one_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> Non
     assert given_back["trace_instances_removed"] == ["jitter-workshop-4000000@7-all"]
     (left,) = given_back["left_alone"]
     assert (left["tunable"], left["path"]) == ("trace", f"/{INSTANCES}/jitter-workshop-4000000@7-hot")
-    assert "a measurement left this behind: " in left["reason"]
+    assert "a run left this trace behind: " in left["reason"]
 
 
 def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:

@@ -1,4 +1,4 @@
-"""Add the class to a connection with the agent: its turn, what it may do in the turn, and the audit log.
+"""Add a class's part to a connection with the agent: the caller's turn, the limits of a student, and the audit log.
 
 Loaded only on class hosts.
 """
@@ -36,7 +36,8 @@ so only silence shows that it is gone."""
 
 
 class Attending:
-    """Serve the class's side of one connection. ``who``: the caller. ``turns``: their place and their turn."""
+    """Serve the class's part of one connection. ``who``: the caller. ``turns``: the caller's place in the queue, and
+    turn."""
 
     def __init__(
         self,
@@ -46,10 +47,8 @@ class Attending:
         end_trace: Callable[[], None],
         send: Callable[[bytes], None],
     ) -> None:
-        """Prepare the connection. Raises HostError.
-
-        ``end_trace``: ends the recording of the kernel's trace. ``send``: sends an answer that was put off.
-        """
+        """Prepare the connection. Raises HostError. ``end_trace``: ends the recording of the kernel's trace. ``send``:
+        sends an answer that had to wait."""
         self._setup = setup
         self.who = who
         self._changes = changes
@@ -113,7 +112,8 @@ class Attending:
         self._mind()
 
     def _mind(self) -> None:
-        """Start a child for the time of the turn. If this process is killed, the child restores the machine."""
+        """Start a child when the turn begins, and stop the child when the turn ends. If this process is killed, the
+        child restores the machine."""
         if self.turns.holds and self._watcher is None:
             setup = self._setup
             self._watcher = Watcher(lambda: sweep(setup))
@@ -124,8 +124,8 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn after others or time changed it, and send the answer that was put off if it is
-        due."""
+        """Check the state of the turn, which other processes or time may have changed. If an answer had to wait for
+        that, send it."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):
@@ -137,7 +137,7 @@ class Attending:
             self._send(protocol.failure(request_id, HostError(self.turns.over or "you did not get the turn")))
 
     def clear_idle(self) -> None:
-        """Restore what students left if no turn is running. Raises HostError."""
+        """If no turn is running, restore the changes that students left. Raises HostError."""
         if self._of_students():
             self.turns.reclaim()
 
@@ -172,11 +172,9 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raises HostError.
-
-    If every turn has its agent, no turn is ended. If there is no turn, changes that students left before the services
-    were restarted are restored, too.
-    """
+    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raises HostError. A turn whose
+    agent is alive goes on. If there is no turn, changes that students left before the services were restarted are
+    restored, too."""
     if setup.member is None:
         return
     # While this process restores, the turn is its own, and other agents wake it with SIGUSR1. It has nothing to check
@@ -195,7 +193,7 @@ def sweep(setup: Setup) -> None:
 
 
 def step_aside(setup: Setup, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs, however it was started, so that many requests disturb no
+    """Move this process to the housekeeping CPUs, wherever it was started, so that many requests disturb no
     measurement."""
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()

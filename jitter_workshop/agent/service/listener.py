@@ -1,8 +1,8 @@
 """Serve the agent on one socket, with a process of its own for each connection.
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
-connections, and waits for its children. Where a service is started for each connection, as by sudo, no listener counts
-them; there a connection takes one of its user's places in a file.
+connections, and waits for its children. If sudo starts a service for each connection, no listener counts the
+connections; then each takes one of its user's places in a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
 
 EACH = 4
-"""Connections of one user at a time: a workshop, a class verb, and some that are about to end."""
+"""The most connections of one user at a time: a workshop, a class verb, and some that are about to end."""
 ALL = 512
 PLACES = "places"
 FIRST_FD = 3
@@ -35,7 +35,7 @@ _BACKLOG = 4096
 
 
 def inherited(environment: Mapping[str, str]) -> int:
-    """Return the one socket that was passed on. Raises HostError for none or several."""
+    """Return the descriptor of the one socket that systemd passed on. Raises HostError for none or several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
         raise HostError("this service got no socket", "start it through its systemd units")
     count = environment.get("LISTEN_FDS", "")

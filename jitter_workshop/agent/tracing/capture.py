@@ -24,7 +24,7 @@ from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.writer import HostWriter
 
 BUFFER_KB = 8192
-"""KiB for each hot CPU: some 200,000 events, more than a second of a storm."""
+"""Buffer in KiB for each hot CPU: room for about 200,000 events, which is over a second of the busiest trace."""
 SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
 """The largest buffers in KiB over all CPUs, for the hot instance and for the other. On a host with 128 CPUs each CPU
@@ -35,7 +35,7 @@ SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
 _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
-"""Lines of ``per_cpu/cpuN/stats`` that count events which found no room (Documentation/trace/ftrace.rst)."""
+"""Lines of ``per_cpu/cpuN/stats`` that count the lost events (Documentation/trace/ftrace.rst)."""
 _HANDED = ("read events",)
 """Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
@@ -45,7 +45,7 @@ _WORDS = 60
 
 
 class Names(Strings):
-    """Hold the names of a capture. Tasks can be renamed without end, so at most MAX_NAMES are told apart."""
+    """Hold the names of a capture. Tasks can be renamed without end, so names beyond the first MAX_NAMES become "?"."""
 
     def number(self, name: str) -> int:
         return super().number(name if len(self.all) < MAX_NAMES or name in self else _TOO_MANY_NAMES)
@@ -54,9 +54,10 @@ class Names(Strings):
 class Instance:
     """Hold one tracefs instance: its folder, the CPUs that are read, and the events lost and read so far on each.
 
-    It remembers how it was set, as the kernel prints it right after: the kernel may print a filter or a mask in other
-    words. Root may switch its events off, filter them or read them away (``trace-cmd reset -B``, ``echo 0 >
-    events/enable``). No counter shows the events that are missing then, so an empty trace would look like a quiet CPU.
+    It remembers its settings as the kernel prints them right after a write, because the kernel may write a filter or a
+    mask in another form. Another program of root's may switch the instance's events off, filter them or read them
+    (``trace-cmd reset -B``, ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would
+    look like a quiet CPU.
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, folder: str, cpus: CpuSet) -> None:
@@ -69,14 +70,14 @@ class Instance:
         self._says: dict[str, str] = {}
 
     def write(self, file: str, text: str) -> None:
-        """Write one of its files. Raises HostError."""
+        """Write ``text`` to a file of the instance. Raises HostError."""
         try:
             self._writer.write(f"{self.folder}/{file}", text)
         except OSError as error:
             raise HostError(f"the kernel refuses '{text[:80]}' in {self.folder}/{file}: {reason(error)}") from error
 
     def count(self, cpu: int, names: tuple[str, ...]) -> int:
-        """Return the sum of these lines of a CPU's ``stats``."""
+        """Return the sum of the counters ``names`` in a CPU's ``stats``."""
         total = 0
         for line in self._text(f"per_cpu/cpu{cpu}/stats").splitlines():
             name, _, number = line.partition(":")
@@ -85,7 +86,7 @@ class Instance:
         return total
 
     def newly_lost(self) -> dict[str, int]:
-        """Return how many events found no room since the last call; CPUs that lost none are left out."""
+        """Return the number of events that each CPU lost since the last call; CPUs that lost none are left out."""
         found = {}
         for cpu in self.cpus:
             total = self.count(cpu, _COUNTS)
@@ -95,19 +96,20 @@ class Instance:
         return found
 
     def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
-        """Remember how it is set. ``events``: the enabled ones; ``triggers``: those that have a trigger of ours."""
+        """Remember the settings of the instance. ``events``: the enabled events; ``triggers``: the events with a
+        trigger of ours."""
         self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
         filters = (f"{_folder(title)}/filter" for title in events)
         watched = (*_WHOLE, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
         self._says = {file: self._text(file) for file in watched}
 
     def off(self) -> str:
-        """Return why it does not record now, "" if it does."""
+        """Return why the instance does not record now, "" if it records."""
         on = self._root.text(f"{self.folder}/tracing_on")
         return "the trace is gone" if on is None else "" if on == "1" else "the trace was switched off"
 
     def check(self) -> None:
-        """Raise HostError that names the first thing that is not as it was set."""
+        """Raise HostError with the first setting that is no longer as it was."""
         for file in self._enabled:
             # An event with a trigger has a star behind the 1.
             if (now := self._text(file))[:1] != "1":
@@ -212,15 +214,15 @@ class Capture:
                 self._affinity = now
 
     def _share(self, kilobytes: int) -> int:
-        """Return the buffer of one hot CPU in KiB: as asked, within the total limit and a sixteenth of the free
-        memory."""
+        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, but all of them get at most the total limit and
+        a sixteenth of the free memory."""
         words = line_value(self._root.head("/proc/meminfo", 4096), "MemAvailable").split()
         free = int(words[0]) if words and words[0].isdigit() else 0
         most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])
         return max(min(kilobytes, most // len(self._hot.cpus)), LEAST_KB)
 
     def _nobody_else_traces(self) -> bool:
-        """Check that no events are enabled anywhere."""
+        """Return True if no events are enabled anywhere."""
         folders = [
             self._tracefs,
             *(f"{self._tracefs}/instances/{n}" for n in self._root.list_dir(f"{self._tracefs}/instances")),

@@ -1,5 +1,5 @@
-"""Serve the verb ``evidence``: a trace of the kernel beside a measurement, for its caller's own process (see
-``capture``)."""
+"""Serve the verb ``evidence``: record the kernel's trace while a process of the caller's own is measured
+(``capture``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jitter_workshop.tuning.writer import HostWriter
 CLOCKS = ("x86-tsc", "mono")
 MAX_THREADS = 64
 PIECE_BYTES = 512 << 10
-"""An answer is one line, and lines are at most 1 MiB."""
+"""The size of a piece of the trace: an answer is one line, and lines are at most 1 MiB."""
 
 
 class Evidence:

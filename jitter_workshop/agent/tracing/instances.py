@@ -1,8 +1,9 @@
 """Make sure that our own trace instances are removed, however their process ended (Documentation/trace/ftrace.rst,
 Instances).
 
-A small child holds the other end of a pipe and so notices SIGKILL. Instances that even the child could not remove bear
-the number and the start time of a process that is gone; the next capture or ``restore`` removes them.
+A small child process holds the other end of a pipe, so it notices when its parent is killed. The name of an instance
+has the number and the start time of its process. If that process has ended, the next capture or ``restore`` removes the
+instance.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
 MOST_PAIRS = 4
-"""Captures at a time on a host, because their buffers are kernel memory. Measurements wait for each other."""
+"""The most captures at a time on a host, because their buffers are kernel memory."""
 PATIENCE_S = 5.0
 """Seconds to wait for an instance that another process still reads. The child waits LONG_S, because no program waits
 for the child.
@@ -53,7 +54,8 @@ def tracefs(root: HostRoot) -> str:
 
 
 def own_numbers(writer: HostWriter) -> bool:
-    """Check that this process is in a PID namespace of its own: there the trace's numbers mean other processes."""
+    """Return True if this process is in a PID namespace of its own: process numbers in the trace then mean other
+    processes."""
     return writer.real and _own("pid", _FIRST_NAMESPACE)
 
 
@@ -110,14 +112,13 @@ def stale(root: HostRoot) -> tuple[str, ...]:
 
 
 def hidden(root: HostRoot) -> bool:
-    """Check that there is a trace whose instances this process may not see."""
+    """Return True if there is a trace whose instances this process may not see."""
     return any(root.reading(f"{folder}/trace_clock").reason == "not permitted" for folder in FOLDERS)
 
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Remove the stale instances, without waiting. Return the names of the removed ones, and path and reason for each
-    of the others.
-    """
+    """Remove the stale instances, without waiting. Return the names of the removed instances, and (path, reason) of
+    each instance that could not be removed."""
     gone, stay = [], []
     for name in stale(root):
         path = f"{tracefs(root)}/instances/{name}"
@@ -133,12 +134,12 @@ def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], t
 
 
 def pairs(root: HostRoot, folder: str) -> int:
-    """Return the number of captures of this tool."""
+    """Return the number of this tool's captures that exist now."""
     return len({name.rpartition("-")[0] for name in root.list_dir(f"{folder}/instances") if _process(name)})
 
 
 def _stale(root: HostRoot, name: str) -> bool:
-    """Check that an instance is ours, and that its process is this one or gone."""
+    """Return True if an instance is ours, and its process is this one or has ended."""
     process = _process(name)
     if process is None:
         return False
@@ -178,7 +179,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Release the child. It ends at once if all is ``done``; else it keeps trying on its own."""
+        """Let the child end: at once if all is ``done``, else after it has called ``clean``."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
@@ -187,7 +188,7 @@ class Watcher:
 
 
 def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
-    """Run the child: signals stay blocked, and it holds no descriptor that its parent's caller waits for."""
+    """Run the child. Its signals stay blocked, and it closes the descriptors that its parent's caller may wait for."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -41,8 +41,8 @@ _SLEEPS = "S"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hold events to record, ``system:name`` → filter ("" for all of it); ``missing``: those that this kernel lacks,
-    and why."""
+    """Hold the events to record, ``system:name`` → filter ("" for no filter). ``missing``: the events that this kernel
+    lacks → what a run cannot show without them."""
 
     hot: dict[str, str]
     senders: dict[str, str]
@@ -50,12 +50,9 @@ class Wanted:
 
 
 def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
-    """Return the wanted events that this kernel has.
-
-    ``hot`` is recorded only on the hot CPUs, with page faults only of the measured threads. ``senders`` is recorded on
-    all CPUs, filtered for these threads and CPUs. A change of frequency happens on the CPU that decides it, so it is
-    recorded on all.
-    """
+    """Return the wanted events that this kernel has. ``hot`` is recorded only on the hot CPUs, with page faults only of
+    the measured threads. ``senders`` is recorded on all CPUs, filtered for these threads and CPUs. A change of
+    frequency is traced on the CPU that decides it, so this event is recorded on all CPUs."""
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
     one = " || ".join(f"cpu == {cpu}" for cpu in cpus)
@@ -110,7 +107,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 
 
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
-    """Return the vectors whose beginning and end are events."""
+    """Return the entry and exit events of the interrupt vectors that have both."""
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(
         f"{name}_{ending}"

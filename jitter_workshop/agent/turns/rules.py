@@ -1,8 +1,8 @@
-"""Decide who comes next on a shared machine: every change of a :class:`TurnState`, as functions without a clock or a
-file.
+"""Decide which user has the next turn on a shared machine. Each change of a :class:`TurnState` is a function without a
+clock or a file.
 
-First come, first served, one place in the queue for each user; after a turn its holder goes to the end again. A turn
-ends when its machine is restored: until then it is ``returning``, and no other turn begins.
+Users get the turn in the order of the queue, where each user has one place; after a turn its holder has to join again
+at the end. A turn ends when the machine is restored: until then it is ``returning``, and no other turn begins.
 """
 
 from __future__ import annotations
@@ -52,11 +52,8 @@ def leave(state: TurnState, agent: Process) -> TurnState:
 
 
 def grant(state: TurnState, now_s: float) -> TurnState:
-    """Give the turn to the first in the queue, if it is free and not barred.
-
-    In a frozen class only instructors get it. The same holds while the machine is not restored, so that they can look
-    into it.
-    """
+    """Give the turn to the first in the queue, if no one has it. In a frozen class only instructors get the turn. The
+    same holds after a restore that failed, so that an instructor can look at the machine."""
     if state.turn is not None or not state.queue:
         return state
     barred = bool(state.frozen_by or state.trouble)
@@ -76,10 +73,8 @@ def grant(state: TurnState, now_s: float) -> TurnState:
 
 
 def prune(state: TurnState, alive: Alive) -> TurnState:
-    """Remove those from the queue whose agents have ended.
-
-    A turn whose agent has ended stays until its machine is restored (:func:`orphaned`).
-    """
+    """Remove the places in the queue whose agents have ended. A turn whose agent has ended stays until its machine is
+    restored (:func:`orphaned`)."""
     return replace(state, queue=tuple(one for one in state.queue if alive(one.agent)))
 
 
@@ -89,7 +84,7 @@ def orphaned(state: TurnState, alive: Alive) -> bool:
 
 
 def adopt(state: TurnState, agent: Process) -> TurnState:
-    """Make ``agent`` the one that restores the machine from now on."""
+    """Make ``agent`` the agent of the turn, which restores the machine from now on."""
     assert state.turn is not None
     return replace(state, turn=replace(state.turn, agent=agent, returning=True))
 
@@ -150,11 +145,9 @@ def over(turn: Turn, now_s: float) -> str:
 
 
 def stuck_s(state: TurnState) -> float:
-    """Return the time after which a waiting agent may kill the agent of the turn. By then that agent had enough time to
-    end the turn.
-
-    Infinite if the turn has no end, or the machine is being restored, which has no time limit.
-    """
+    """Return the time (in seconds since boot) after which a waiting agent may kill the agent of the turn. By then that
+    agent had enough time to end the turn. Infinite if the turn has no end, or the machine is being restored, which has
+    no time limit."""
     turn = state.turn
     if turn is None or turn.returning or turn.ends_s is None:
         return float("inf")

@@ -1,7 +1,7 @@
 """Share the state of the turns between root's processes: one file in ``/run/jitter-workshop``.
 
-Only root writes it, under a lock that no other user can open; every user may read it. Files in ``/run`` do not outlive
-the boot.
+Only root writes it, under a lock that no other user can open; every user may read it. Files in ``/run`` are gone after
+a reboot.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def process(pid: int) -> Process | None:
 
 
 def alive(one: Process) -> bool:
-    """Check that the process with this number is still the same one, and runs."""
+    """Return True if the process with this number is still the same one, and runs."""
     return process(one.pid) == one
 
 
@@ -134,7 +134,7 @@ class Draft:
 
 
 def wake(agents: Iterable[Process]) -> None:
-    """Wake root's processes, so that they check the state again. One that has ended meanwhile is skipped."""
+    """Wake root's processes, so that they check the state again. A process that has ended is skipped."""
     for agent in agents:
         if agent.pid == os.getpid():
             continue

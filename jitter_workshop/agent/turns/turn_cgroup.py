@@ -1,8 +1,8 @@
-"""Keep the control group of a turn: its processes may run on the hot CPUs, and those left at the end are killed.
+"""Keep the control group of a turn: its processes may run on the hot CPUs, and are killed at the end of the turn.
 
-It lies at the top of the hierarchy that has the cpuset controller, beside the group of the logins
+The group lies directly below the top of the hierarchy with the cpuset controller, as does the group of the logins
 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
-still follow each other, but other users are not kept off the hot CPUs. A run that was disturbed reports it.
+still follow each other, but other users are not kept off the hot CPUs. A run that they disturbed reports this.
 """
 
 from __future__ import annotations
@@ -69,11 +69,9 @@ class TurnGroup:
         return origin
 
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
-        """Put ``client`` back where it came from, kill all other processes of the group, and remove it.
-
-        Processes of ``uid`` in the isolated set of this tool are killed, too. Return a text with the steps that failed,
-        "" for none.
-        """
+        """Put ``client`` back where it came from, kill all other processes of the group, and remove it. Processes of
+        ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the steps that failed, "" for
+        none."""
         if uid:
             self._calm(uid)
         if self._sets is None:
@@ -100,12 +98,9 @@ class TurnGroup:
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
-        """Put every process of these users onto the housekeeping CPUs, except those in the turn's group or in the
-        isolated set.
-
-        Return how many were moved. Return 0 if the host has no groups, no housekeeping CPU, or systemd. Systemd does
-        the same by its user.slice, and would lose its sessions' processes.
-        """
+        """Put every process of these users onto the housekeeping CPUs, except processes in the turn's group or in the
+        group of isolated CPUs. Return how many were moved. Return 0 if the host has no groups, no housekeeping CPU, or
+        systemd. Systemd does the same by its user.slice, and would lose its sessions' processes."""
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)
@@ -150,8 +145,7 @@ class TurnGroup:
             self._writer.write(control, "+cpuset")
 
     def _switch_off(self) -> str:
-        """Undo :meth:`_switch_on`, unless another group has come to use the controller. Return the error, "" for
-        none."""
+        """Undo :meth:`_switch_on`, unless another group uses the controller now. Return the error, "" for none."""
         if self._root.text(_WAS_OFF) is None:
             return ""
         try:
@@ -174,7 +168,7 @@ class TurnGroup:
             self._put(me, self._where.where)
 
     def _isolated(self) -> tuple[str, ...]:
-        """Return the isolated set of this tool, in the form of :meth:`_group_of`; empty if there is none."""
+        """Return this tool's group of isolated CPUs, in the form of :meth:`_group_of`; empty if there is none."""
         group = own_group(self._root, self._where)
         return () if group is None else (group.folder.removeprefix(self._where.where),)
 

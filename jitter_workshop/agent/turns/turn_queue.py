@@ -33,7 +33,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
-"""Seconds between two checks for newly logged-in users, who are confined, too."""
+"""Seconds between two checks for new logins, which are kept off the hot CPUs, too."""
 AGAIN_S = 1.0
 """Seconds until a restore is tried again, if it had to wait for root's own changes."""
 _DEATH_S = 10.0
@@ -49,8 +49,8 @@ Raises Busy if it has to wait for another agent's changes.
 
 @dataclass(eq=False)
 class TurnQueue:
-    """Hold a connection's place and turn. ``later``: the id of a request that is answered when the turn comes, None for
-    none."""
+    """Hold a connection's place in the queue, and its turn. ``later``: the id of a request that is answered when the
+    turn comes, None for none."""
 
     _root: HostRoot
     _who: Member
@@ -87,7 +87,7 @@ class TurnQueue:
             )
 
     def watched(self) -> list[int]:
-        """Return descriptors that become readable when something has changed (:meth:`look`)."""
+        """Return descriptors that become readable when :meth:`look` has something to do."""
         return [self._watched[1]] if self._watched is not None else []
 
     def left_s(self) -> float:
@@ -126,7 +126,7 @@ class TurnQueue:
         return {}
 
     def look(self) -> TurnGranted | None:
-        """Check what has changed, and act on it. Return the turn if it has come now."""
+        """Check the state of the turns, and act on it. Return the turn if this connection gets it now, else None."""
         self._end_stuck()
         orphan = False
         with self._file.changing() as draft:
@@ -317,8 +317,8 @@ class TurnQueue:
             draft.state = how(draft.state)
 
     def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the team: the caller first, then others of the class. Raises HostError for a name that is not in
-        it."""
+        """Return the team: the caller first, then other members of the class. Raises HostError for a name that is not
+        in the class."""
         uids = uids_of(GROUP)
         for name in named:
             try:
@@ -340,7 +340,7 @@ class TurnQueue:
         return frozenset(found - {0})
 
     def _watch(self, turn: Turn | None) -> None:
-        """Hold a pidfd of the turn's agent while this connection waits, so that its end is seen."""
+        """Hold a pidfd of the turn's agent while this connection waits, so that the agent's end is noticed."""
         wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
         if self._watched is not None and self._watched[0] == wanted:
             return
