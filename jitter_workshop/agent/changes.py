@@ -170,7 +170,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Move each journal without a change in place to the finished journals."""
+        """Move the journals whose changes are no longer in place to the folder ``done``."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)

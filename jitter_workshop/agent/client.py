@@ -44,7 +44,7 @@ Rights = Literal["root", "sudo", "none"]
 """The ways to get root rights. ``sudo``: sudo is installed, but may ask for a password or refuse."""
 
 LEASE_S = 20.0
-"""A lease ends after this many seconds of silence; five heartbeats fit into them."""
+"""A lease ends after this many seconds of silence; five heartbeats fit into this time."""
 STEP_LIMIT_S = 600.0
 """Time limit in seconds for a plan, an apply or a restore (update-grub alone takes up to two minutes)."""
 START_LIMIT_S = 30.0
@@ -127,10 +127,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
     def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:
-        """Make the changes whose digests are in ``shown``.
-
-        With ``lease`` they are restored when this connection ends or this process is stopped.
-        """
+        """Make the changes whose digests are in ``shown``. With ``lease`` the changes are restored when this connection
+        ends or this process is stopped."""
         lease_s = LEASE_S if lease else None
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
         if lease:

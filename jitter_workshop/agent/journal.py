@@ -192,11 +192,11 @@ def open_journals(
 def close_finished(
     folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
 ) -> tuple[LeftAlone, ...]:
-    """Close all files, and move journals without a change in place to the finished journals.
+    """Close all files, and move the journals whose changes are no longer in place to the folder ``done``.
 
     If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported; otherwise
-    they stay. Of the finished journals only the newest KEPT_DONE are kept. The newest journal is moved first. If older
-    ones remain, a restore was interrupted, and restored more than it could record.
+    they stay. In ``done`` only the newest KEPT_DONE journals are kept. The newest journal is moved first. If older
+    journals remain, a restore was interrupted, and restored more than it could record.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):

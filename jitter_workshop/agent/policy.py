@@ -127,12 +127,12 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     """Return why the CPUs in a change are not allowed, "" if they are allowed. ``housekeeping``: the CPUs that are not
     hot and stay online."""
     if change.tunable in ISOLATING and not housekeeping:
-        return "no housekeeping CPU would be left outside the isolated ones"
+        return "no housekeeping CPU would be left outside the isolated CPUs"
     last = change.path.rpartition("/")[2]
     if change.tunable == "isolation" and last == "cpuset.cpus" and not housekeeping - _cpus(change):
-        return "no housekeeping CPU would be left outside the isolated ones"
+        return "no housekeeping CPU would be left outside the isolated CPUs"
     if change.path.startswith(("/proc/irq/", _WORKQUEUES)) and not _cpus(change) & housekeeping:
-        return "no housekeeping CPU would be left in its affinity"
+        return "an interrupt or a workqueue would have no housekeeping CPU left"
     return ""
 
 

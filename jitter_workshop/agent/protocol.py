@@ -6,10 +6,10 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``hello``      ``{}`` → protocol, pid, uid, tree (which code runs), notice (a sentence, or "")
 ``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
-               heartbeat after which all is restored; null: it stays) → an ApplyResult
-``restore``    ``tunables`` (ids; none = all), ``forget`` (also drop what others have changed) → a RestoreResult
-``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those of these journals (an
-               ApplyResult has the id), and the others stay leased
+               heartbeat after which all is restored; null: all stays) → an ApplyResult
+``restore``    ``tunables`` (ids; none = all), ``forget`` (give up overwritten changes, too) → a RestoreResult
+``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those in the named journals (an
+               ApplyResult has the id), and all others stay leased
 ``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
@@ -43,9 +43,8 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.text import clean
 
 Verb = Callable[[dict[str, Any]], Any]
-"""The function that answers a request: it returns a dataclass or a dict, None for no answer now. It raises
-WorkshopError for a refusal.
-"""
+"""The function that answers a request: it returns a dataclass or a dict, None if the answer comes later or never. It
+raises WorkshopError for a refusal."""
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20

@@ -55,7 +55,7 @@ class Server:
             self._class = Attending(setup, setup.member, self._changes, self._end_trace, self._send)
 
     def interrupt(self) -> None:
-        """Stop between two steps; for signal handlers."""
+        """Ask the server to stop between two steps; for signal handlers."""
         self._lines.interrupt()
 
     def nudge(self) -> None:

@@ -1,4 +1,4 @@
-"""Begin the agent's work: serve one connection, listen on a socket, or sweep up after a turn."""
+"""Begin the agent's work: serve one connection, listen on a socket, or restore what a turn has left."""
 
 from __future__ import annotations
 

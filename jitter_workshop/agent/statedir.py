@@ -87,7 +87,7 @@ class StateDir:
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Sync the folders themselves: the process that made them may have been killed before it did. Raises
+        """Sync the folders themselves: the process that made them may have been killed before it synced them. Raises
         OSError."""
         os.fsync(self.state)
         with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:

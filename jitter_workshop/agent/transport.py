@@ -70,9 +70,9 @@ class Link:
         return ""
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a request, and return the answer. Raises HostError or UsageError if the answer is an error, Broken if it
-        does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes
-        readable."""
+        """Send a request, and return the answer. Raises HostError or UsageError if the answer is an error, Broken if
+        the other side does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor
+        ``stop`` becomes readable."""
         self._id += 1
         ends = time.monotonic() + limit_s
         try:
@@ -198,7 +198,7 @@ class SocketLink(Link):
             self._socket.close()
             why = "too many connections" if isinstance(error, BlockingIOError) else error.strerror or "no answer"
             advice = "your user must be in the group jitterlab; after joining it, log in again"
-            advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' shows more"
+            advice = advice if isinstance(error, PermissionError) else "ask the instructor to run 'class check'"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
         super().__init__(self._socket.fileno(), self._socket.fileno())

@@ -83,7 +83,7 @@ def short_cpu_name(model: str) -> str:
 
 
 def steal_words(percent: float) -> str:
-    """Return a share of stolen time in words; a share above 0 is never shown as 0."""
+    """Return a percentage of stolen time as text; a value above 0 is never shown as 0."""
     return "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
 
 

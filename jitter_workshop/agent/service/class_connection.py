@@ -124,8 +124,8 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn, which other processes or time may have changed. If an answer had to wait for
-        that, send it."""
+        """Check the state of the turn, which other processes or time may have changed. Send the answer that waited for
+        this, if there is one."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):
@@ -143,10 +143,8 @@ class Attending:
 
     def _give_back(self) -> str:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
-        none.
-
-        Raises Busy while another agent changes the host. If there is nothing to restore, it does not wait for the lock.
-        """
+        none. Raises Busy while another agent changes the host. If there is nothing to restore, the lock is not
+        needed."""
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
         journals = (*self._of_students(), *leased)

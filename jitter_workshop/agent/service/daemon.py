@@ -45,9 +45,8 @@ def leave(first_to_close: int) -> None:
 
 
 def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
-    """Run the function in ``ways`` that the command line ``words`` names. Return 0; 2 if it could not begin, with one
-    sentence on standard error. ``called``: the service's name in messages.
-    """
+    """Run the function in ``ways`` that the command line ``words`` names. Return the exit code: 0, or 2 if the function
+    could not begin (standard error then has one sentence). ``called``: the service's name in messages."""
     from jitter_workshop.errors import UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 

@@ -37,7 +37,7 @@ _BACKLOG = 4096
 def inherited(environment: Mapping[str, str]) -> int:
     """Return the descriptor of the one socket that systemd passed on. Raises HostError for none or several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
-        raise HostError("this service got no socket", "start it through its systemd units")
+        raise HostError("this service got no socket", "start the service through its systemd units")
     count = environment.get("LISTEN_FDS", "")
     if count != "1":
         raise HostError(f"this service needs one socket, and got {clean(count, 10) or 'none'}")

@@ -177,7 +177,7 @@ class Capture:
         if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
             raise HostError(
                 f"{instances.MOST_PAIRS} measurements already record the kernel's trace, which is the limit",
-                "wait until one has ended",
+                "wait until one of them has ended",
             )
         share = self._share(kilobytes)
         for instance, size in (

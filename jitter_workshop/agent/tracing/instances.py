@@ -74,7 +74,8 @@ def own_name(root: HostRoot) -> str:
 
 
 def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
-    """Remove instances with all that they enabled. Wait for one that another process still reads. Raises HostError."""
+    """Remove instances with all that they enabled. Wait for an instance that another process still reads. Raises
+    HostError."""
     left, ends = list(names), time.monotonic() + patience_s
     while True:
         for name in tuple(left):

@@ -46,7 +46,7 @@ class TurnGroup:
 
     @property
     def folder(self) -> str:
-        """Return its path, also if it does not exist."""
+        """Return the path of the turn's group, also if there is no such group."""
         return f"{self._where.where}/{TURN}"
 
     @property
@@ -69,9 +69,9 @@ class TurnGroup:
         return origin
 
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
-        """Put ``client`` back where it came from, kill all other processes of the group, and remove it. Processes of
-        ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the steps that failed, "" for
-        none."""
+        """Put ``client`` back into the group ``origin``, kill all other processes of the turn's group, and remove the
+        group. Processes of ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the steps
+        that failed, "" for none."""
         if uid:
             self._calm(uid)
         if self._sets is None:
@@ -211,7 +211,7 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """Move a process to the group it came from, else to the logins, else to the top: its first group may be
+        """Move a process to the group ``origin``, else to that of the logins, else to the top: its first group may be
         gone."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):

@@ -36,8 +36,9 @@ class BootLoader:
     """Hold the boot loader of a host.
 
     ``means``: how this tool adds kernel parameters. ``grub-dropin``: it writes a file in GRUB_DROPINS and runs
-    update-grub. ``grubby``: it runs grubby. ``by-hand``: the user adds them; ``reason`` says where. ``none``: they
-    cannot be added here; ``reason`` says where they are set. ``name``: the boot loader's name for display, "" for none.
+    update-grub. ``grubby``: it runs grubby. ``by-hand``: the user adds the parameters; ``reason`` says where. ``none``:
+    no one can add parameters here; ``reason`` says where they are set. ``name``: the boot loader's name for display, ""
+    for none.
     """
 
     means: Means
@@ -64,7 +65,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
         reason = "this is a container or its image: the kernel's parameters are set outside of it, where it is started"
         return BootLoader("none", "", reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
-        return BootLoader("by-hand", "OSTree", "an image-based system: rpm-ostree kargs --append-if-missing=…")
+        return BootLoader("by-hand", "OSTree", "this system is image-based: use rpm-ostree kargs --append-if-missing=…")
     entries = any(name.endswith(".conf") for name in root.list_dir(BLS_ENTRIES))
     if any(present(root, p) for p in _GRUBBY) and ({"fedora", "rhel"}.intersection(families) or entries):
         return BootLoader("grubby", "GRUB with boot loader entries")
@@ -85,5 +86,5 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
 
 
 def present(root: HostRoot, path: str) -> bool:
-    """Return True if a file exists and may be read (an empty one too)."""
+    """Return True if a file exists and may be read, also if it is empty."""
     return root.head(path, 1) is not None

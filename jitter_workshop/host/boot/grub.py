@@ -76,8 +76,8 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
     """Hold an entry that starts a Linux kernel. ``body``: the text between its braces, without ``savedefault``. ``at``:
-    the position in it where a parameter is added. ``arguments``: the words after ``linux`` as written: the kernel, then
-    its parameters."""
+    the position in ``body`` where a parameter is added. ``arguments``: the words after ``linux`` as written: the
+    kernel, then its parameters."""
 
     title: str
     body: str

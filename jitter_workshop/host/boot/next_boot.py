@@ -1,9 +1,10 @@
 """Check whether GRUB here can boot an entry once, and read the file that holds our entry.
 
-GRUB boots ``next_entry`` of its environment block once and clears it before it starts the kernel. So the boot after
-that is the normal one, even if this boot fails. GRUB can clear it only where it can write: on a plain disk and a file
-system without checksums (GNU GRUB manual, "Environment block"). Our entry is in the file ``custom.cfg`` beside the
-menu, which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files are read.
+GRUB boots ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So the boot
+after that is a normal one, even if this boot fails. GRUB can clear the variable only where it can write: on a plain
+disk and a file system without checksums (GNU GRUB manual, "Environment block"). Our entry is a copy of the default
+entry with more parameters. It is in the file ``custom.cfg``, which the menu reads (grub-mkconfig's 41_custom). Only
+files are read.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class OneBoot:
-    """Hold the result of checking GRUB for an entry for one boot. ``reason``: why GRUB cannot boot an entry once, "" if
-    it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry. ``next_entry``: the entry that is already
-    chosen for the next boot, "" for none. ``shut``: only root can read the files needed for the answer."""
+    """Hold the answer to the question whether GRUB can boot an entry once. ``reason``: why GRUB cannot boot an entry
+    once, "" if it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry. ``next_entry``: the entry that
+    is already chosen for the next boot, "" for none. ``shut``: only root can read the files needed for the answer."""
 
     folder: str = ""
     entry: MenuEntry | None = None
@@ -68,7 +69,7 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
 
 
 def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
-    """Return the text of ``custom.cfg``: ``copy`` with ``added`` after its own parameters."""
+    """Return the text of ``custom.cfg``: the entry ``copy`` with the parameters ``added`` behind its own."""
     more = "".join(f" {word}" for word in added)
     what = f": {' '.join(added)}" if added else ""
     return (
@@ -162,7 +163,8 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
-    """Return device number, options and file system of the mount at a folder or nearest above it (man 5 proc)."""
+    """Return device number, options and file system of the mount at a folder or nearest above it; None if unknown (man
+    5 proc)."""
     best = found = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")

@@ -58,7 +58,8 @@ def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return the policies that govern ``cpus``, in number order: folder → those of ``cpus`` that it governs."""
+    """Return the policies that govern ``cpus``, in number order: folder → the part of ``cpus`` that the policy
+    governs."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))

@@ -82,13 +82,13 @@ class Clocksource:
     @property
     def tsc_trusted(self) -> bool:
         """Return True if the kernel uses the TSC, and the CPU has the flags of a TSC that keeps its rate and never
-        stops. On processors without flags only the first is checked. The kernel stops using the TSC when its watchdog
-        finds a fault."""
+        stops. On processors without these flags only the first condition is checked. The kernel stops using the TSC
+        when its watchdog finds a fault."""
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 
 def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
-    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again."""
+    """Read the clock source. ``identity``: the CPU's identity, if known; otherwise it is read."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     return Clocksource(
         current=root.word(f"{_FOLDER}/current_clocksource"),

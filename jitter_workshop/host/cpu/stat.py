@@ -1,10 +1,10 @@
 """Read each CPU's time since boot: by use (steal included), and the time that its tasks ran and waited.
 
 /proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst;
-kernels with CONFIG_SCHEDSTATS show it to every user. It counts in ns of the run queue's clock (the document's "jiffies"
-were right before 2.6.23). The kernel adds a task's time only when the task gets or leaves the CPU, so a reading lacks
-the time since then. A thread's own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by the thread
-(``jw_thread_usage``).
+kernels with CONFIG_SCHEDSTATS show it to every user. This file counts in ns of the run queue's clock (the document's
+"jiffies" were right before 2.6.23). The kernel adds a task's time only when the task gets or leaves the CPU, so a
+reading lacks the time since then. A thread's own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by
+the thread (``jw_thread_usage``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """Hold /proc/stat in figures. ``per_cpu``: online CPUs only. ``steal_available``: True if any steal was ever
+    """Hold the figures in /proc/stat. ``per_cpu``: online CPUs only. ``steal_available``: True if any steal was ever
     counted, False if the host is known not to be a guest, None (unknown) in a guest that shows 0 everywhere. (Every
     kernel prints a steal column, which stays 0 if the hypervisor gives no steal clock.)"""
 

@@ -133,8 +133,8 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """Return each CPU's id in the file ``name``. All CPUs of a core share the id; so do all CPUs in a file of
-    ``lists``."""
+    """Return each CPU's id in the file ``name``. All CPUs of a core share the id; so do all CPUs that a file in
+    ``lists`` names."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:

@@ -3,7 +3,7 @@
 
 One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance's settings file names the
 CPUs that irqbalance leaves alone, the banned CPUs (irqbalance(1)). Without this setting irqbalance bans isolated and
-tickless CPUs. Its command line and its socket are not read.
+tickless CPUs. The command line and the socket of irqbalance are not read.
 """
 
 from __future__ import annotations
@@ -39,19 +39,16 @@ class Irq:
 
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
-    """Hold irqbalance's settings.
-
-    ``path``: the settings file, None where there is none. ``banned``: the banned CPUs, None where the file names none.
-    ``reason``: why a line in the file could not be understood.
-    """
+    """Hold irqbalance's settings. ``path``: the settings file, None where there is none. ``banned``: the banned CPUs,
+    None if the file names no CPUs. ``reason``: why a line in the file could not be understood."""
 
     path: str | None
     banned: CpuSet | None
     reason: str = ""
 
     def bans(self, default: CpuSet) -> CpuSet:
-        """Return the CPUs that irqbalance leaves alone. ``default``: the isolated and tickless CPUs, which it bans
-        without a setting."""
+        """Return the CPUs that irqbalance leaves alone. ``default``: the isolated and tickless CPUs, which irqbalance
+        bans without a setting."""
         return default if self.banned is None else self.banned
 
 

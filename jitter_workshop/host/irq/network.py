@@ -1,7 +1,6 @@
-"""Read network cards: the CPUs that handle their packets, and how eagerly cards interrupt.
+"""Read network cards: the CPUs that handle their packets, and how soon cards interrupt.
 
-Sources: Documentation/networking/scaling.rst, napi.rst, ABI/testing/sysfs-class-net.
-Addresses are never read.
+Sources: Documentation/networking/scaling.rst, napi.rst, ABI/testing/sysfs-class-net. Addresses are never read.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ class Interface:
 
 
 def read_interfaces(root: HostRoot, *, queues: bool = True) -> tuple[Interface, ...]:
-    """Return the cards by name, without bridges, tunnels and loopback: a host of containers has thousands of those.
-    ``queues=False`` leaves the queues unread: a card may have a queue for each CPU."""
+    """Return the cards by name, without bridges, tunnels and loopback: a host of containers has thousands of such
+    interfaces. ``queues=False`` leaves the queues unread: a card may have a queue for each CPU."""
     return tuple(
         _interface(root, name, f"{NET_DIR}/{name}", queues)
         for name in root.list_dir(NET_DIR)
@@ -60,7 +59,8 @@ def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interfac
 
 
 def _queues(root: HostRoot, folder: str) -> dict[str, CpuSet]:
-    """Return the file that steers each queue → its CPUs, receiving queues first. ``folder``: the interface's folder."""
+    """Return the file that steers a queue → the CPUs of the queue, receiving queues first. ``folder``: the interface's
+    folder."""
     found: dict[str, CpuSet] = {}
     for prefix, file in (("rx-", "rps_cpus"), ("tx-", "xps_cpus")):
         for _, queue in root.numbered(f"{folder}/queues", prefix):

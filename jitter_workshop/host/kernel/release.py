@@ -32,7 +32,7 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
     """Hold the configuration that the running kernel was built with. ``path``: the file that was read. ``text``: its
-    contents; None if no file could be read, and ``path`` then names two places."""
+    contents; None if no file could be read, and ``path`` then names two places where it could be."""
 
     path: str
     text: bytes | None
@@ -51,8 +51,8 @@ class KernelConfig:
 
 
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
-    """Read the running kernel's identity, or the recorded one's. ``identity``: the CPU's, if known; otherwise it is
-    read."""
+    """Read the running kernel's identity, or the recorded one's. ``identity``: the CPU's identity, if known; otherwise
+    it is read."""
     version = root.word("/proc/sys/kernel/version", 200) or ""
     boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
     return Kernel(
@@ -96,8 +96,8 @@ def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
 
 def preemption(version: str) -> str | None:
     """Return the preemption named in the build line; None where there is no build line. The result is ``PREEMPT_RT``,
-    ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. The current choice of a dynamic kernel is in
-    ``scheduler.preempt``."""
+    ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. A PREEMPT_DYNAMIC kernel shows its current
+    choice in /sys/kernel/debug/sched/preempt, which is not read here."""
     if not version:
         return None
     if _PREEMPT_RT.search(version):

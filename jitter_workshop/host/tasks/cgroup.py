@@ -45,7 +45,7 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Hold a line of /proc/self/cgroup: the controllers (none for version 2) and the path in that hierarchy."""
+    """Hold a line of /proc/self/cgroup: the controllers (none for version 2) and the path of the group."""
 
     controllers: tuple[str, ...]
     path: str

@@ -1,7 +1,7 @@
 """List all tasks in one pass over /proc, with their names, kinds and affinities; read the counters of a thread.
 
 Tasks start and end during the pass; a task that has ended is left out. A task chooses its own name, so names are
-untrusted where shown; here they are already one clean line. Sources: proc_pid_stat(5), proc_pid_status(5).
+untrusted; here each name is already one clean line. Sources: proc_pid_stat(5), proc_pid_status(5).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from jitter_workshop.model.record import dataclass
 PF_WQ_WORKER = 0x0000_0020
 PF_KTHREAD = 0x0020_0000
 PF_NO_SETAFFINITY = 0x0400_0000
-"""Flags of ``include/linux/sched.h`` in field 9 of ``stat``; a task with 0x04000000 is refused sched_setaffinity."""
+"""Flags of ``include/linux/sched.h`` in field 9 of ``stat``; the kernel refuses sched_setaffinity for a task with
+0x04000000."""
 
 _ENDED = ("Z", "X", "x")
 _STAT_BYTES = 4_096
@@ -24,9 +25,9 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Hold one process or thread. ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; with ``tid`` it
-    identifies a task for good. ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1
-    to 99, 0 for a task that is not real-time. ``threads``: the number of threads of its process."""
+    """Hold one process or thread. ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; together with
+    ``tid`` it is unique. ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1 to
+    99, 0 for a task that is not real-time. ``threads``: the number of threads of its process."""
 
     tid: int
     pid: int
@@ -86,10 +87,8 @@ def each_process(root: HostRoot) -> Iterator[Task]:
 
 
 def each_thread(root: HostRoot) -> Iterator[Task]:
-    """Yield every running thread of every process, and every kernel thread.
-
-    A process with one thread costs no second file.
-    """
+    """Yield every running thread of every process, and every kernel thread. For a process with one thread no second
+    file is read."""
     for task in each_process(root):
         if not task.ended:
             yield task

@@ -139,7 +139,8 @@ class Decoder:
 
 
 def data(record: Record, field: Field, value: Any) -> bytes:
-    """Return the bytes of a text or mask, from the field or the place that it points to. Raise ValueError."""
+    """Return the bytes of a text or mask, from the field, or from the place to which the field points. Raise
+    ValueError."""
     return located(record.page, record.start, record.end, field, value) if field.located else bytes(value)
 
 
@@ -232,8 +233,8 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Make events for work that begins. ``function``: the field with its function. ``token``: the field that its end
-    has, too."""
+    """Make events for work that begins. ``function``: the field with its function. ``token``: the field by which its
+    end is found."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:

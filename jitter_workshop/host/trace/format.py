@@ -16,7 +16,7 @@ from jitter_workshop.model.record import dataclass
 
 MAX_FIELDS = 1000
 MAX_RECORD = 1 << 20
-"""Limit for a record, which is smaller than a sub-buffer; those are at most 512 KiB now."""
+"""Size limit for a record in bytes. A record is smaller than a sub-buffer, and sub-buffers have at most 512 KiB now."""
 
 _INTEGERS = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h"}
 _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """Hold one event's record. ``symbols``: number → name, from its print format (``{ 1, "TIMER" }``)."""
+    """Describe the records of one event. ``symbols``: number → name, from its print format (``{ 1, "TIMER" }``)."""
 
     name: str
     number: int
@@ -202,7 +202,7 @@ def _field(line: str) -> Field:
     kind, _, name = declaration.removeprefix(located).strip().rpartition(" ")
     bare, bracket, _ = name.partition("[")
     if not bare or offset + size > MAX_RECORD:
-        raise ValueError(f"an unknown form of field: {line[:80]!r}")
+        raise ValueError(f"a field has an unknown form: {line[:80]!r}")
     return Field(bare, kind, offset, size, signed, bool(bracket) or "[" in kind, located)
 
 
@@ -297,7 +297,7 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
             now = _absolute((more << (32 - bits)) + delta, now)
             at += 2
         else:
-            raise ValueError(f"an entry of the unknown type {kind}")
+            raise ValueError(f"an entry has the unknown type {kind}")
         if now >> 64:
             raise ValueError("a time stamp has more than 64 bits")
 

@@ -70,7 +70,7 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the kernel's table as this process may see it. The function is not called read_…, because a recording of a
-    host has no kernel addresses (``tests.all_readers``)."""
+    """Return the kernel's table of symbols, as far as this process may see it. The function is not called read_…,
+    because a recording of a host has no kernel addresses (``tests.all_readers``)."""
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)
