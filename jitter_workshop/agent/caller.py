@@ -1,7 +1,7 @@
 """Identify the caller. The identity comes from the kernel or from sudo, never from the caller.
 
-The kernel gives it for a socket (SO_PEERCRED, unix(7)); sudo, root's own program, gives it as SUDO_UID. Modules that
-only a class host needs are loaded only there.
+For a socket the kernel gives the identity (SO_PEERCRED, unix(7)); sudo, root's own program, gives it as SUDO_UID.
+Modules that only a class host needs are loaded only there.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from jitter_workshop.tuning.writer import HostWriter
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Hold the setup of an agent. ``owner``: the user that must own the state folder. ``top``: the folder above it.
-    ``who``: the caller in words. ``notice``: a sentence that is shown to the caller first. ``member``: on a class host,
-    the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn."""
+    """Hold the setup of an agent. ``owner``: the user that must own the state folder. ``top``: the folder above the
+    state folder. ``who``: the caller in words. ``notice``: a sentence that is shown to the caller first. ``member``: on
+    a class host, the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn."""
 
     root: HostRoot
     writer: HostWriter
@@ -116,7 +116,8 @@ class Changes:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore the tunables ``only`` (empty = all) from these journals (None = all). Raises HostError."""
+        """Restore the changes of the tunables ``only`` (empty = all) that are in ``journals`` (None = all). Raises
+        HostError."""
         with self._locked():
             return self._give_back(only, journals, forget=forget)
 
@@ -148,7 +149,7 @@ class Changes:
             self._folder = None
 
     def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore from these journals (None = all); the caller holds the lock."""
+        """Restore as :meth:`restore` does; the caller holds the lock."""
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)
         opened, foreign = open_journals(folder, boot_id, setup.journals)

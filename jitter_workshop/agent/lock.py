@@ -22,10 +22,8 @@ class Busy(HostError):
 
 
 class HostLock:
-    """Hold the lock during writes, and as long as a lease lives.
-
-    Other users must not open the file (mode 0600): a user who can open a lock can take it.
-    """
+    """Hold the lock during writes, and as long as a lease lasts. Other users must not open the file (mode 0600): a user
+    who can open a lock can take it."""
 
     def __init__(self, folder: StateDir, who: str) -> None:
         """Open the lock. ``who``: the holder in words, which waiting agents show. Raises HostError."""

@@ -137,7 +137,7 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
 
 
 def _cpus(change: Change) -> CpuSet:
-    """Return the CPUs that a change writes as a list or a mask; an empty set, which refuses the change, if it is
+    """Return the CPUs that a change writes as a list or a mask; an empty set, which refuses the change, if the value is
     neither."""
     try:
         if change.kind in ("cpu-mask", "workqueue-mask"):

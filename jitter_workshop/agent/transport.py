@@ -204,7 +204,7 @@ class SocketLink(Link):
         super().__init__(self._socket.fileno(), self._socket.fileno())
 
     def _close(self, wait_s: float) -> None:
-        """Close our end, and wait until the agent has restored what is leased and closes its own end."""
+        """Close our end, and wait until the agent has restored the leased changes and has closed its own end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
             _poll(self.source, wait_s)

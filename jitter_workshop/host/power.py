@@ -70,9 +70,9 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """Hold the temperatures of a host: those of its zones, and those of the processor's hwmon chips. Other hwmon chips
-    are included only if no sensor is a processor's. ``throttle_events``: how often heat slowed down cores and packages
-    since boot; None if the host does not count this (AMD, ARM, guests)."""
+    """Hold the temperatures of a host, by its zones and by the processor's hwmon chips. Other hwmon chips are included
+    only if no sensor is a processor's. ``throttle_events``: how often heat slowed down cores and packages since boot;
+    None if the host does not count this (AMD, ARM, guests)."""
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()

@@ -37,7 +37,7 @@ so only silence shows that it is gone."""
 
 class Attending:
     """Serve the class's part of one connection. ``who``: the caller. ``turns``: the caller's place in the queue, and
-    turn."""
+    the caller's turn."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Attending:
 
     def look(self) -> None:
         """Check the state of the turn, which other processes or time may have changed. Send the answer that waited for
-        this, if there is one."""
+        the turn, if it is due."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):

@@ -52,7 +52,8 @@ class Names(Strings):
 
 
 class Instance:
-    """Hold one tracefs instance: its folder, the CPUs that are read, and the events lost and read so far on each.
+    """Hold one tracefs instance: its folder, the CPUs that are read, and the number of events lost and read so far on
+    each CPU.
 
     It remembers its settings as the kernel prints them right after a write, because the kernel may write a filter or a
     mask in another form. Another program of root's may switch the instance's events off, filter them or read them
@@ -287,7 +288,7 @@ class Capture:
         return False
 
     def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
-        """Read the binary format of the enabled events; return those that are understood. Raises HostError."""
+        """Read the binary format of the enabled events; return the events that are understood. Raises HostError."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)

@@ -32,9 +32,9 @@ for the child.
 LONG_S = 300.0
 _STEP_S = 0.1
 _FIRST_NAMESPACE = "pid:[4026531836]"
-"""The first PID namespace: its process numbers are those of the kernel's trace (``PROC_PID_INIT_INO``)."""
+"""The first PID namespace: its process numbers are the numbers in the kernel's trace (``PROC_PID_INIT_INO``)."""
 _FIRST_CLOCK = "time:[4026531834]"
-"""The first time namespace: its start times are those that other processes see (``PROC_TIME_INIT_INO``;
+"""The first time namespace: its start times are the times that other processes see (``PROC_TIME_INIT_INO``;
 time_namespaces(7))."""
 
 FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")

@@ -96,9 +96,9 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
     """Return the trigger that records the kernel's stack when one of these threads loses its CPU without going to
     sleep.
 
-    Then it was preempted, waits for a disk, memory or a lock, or was stopped. A stack costs the next thread some µs. No
-    stack is taken when a thread goes to sleep for a time or a message: its program asks for that, perhaps a thousand
-    times a second. Raises ValueError if the kernel does not name its threads' states.
+    Such a thread was preempted or stopped, or it waits for a disk, memory or a lock. A stack costs the next thread some
+    µs. No stack is taken when a thread goes to sleep for a time or a message: its program asks for that, perhaps a
+    thousand times a second. Raises ValueError if the kernel does not name its threads' states.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:

@@ -129,7 +129,7 @@ def thaw(state: TurnState) -> TurnState:
 
 
 def say(state: TurnState, agent: Process, doing: str) -> TurnState:
-    """Set what the holder does, in their own words. Raises HostError if ``agent`` does not have the turn."""
+    """Set the holder's own description of their work. Raises HostError if ``agent`` does not have the turn."""
     if state.turn is None or state.turn.agent != agent:
         raise HostError("you do not have the turn now")
     return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))

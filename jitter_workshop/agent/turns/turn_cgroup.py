@@ -54,11 +54,8 @@ class TurnGroup:
         return self._sets is not None and self._root.is_dir(self.folder)
 
     def take_in(self, pid: int, uid: int) -> str:
-        """Put a process of ``uid`` into the group, which is made if missing. Raises HostError.
-
-        Return the group that the process came from, in the form that :meth:`close` takes; "" if there are no groups
-        here.
-        """
+        """Put a process of ``uid`` into the group, which is made if missing. Raises HostError. Return the group that
+        the process came from, in the form that :meth:`close` takes; "" if the host has no such groups."""
         if self._sets is None:
             return ""
         self._make(TURN, None)
@@ -186,7 +183,7 @@ class TurnGroup:
         return self._sets
 
     def _make(self, name: str, cpus: CpuSet | None) -> None:
-        """Make a group with these CPUs; None: all that its parent has. Raises HostError."""
+        """Make a group with ``cpus``; None: all CPUs of its parent. Raises HostError."""
         sets, folder = self._where, f"{self._where.where}/{name}"
         try:
             self._switch_on()

@@ -1,6 +1,6 @@
 """Read /proc/interrupts and /proc/softirqs: how often each source interrupted each CPU (proc(5)).
 
-The header names the CPUs: interrupts list the online ones, softirqs all possible ones. So a column is found by its
+The header of interrupts names the online CPUs, the header of softirqs all possible CPUs. So a column is found by its
 name, never by its position.
 """
 

@@ -18,7 +18,7 @@ IRQ_DIR = "/proc/irq"
 DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"
 
 _IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
-"""irqbalance's settings files: those of Debian, of Fedora and SUSE, and of Arch."""
+"""irqbalance's settings file on Debian, on Fedora and SUSE, and on Arch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,9 @@ def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
     """Return False if the kernel shows that an interrupt's affinity cannot be changed; None if nothing shows it. The
-    kernel refuses a new affinity for managed interrupts, and for some of the chipset's. Newer kernels such as 6.18 show
-    the file of such an interrupt as read-only; older kernels show it as writable, and a write fails with EIO."""
+    kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. Newer kernels such as
+    6.18 show the file of such an interrupt as read-only; older kernels show it as writable, and a write fails with
+    EIO."""
     return False if root.writable(affinity_path(number)) is False else None
 
 

@@ -17,11 +17,11 @@ NET_DIR = "/sys/class/net"
 class Interface:
     """Hold one network card.
 
-    ``node``: its memory node, None = no particular one. ``defer_hard_irqs``: the number of empty polls before the
-    card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between these polls. ``threaded``: True if
-    a kernel thread polls the card. None = not shown. ``queues``: the file that steers a queue → its CPUs. The file is
-    ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue); no CPUs =
-    no steering. Queues whose mask cannot be read are left out (a card with one transmit queue shows none).
+    ``node``: the card's memory node, None = no particular node. ``defer_hard_irqs``: the number of empty polls before
+    the card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between these polls. ``threaded``:
+    True if a kernel thread polls the card. None = not shown. ``queues``: the file that steers a queue → its CPUs. The
+    file is ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue); no
+    CPUs = no steering. Queues whose mask cannot be read are left out (a card with one transmit queue shows none).
     """
 
     name: str

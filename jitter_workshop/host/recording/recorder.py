@@ -189,8 +189,8 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Yield every folder that has to exist: those that were read, and those that a listing showed. A listed file that
-    was never read is added to ``kept`` as an empty file, outside /proc and /sys: only its existence can matter
+    """Yield every folder that has to exist: each folder that was read, and each folder in its listing. A listed file
+    that was never read is added to ``kept`` as an empty file, outside /proc and /sys: only its existence can matter
     there."""
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)

@@ -133,7 +133,7 @@ class Scrubber:
 
     def listed(self, folder: str, name: str) -> bool:
         """Return True if a name in a folder may be kept. Of systemd's links, which name every mount and user of a host,
-        only those of known services may."""
+        only links of known services may be kept."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
@@ -169,8 +169,8 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Return a kernel's command line: known parameters as they are, others without their values, and none of those for
-    init."""
+    """Return a kernel's command line: known parameters as they are, other parameters without their values, and no
+    parameters for init."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":

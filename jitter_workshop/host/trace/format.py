@@ -140,7 +140,7 @@ class Layout:
     pointer as an int (see :func:`located`)."""
 
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
-        """Prepare the reading. Raise ValueError where the event has no such field."""
+        """Prepare the reading. Raise ValueError if the event lacks one of the fields."""
         fields = [wanted(event, name) for name in (*numbers, *texts)]
         for field in fields[: len(numbers)]:
             if field.array or field.located:
@@ -235,7 +235,7 @@ _LENGTH = (1 << 27) - 1
 """Mask of the length in the commit field. The bits above are flags: events were overwritten before they were read."""
 
 _STAMP_BITS = 59
-"""An absolute time stamp has 27 + 32 bits; the missing upper bits are those of the time so far."""
+"""An absolute time stamp has 27 + 32 bits; the missing upper bits are taken from the time so far."""
 _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 
 
