@@ -46,7 +46,7 @@ class Recorder:
         return int(self.native.negative)
 
     def block(self) -> HistogramBlock:
-        """Return the recorded values, encoded."""
+        """Return the recorded values as an encoded histogram, with their exact figures."""
         native = self.native
         empty = native.count == 0
         return HistogramBlock(
@@ -69,7 +69,7 @@ class Stamps:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the run's own threshold, and the decades that are not below it."""
+    """Return the run's own threshold and the decades that are not below it, all in ns."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 
@@ -110,7 +110,7 @@ def ring_block(
 def spin_block(
     clock: Any, spec: RunSpec, index: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
 ) -> BlockDone:
-    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
+    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long gaps."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
@@ -176,8 +176,8 @@ def _block(
     negative: int,
     by_cpu: dict[str, dict[str, int]],
 ) -> BlockDone:
-    """Return what the blocks of all workloads have in common. Stalls of the workload's rated threads are counted, and
-    the longest of all threads listed."""
+    """Return a block with the fields that all workloads have. Only stalls of the workload's rated threads are counted;
+    the longest stalls of all threads are listed."""
     counted = [stalls[name] for name in KINDS[spec.workload].rated]
     return BlockDone(
         index=index,
@@ -206,7 +206,8 @@ NO_STALLS = NativeStalls(ffi.NULL, 0)
 
 
 def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS) -> tuple[StallTotal, ...]:
-    """Return distinct stalls by threshold: a stall that both threads saw is counted once."""
+    """Return the number and the length of stalls by threshold. A stall that both threads had at the same time counts
+    once."""
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
@@ -233,7 +234,7 @@ def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
-    """Return the longest stalls of one thread, without making a Python object of each of a million."""
+    """Return the longest stalls of one thread. There may be a million, so no Python object is made of each."""
     if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(

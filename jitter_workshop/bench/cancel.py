@@ -16,11 +16,11 @@ _CANCEL = b"c"
 
 
 class CancelToken:
-    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output: it needs no
+    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output, so it needs no
     timer.
 
-    All methods may be called from any thread and from a signal handler. A token serves one run; pressed before the run
-    begins, it stops the run at once.
+    All methods may be called from any thread and from a signal handler. A token serves one run. If it is pressed before
+    the run begins, the run stops at once.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class CancelToken:
         return self._reason is not None
 
     def close(self) -> None:
-        """Close the pipe; pressing afterwards does nothing."""
+        """Close the pipe; a later press does nothing."""
         self._finalizer()
 
     def _press(self, key: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Find other tasks that used the hot CPUs around a run, before and after it with psutil, never during a block."""
+"""Find other tasks that used the hot CPUs during a run. psutil reads the processes before and after the run, never
+during a block."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _NAMED = 10
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Hold the CPU seconds of every process (by pid and start time) at a moment of CLOCK_MONOTONIC. ``busy_s``: the
-    seconds that each CPU spent on tasks since boot. ``own_s``: those that this process and its ended children used."""
+    seconds that each CPU spent on tasks since boot. ``own_s``: the CPU seconds of this process and its ended children.
+    """
 
     at_s: float
     cpu_seconds: dict[tuple[int, float], float]
@@ -39,16 +41,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ForeignActivity:
-    """Hold the other tasks around a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the least time
-    that the hot CPUs spent on tasks that are neither ours nor still visible, in percent of one CPU; None where it is
-    not known."""
+    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the
+    least time that the hot CPUs spent on tasks that are neither ours nor still visible, in percent of one CPU; None
+    where it is not known."""
 
     loads: tuple[ForeignLoad, ...]
     unnamed_percent: float | None = None
 
 
 def snapshot() -> Snapshot:
-    """Read all processes now; those that cannot be read or end meanwhile are left out."""
+    """Read all processes now. Processes that cannot be read, or that end meanwhile, are left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
     own_s = _own_seconds()
     at_s = time.monotonic()
@@ -56,14 +58,16 @@ def snapshot() -> Snapshot:
 
 
 def since(before: Snapshot, hot: Collection[int]) -> ForeignActivity:
-    """Return tasks that are not this process or its children and used CPU time since ``before``, largest first.
+    """Return the tasks that used CPU time since ``before`` and are neither this process nor its children, largest
+    first.
 
-    A process counts when it was last seen on one of ``hot`` (empty: on any CPU). The kernel keeps one CPU number a
-    process, so a process that moved away in the meantime is missed. ``cpu_percent`` is of one CPU over the whole time.
+    A process counts if it was last seen on one of ``hot`` (empty: on any CPU). The kernel keeps one CPU number a
+    process, so a process that moved away in the meantime is missed. ``cpu_percent`` is in percent of one CPU over the
+    whole time.
 
-    A task that ended meanwhile has no name. Such time is computed as the hot CPUs' time on tasks, minus that of the
-    tasks which still exist, minus all that this process, its ended children and our other running tasks (a noise) used
-    on any CPU. So it is a lower bound.
+    A task that ended meanwhile has no name. The time of such tasks is computed as the hot CPUs' time on tasks, minus
+    that of the tasks which still exist, minus all that this process, its ended children and our other running tasks (a
+    noise) used on any CPU. So the result is a lower bound.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

@@ -57,7 +57,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the few variables that a child gets."""
+    """Return the environment variables that a child gets: a few of this process's own."""
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
 
 
@@ -71,8 +71,9 @@ class Event:
 
 
 class Child:
-    """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out. ``name``: for
-    sentences about it; ``refusal``: the error to raise if the child reports that it cannot go on."""
+    """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
+    ended and reaped. ``name``: the child's name in messages. ``refusal``: the error to raise if the child reports that
+    it cannot go on."""
 
     def __init__(
         self,
@@ -106,13 +107,14 @@ class Child:
         return self._process.pid
 
     def send(self, line: bytes) -> None:
-        """Write a line. A child that has ended is not an error here: :meth:`wait` will report it."""
+        """Write a line to the child. A child that has ended is not an error here: :meth:`wait` will report it."""
         with contextlib.suppress(BrokenPipeError):
             self._stdin.write(line)
             self._stdin.flush()
 
     def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> Event:
-        """Block until the child sends a line, ends, or the token is pressed: one poll, without a timer unless asked."""
+        """Block until the child sends a line or ends, the token is pressed, or ``timeout_s`` has passed (None: no time
+        limit)."""
         poller = select.poll()
         poller.register(self._stdout, select.POLLIN)
         poller.register(self._stderr, select.POLLIN)
@@ -141,7 +143,7 @@ class Child:
                     return Event("suspend")
 
     def stop(self) -> None:
-        """Freeze the child and all in its group; return once all of them have stopped (or ended)."""
+        """Freeze the child and all processes of its group. Return once the child has stopped or ended."""
         self._signal(signal.SIGSTOP)
         with contextlib.suppress(ChildProcessError):
             # WNOWAIT leaves the status for Popen, which does the reaping.
@@ -151,8 +153,8 @@ class Child:
         self._signal(signal.SIGCONT)
 
     def end(self, farewell: bytes = b"", patience_s: float = 2.0) -> int:
-        """End and reap: send ``farewell`` and close its input, wait, SIGTERM, wait, SIGKILL. Return the exit status as
-        ``subprocess`` gives it (negative: the signal)."""
+        """End the child and reap it: send ``farewell``, close its stdin, wait, send SIGTERM, wait, send SIGKILL. Return
+        the exit status as ``subprocess`` gives it (negative: the signal)."""
         if farewell:
             self.send(farewell)
         with contextlib.suppress(OSError):
@@ -172,13 +174,13 @@ class Child:
         return status
 
     def kill(self) -> None:
-        """Kill and reap it at once; do nothing if it was ended before."""
+        """End the child at once and reap it; do nothing if it was ended before."""
         if not self._stdout.closed:
             self.end(patience_s=0.0)
 
     def ended(self) -> MeasureError:
-        """Return the error for a child that ended by itself, with its last line on stderr, and with advice where it had
-        no native core to load."""
+        """Return the error for a child that ended by itself, with its last line on stderr, and with advice if it could
+        not load the native core."""
         status = self.end()
         if status < 0:
             try:
@@ -193,8 +195,8 @@ class Child:
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
     def message(self, event: Event, wanted: str, message: type[M]) -> M:
-        """Return the expected message of a line. Raise MeasureError where the child ended or broke the protocol, and
-        its own refusal where it failed."""
+        """Return the message of a line, which must be of the kind ``wanted``. Raise MeasureError if the child ended or
+        broke the protocol, and ``refusal`` if the child reported a failure."""
         if event.kind == "end":
             raise self.ended()
         try:
@@ -228,7 +230,7 @@ class Child:
             raise MeasureError(f"{self._name} sent a line that is too long")
 
     def _listen(self) -> bool:
-        """Keep the last part of the child's stderr; return False once it will write no more."""
+        """Keep the last part of the child's stderr. Return False once the child has closed its stderr."""
         while True:
             try:
                 chunk = os.read(self._stderr.fileno(), 65_536)

@@ -1,9 +1,9 @@
 """Allow one run at a time on a host, for all users, by an abstract Unix socket (unix(7)).
 
-The name exists as long as its holder lives: no folder, no stale file, no cleanup after kill -9. The holder never
-accepts a connection, so that a waiting process cannot wake it during a block. A waiting process learns the holder's uid
-and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a network namespace:
-a container with its own does not see the host's turn.
+The socket's name exists as long as its holder lives: there is no folder, no stale file and no cleanup after kill -9.
+The holder never accepts a connection, so that a waiting process cannot wake it during a block. A waiting process learns
+the holder's uid and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a
+network namespace: a container with its own namespace does not see the host's turn.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UCRED = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Hold the process that has the turn. ``doing``: the command line, "" where this process may not see it."""
+    """Hold the process that has the turn. ``doing``: its command line, "" where this process may not see it."""
 
     pid: int
     uid: int
@@ -57,8 +57,8 @@ class Holder:
 def host_turn(
     wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[str], None] = lambda sentence: None
 ) -> Iterator[None]:
-    """Hold the host's turn. Queue up to ``wait_s`` seconds without polling; ``queued`` receives the reason of a wait in
-    a sentence, and "" once the turn has come.
+    """Hold the host's turn while the context is open. Queue up to ``wait_s`` seconds for the turn, without polling;
+    ``queued`` receives the reason of a wait in a sentence, and "" once the turn has come.
 
     Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed.
     """
@@ -92,7 +92,8 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Return when the holder ended, or after a moment when the queue is full. Raise BusyError at the deadline."""
+    """Return when the holder has ended, or after a moment when the queue is full. Raise BusyError at the deadline,
+    WaitStopped when ``cancel`` is pressed."""
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
@@ -127,7 +128,7 @@ def _sleep(seconds: float, cancel: CancelToken | None) -> None:
 
 
 def _heed(cancel: CancelToken | None, what: str) -> None:
-    """Act on a pressed token: stop this process until SIGCONT, or end the wait."""
+    """Act on a pressed token: stop this process until SIGCONT, or end the wait by WaitStopped."""
     if cancel is not None and cancel.take_suspend():
         stop_this_process()
     if cancel is not None and cancel.reason is not None:

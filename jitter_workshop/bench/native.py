@@ -33,20 +33,20 @@ _OFFSET_ROUNDS = 2_000
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
 _TRACED = (lib.JW_CLOCK_TSC,)
-"""Sources that are also a clock of the kernel's trace (``x86-tsc``). The trace has no clock for the counter of arm64,
+"""Counters that are also a clock of the kernel's trace (``x86-tsc``). The trace has no clock for the counter of arm64,
 but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
 
 
 def check(status: int, what: str) -> None:
-    """Raise MeasureError when a native call returned ``-errno``."""
+    """Raise MeasureError if a native call returned ``-errno``. ``what``: the message before the reason."""
     if status < 0:
         raise MeasureError(f"{what}: {os.strerror(-status)}")
 
 
 @dataclass(frozen=True, slots=True)
 class TickClock:
-    """Hold a calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: of one reading. ``resolution_ns``: the
-    commonest step between two. ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
+    """Hold a calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: the time of one reading. ``resolution_ns``:
+    the commonest difference between two readings. ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
 
     native: Any
     name: str
@@ -61,13 +61,13 @@ class TickClock:
         return int(lib.jw_clock_ticks(self.native, ns))
 
     def monotonic_ns(self, ticks: int) -> int:
-        """Return CLOCK_MONOTONIC at a recent moment of this clock."""
+        """Return the time in ns on CLOCK_MONOTONIC at which this clock showed ``ticks``, a recent moment."""
         now = bracket(self.native.source, time.CLOCK_MONOTONIC)
         now_ns = int(now.ns)
         return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns
 
     def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
-        """Return the clock as a run states it, with the offset between two CPUs where threads are bound to them."""
+        """Return the clock's figures for a run, with the offset between two CPUs if threads are bound to them."""
         offset_ns = bound_ns = None
         if first_cpu is not None and second_cpu is not None:
             found = ffi.new("jw_offset *")
@@ -78,7 +78,7 @@ class TickClock:
 
 
 def bracket(source: int, posix_clock: int) -> Any:
-    """Return the same moment in ticks and on a POSIX clock (a ``jw_bracket *``)."""
+    """Read this counter and a POSIX clock at the same moment. Return both as a ``jw_bracket *``."""
     found = ffi.new("jw_bracket *")
     check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock")
     return found
@@ -93,8 +93,8 @@ def new_clock(source: int, rate_hz: int) -> Any:
 
 
 def choose_source(kernel: Clocksource, traced: bool) -> int:
-    """Return the counter that the kernel itself keeps time by, where it can be read directly, else ``clock_gettime``.
-    ``traced``: only one that the kernel's trace has, too."""
+    """Return the counter that the kernel itself keeps time by, if programs can read it directly, else
+    ``clock_gettime``. ``traced``: True to return a counter only if the kernel's trace can use it as well."""
     source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
     if (source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted) or (traced and source not in _TRACED):
         source = lib.JW_CLOCK_MONOTONIC
@@ -126,7 +126,7 @@ def _rate_hz(source: int) -> int:
 
 
 def lock_memory() -> tuple[bool, str]:
-    """Lock the whole process in memory. Return (True, "") or (False, the reason)."""
+    """Lock all memory of this process. Return (True, "") or (False, the reason)."""
     _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
     # Under a limit, later mappings would fail once it is used up: then only the present memory is locked.
@@ -139,7 +139,8 @@ def lock_memory() -> tuple[bool, str]:
 
 
 def die_with_parent() -> None:
-    """End this process together with the thread that started it, in all cases."""
+    """Have the kernel kill this process when the thread that started it ends; end at once if the parent has ended
+    already."""
     parent = os.getppid()
     check(lib.jw_die_with_parent(), "the kernel refused to couple this process to its parent")
     if os.getppid() != parent:

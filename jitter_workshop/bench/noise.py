@@ -27,7 +27,7 @@ from jitter_workshop.model.spec import RunSpec
 
 class NoiseAtWork:
     """Run a noise from construction, which may take a tenth of a second, until :meth:`stop` or its time limit. Raise
-    HostError, in one sentence, where it cannot be made."""
+    HostError with the reason if this host cannot make the noise."""
 
     def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
         kind = noise(order.kind)
@@ -52,7 +52,7 @@ class NoiseAtWork:
             raise HostError(f"this host cannot make the noise {order.kind}: {_reason(order, -refused[0])}")
 
     def aim(self, tids: Sequence[int]) -> None:
-        """Set the threads to move. Move the first of them there and back once as a test; raise HostError where that
+        """Set the threads to move. As a test, move the first of them to its new CPU and back; raise HostError if that
         fails."""
         tid, away = tids[0], self._order.away
         try:
@@ -89,8 +89,9 @@ class NoiseAtWork:
 
 
 def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
-    """Return the noise that a measuring process makes within itself, None where its spec asks for none. ``allowed``:
-    the CPUs that it could use before it moved off the hot CPUs. Raise HostError."""
+    """Return the noise that a measuring process makes within itself; None if its spec asks for none. ``allowed``: the
+    CPUs that the process could use before it moved off the hot CPUs. Raise HostError if this host cannot make the
+    noise."""
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None
     # It ends with the process; the order's time limit is only required by its type.
@@ -120,8 +121,8 @@ def _reason(order: NoiseOrder, number: int) -> str:
 
 
 def make(parent: Parent, order: NoiseOrder) -> None:
-    """Make the ordered noise until the parent asks for its log, or its time is over. Raise HostError where it cannot be
-    made, CodecError for an order or a message that makes no sense."""
+    """Make the ordered noise until the parent asks for its log, or its time is over. Raise HostError if this host
+    cannot make it, CodecError for an order or a message that makes no sense."""
     check_order(order)
     deadline_s = time.monotonic() + order.seconds
     work = NoiseAtWork(order, calibrate(HostRoot()))

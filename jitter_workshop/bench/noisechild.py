@@ -20,9 +20,9 @@ _LARGEST_LOG = 64 * MOST_BURSTS
 
 
 class NoiseChild(launch.Child):
-    """Run a noise from construction on. Start it on a thread that lives as long as the noise (see ``launch``). As a
-    context manager it is always ended. Raise HostError where the noise cannot be made on this host, MeasureError where
-    the child failed."""
+    """Run a noise process from construction on. Start it on a thread that lives as long as the noise (see ``launch``).
+    At the end of a ``with`` block it is always ended. Raise HostError if this host cannot make the noise, MeasureError
+    if the child failed."""
 
     def __init__(self, order: NoiseOrder) -> None:
         super().__init__(launch.command(launch.NOISE), launch.NOISY, HostError)
@@ -36,7 +36,7 @@ class NoiseChild(launch.Child):
             raise
 
     def aim(self, tids: Mapping[str, int]) -> None:
-        """Send the measured threads to a noise that needs them. Raise like the constructor."""
+        """Send the measured thread to a noise that has to move it. Raise the same errors as the constructor."""
         if noise(self._order.kind).aimed:
             # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))
@@ -44,13 +44,13 @@ class NoiseChild(launch.Child):
             self._answer("aimed", object)
 
     def gone(self) -> MeasureError | None:
-        """Return why it has ended by itself; None while it is at work."""
+        """Return the error if the noise process has ended by itself; None while it runs."""
         if self._gone is None and self.wait(timeout_s=0).kind == "end":
             self._gone = self.ended()
         return self._gone
 
     def finish(self) -> Bursts:
-        """End it and return its log. Raise MeasureError where it does not give one."""
+        """End the noise and return its log. Raise MeasureError if the noise process gives no log."""
         if (gone := self.gone()) is not None:
             raise gone
         self.send(protocol.line("noise"))
@@ -66,8 +66,8 @@ class NoiseChild(launch.Child):
 
 
 def read_log(kind: str, name: str, log: NoiseLog) -> Bursts:
-    """Return the log from a pipe, of a noise whose threads are called ``name``. Raise MeasureError for an invalid
-    log."""
+    """Return the log that came through the pipe, for a noise whose threads are called ``name``. Raise MeasureError for
+    an invalid log."""
     try:
         unzip = zlib.decompressobj()
         records = unzip.decompress(base64.b64decode(log.records, validate=True), _LARGEST_LOG)

@@ -1,6 +1,6 @@
-"""Decide how a noise works on this host: the CPU it disturbs, and the CPU it works from; or one sentence why it cannot.
-This module reports all faults that can be known before a run. The noise itself reports those that only show when it
-starts."""
+"""Decide which CPU a noise disturbs and from which CPU it works, or raise an error with the reason why it cannot work
+on this host. This module reports all faults that can be known before a run. The noise itself reports faults that only
+show when it starts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _LONGEST_NAME = 15
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
     """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not take the
-    hot CPU's time. ``away``: where moved threads are sent. -1: none. ``cpus``: of spinners. ``name``: of the threads.
-    ``period_ns``: approximate time from burst to burst, 0: the kind's own."""
+    hot CPU's time. ``away``: the CPU to which threads are moved. -1 means no CPU. ``cpus``: the CPUs of ``spinners``.
+    ``name``: the name of the threads. ``period_ns``: the approximate time from burst to burst, 0 for the kind's own
+    period."""
 
     kind: str
     hot: int
@@ -58,8 +59,8 @@ def order_for(
     period_ns: int | None = None,
 ) -> NoiseOrder:
     """Return the order for a run with this placement. ``allowed``: the CPUs that a process of ours may use. ``name``:
-    of the threads, "" = the kind itself. ``period_ns``: from burst to burst, None: the kind's own. Raise UsageError and
-    HostError."""
+    the name of the threads, "" for the kind itself. ``period_ns``: the time from burst to burst, None for the kind's
+    own period. Raise UsageError for a wrong kind or period, HostError where this host cannot make the noise."""
     noise = known(kind)
     check_period(noise, period_ns)
     measured = _measured(placement)
@@ -100,7 +101,7 @@ def order_for(
 
 
 def check_period(noise: Noise, period_ns: int | None) -> None:
-    """Check that bursts can be so frequent. Raise UsageError."""
+    """Raise UsageError if this noise cannot make bursts with this period."""
     if period_ns is None:
         return
     if not noise.period_ns:
@@ -114,7 +115,7 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
 
 
 def check_order(order: NoiseOrder) -> None:
-    """Check that a process of its own can follow this order. Raise CodecError."""
+    """Raise CodecError if a noise process cannot carry out this order."""
     if order.kind not in NOISE_KINDS or noise_called(order.kind).by != "child":
         raise CodecError(f"'{clean(order.kind, 30)}' is not a noise that runs in a process of its own")
     if not 0 < order.seconds <= LONGEST_S:

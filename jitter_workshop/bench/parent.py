@@ -20,19 +20,20 @@ from jitter_workshop.model.codec import CodecError, from_plain
 M = TypeVar("M")
 
 PATIENCE_S = 30
-"""How long a child waits for a message after it has sent one: a parent that was stopped closes nothing."""
+"""The time for which a child waits for a message after it has sent one: a parent that was stopped does not close its
+pipes."""
 
 _STACK_BYTES = 256 * 1024
 _LONGEST_LINE = 1 << 20
 
 
 class Silence(MeasureError):
-    """Report that the parent sent nothing in the time in which it should have."""
+    """Report that the parent sent nothing within the expected time."""
 
 
 class Parent:
-    """Hold the two pipes. Anything else written to stdout goes to stderr instead. ``name``: the name of this process in
-    messages."""
+    """Hold the pipes from and to the parent. Everything else that is written to stdout goes to stderr instead.
+    ``name``: the name of this process in messages."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,7 +53,8 @@ class Parent:
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
         """Return the next message. ``waits_s``: the times to wait, one after the other, so that the time limit of a
-        child that was stopped does not run out. Raise Silence when none comes, CodecError when it makes no sense."""
+        child that was stopped does not run out. Raise Silence if no message comes, CodecError if a line is no message.
+        """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=wait_s))

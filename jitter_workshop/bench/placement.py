@@ -1,13 +1,14 @@
-"""Choose the CPUs of the measured threads, say why, and describe how near CPUs are to each other.
+"""Choose the CPUs of the measured threads, give the reasons, and describe how near CPUs are to each other.
 
-All are pure functions of the topology: nothing is read or set here. The wishes, most important first: two CPUs on
+All functions are pure and depend on the topology only. The wishes for two threads, most important first: two CPUs on
 different cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a
 core left for everything else; that share their last-level cache; of one core type; and away from the core of CPU 0,
-which boots the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller
-runs on the same node and never on CPU 0's core, or not at all.
+which boots the machine and keeps much of its housekeeping: its sibling would share a core with all of that. The
+journaller runs on the same node and never on CPU 0's core, or not at all.
 
 On a host that is too small for that, everything else still gets a core: with two cores of two threads each, on one node
-or on two, the run takes both threads of the second core. One thread of each would share its core with all the rest.
+or on two, the run takes both threads of the second core. If it took one thread of each core, both would share their
+core with all other work.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ here."""
 class Wish:
     """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
     thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the only CPUs that the
-    measured threads may have, because their process is in an isolated set; None where it is not."""
+    measured threads may have, because their process is in an isolated cpuset; None if it is not."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -73,8 +74,8 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
 def check_realtime(topology: Topology, placement: Placement, threads: int, within: CpuSet | None = None) -> None:
     """Refuse SCHED_FIFO unless a CPU outside the run stays free: busy-waiting FIFO threads would stop the host.
 
-    ``threads``: how many threads the run measures with. ``within``: see :class:`Wish`; the measuring process has other
-    threads, which are in the set too. Raise HostError.
+    ``threads``: the number of measured threads. ``within``: as in :class:`Wish`; the measuring process has other
+    threads, which are in the cpuset too. Raise HostError.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -120,7 +121,7 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 
 def _check_within(wish: Wish, within: CpuSet) -> None:
-    """Refuse requests that a process in an isolated set cannot meet. Raise HostError."""
+    """Refuse requests that a process in an isolated cpuset cannot meet. Raise HostError."""
     if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
     if wish.given - within:
@@ -130,7 +131,8 @@ def _check_within(wish: Wish, within: CpuSet) -> None:
 
 
 def check_cpu(topology: Topology, number: int) -> None:
-    """Refuse a CPU that cannot be used. Raise HostError naming which of the three reasons it is."""
+    """Raise HostError for a CPU that does not exist, is offline, or may not be used by this process; the message says
+    which."""
     cpu = topology.cpu(number)
     if cpu is None:
         raise HostError(f"this host has no CPU {number}", f"CPUs online: {topology.online}")
@@ -168,7 +170,8 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """Return the allowed CPUs that a run leaves, and those for housekeeping: not on the run's cores, if possible."""
+    """Return the allowed CPUs that a run does not use, and those of them for housekeeping: not on the run's cores, if
+    possible."""
     left = topology.allowed - used
     return left, (left - topology.siblings_of(used)) or left
 
@@ -214,7 +217,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Return True if everything else would have to run on the cores of these two, because there are no others."""
+    """Return True if all other work would have to run on the cores of these two CPUs, because no other core exists."""
     used = CpuSet.of([a.id, b.id])
     return bool(_left(topology, used)[1] & topology.siblings_of(used))
 
@@ -250,7 +253,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
 
 
 def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    """Place one CPU for ``spin`` and ``wakeup``."""
+    """Return the placement of the one thread of ``spin`` or ``wakeup``."""
 
     def rank(c: Cpu) -> tuple[object, ...]:
         return (c.id not in isolated, c.id == 0, 0 in c.smt_siblings, c.core_type == "efficiency", c.id)
@@ -354,12 +357,12 @@ def _why_ring(
 
 
 def same_core(a: Cpu, b: Cpu) -> bool:
-    """Return True if both are threads of one core."""
+    """Return True if both CPUs are threads of one core."""
     return b.id in a.smt_siblings
 
 
 def share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Return True if both have the same last-level cache; where the kernel shows no caches, the same package."""
+    """Return True if both CPUs have the same last-level cache; if the kernel shows no caches, the same package."""
     cache = topology.last_level_cache(a.id)
     return b.id in cache.cpus if cache else a.package == b.package
 
@@ -377,7 +380,7 @@ def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
 
 
 def how_near(topology: Topology, cpus: CpuSet) -> str:
-    """Describe what is true of all these online CPUs, in a few words; "" for fewer than two of them."""
+    """Describe in a few words how near all these online CPUs are to each other; "" for fewer than two of them."""
     members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
     pairs = [(a, b) for a in members for b in members if a.id < b.id]
     nodes = sorted({cpu.node for cpu in members})

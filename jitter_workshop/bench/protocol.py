@@ -1,13 +1,14 @@
 """Define the messages between a parent and its children: JSON, one object a line.
 
-To the worker: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
-there are), ``noise`` where one was made within the child, ``end`` at last. From it: ``ready``, one ``block`` per
-``go``, ``noise`` with its log. Measured threads keep exchanging unrecorded messages between blocks.
+The parent sends to the worker: ``spec`` first, then ``go`` for each block (the parent decides how many there are, and
+may have one measured again), ``noise`` to get the log of a noise within the child, ``end`` at last. The worker sends:
+``ready``, one ``block`` per ``go``, ``noise`` with the log. Measured threads keep exchanging unrecorded messages
+between blocks.
 
-To a noise in a process of its own: ``order`` first, ``aim`` with the threads to move where it needs them, ``noise`` to
-end it. From it: ``aimed`` after the order and after an aim, ``noise`` with its log.
+The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
+to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
 
-Both may say ``failed`` at any time. The end of either pipe is the end of the child.
+Both children may send ``failed`` at any time. A child ends when one of its pipes is closed.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ BUILD_IT = "build it with 'make workshop' in the checkout, or 'pip install' the 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Hold the facts of a calibrated child. ``tids``: thread name → kernel thread id. ``sched``: the policy obtained,
-    ``other`` or ``fifo:N``. ``threshold_ns``: the threshold of stalls where a slow clock needs a larger one than the
-    spec's, else None."""
+    """Hold the facts of a calibrated child. ``tids``: thread name → kernel thread id. ``sched``: the scheduling policy
+    in force, ``other`` or ``fifo:N``. ``threshold_ns``: the threshold of stalls if a slow clock needs a larger one than
+    the spec's, else None."""
 
     clock: Clock
     tids: dict[str, int]
@@ -41,8 +42,8 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class HistogramBlock:
-    """Hold one histogram of one block. ``encoded``: HdrHistogram V2 compressed, base64. ``max`` is the true maximum,
-    ``overflow`` the number of values beyond the histogram's range, ``total`` the exact sum in ns."""
+    """Hold one histogram of one block. ``encoded``: HdrHistogram V2 compressed, base64. ``max``: the true maximum.
+    ``overflow``: the number of values beyond the histogram's range. ``total``: the exact sum in ns."""
 
     encoded: str
     count: int
@@ -54,16 +55,17 @@ class HistogramBlock:
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """Hold one block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
-    ``start_ns``. ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``unlisted`` is the number of
-    further ones, each thread's counted on its own; ``stall_totals`` counts all that are apart in time. ``start_ticks``
-    / ``end_ticks``: start and end by the run's own clock.
+    """Hold the results of one block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall
+    times count from ``start_ns``. ``stalls``: the longest stalls, at most the spec's ``listed_stalls``. ``unlisted``:
+    the number of all other stalls, each thread's counted on its own. ``stall_totals``: all stalls by threshold; stalls
+    of two threads at the same time count once. ``start_ticks`` / ``end_ticks``: start and end by the run's own clock.
 
-    ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
-    ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
+    ``interrupts`` / ``softirqs``: the growth of each CPU's counters from just before the block to just after it.
+    ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time in which all these counters
+    grew, longer than the block by its lead-in.
 
-    ``buckets``: ``spin``'s gaps by length (``stats.stalls``), of ``sampled_ns`` in which it was looking.
-    ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
+    ``buckets``: the number of ``spin``'s gaps by length (``stats.stalls``). ``sampled_ns``: the time in which ``spin``
+    sampled. ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
     """
 
     index: int
@@ -94,8 +96,8 @@ class BlockDone:
 
 
 class Witness(Protocol):
-    """Record the host's activity during blocks. All methods are called on the runner's thread, none during a block. An
-    exception from them ends the run like a failure of its child, with the finished blocks kept."""
+    """Record the host's activity during blocks. All methods are called on the runner's thread, none during a block. If
+    a method raises an exception, the run ends as if its child had failed, and the finished blocks are kept."""
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
         """Begin after the child is calibrated; the first block is next."""
@@ -104,12 +106,13 @@ class Witness(Protocol):
         """Prepare for a block that is about to begin."""
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Take a finished block; None where it was spoiled and will be measured again."""
+        """Take a finished block; None means that the block was spoiled and will be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLog:
-    """Hold the log of a noise, asked for with ``noise``. ``records``: packed (``model.noise``), zlib, base64."""
+    """Hold the log of a noise, the answer to ``noise``. ``records``: the packed bursts (``model.noise``), compressed by
+    zlib, as base64. ``unlogged``: the number of bursts that the log had no room for."""
 
     records: str
     unlogged: int
@@ -117,7 +120,7 @@ class NoiseLog:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Report that the child cannot go on: one sentence, and what to do."""
+    """Report that the child cannot go on. ``message``: the cause in one sentence. ``advice``: what to do."""
 
     message: str
     advice: str = ""
@@ -129,7 +132,7 @@ def line(kind: str, payload: Any = None) -> bytes:
 
 
 def parse(raw: bytes) -> tuple[str, Any]:
-    """Return the kind and the raw data of a line. Raise CodecError on anything else."""
+    """Return the kind and the raw data of a line. Raise CodecError for a line that is no message."""
     try:
         value = json.loads(raw)
         return str(value["kind"]), value.get("data")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 _LISTED_PER_RUN = 20_000
-"""Stalls kept while a run goes on, so that an hour of blocks does not fill the parent's memory."""
+"""The number of stalls kept during a run, so that an hour of blocks does not fill the parent's memory."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class MergedHistogram:
 @dataclass(slots=True)
 class RunAccumulator:
     """Hold the blocks of a run so far. ``raw``: the child's data of each block, with its encoded histograms. Stalls,
-    notes and counters are taken out of it and added up: an hour of them would fill the memory of a host with many
+    notes and counters are taken out of ``raw`` and added up: an hour of them would fill the memory of a host with many
     CPUs."""
 
     spec: RunSpec
@@ -79,7 +79,7 @@ class RunAccumulator:
 
     @property
     def buckets(self) -> tuple[GapBucket, ...] | None:
-        """Return ``spin``'s gaps by length; None where a block does not say."""
+        """Return ``spin``'s gaps by length; None if a block does not have them."""
         counted = [block.buckets for block in self.raw if block.buckets is not None]
         sampled_ns = self.sum_of("sampled_ns")
         if not counted or len(counted) < len(self.raw) or sampled_ns is None:
@@ -88,7 +88,7 @@ class RunAccumulator:
 
     @property
     def sampled_s(self) -> float | None:
-        """Return the time in s in which ``spin`` was looking; None where a block does not say."""
+        """Return the time in s in which ``spin`` sampled; None if a block does not have it."""
         sampled_ns = self.sum_of("sampled_ns") if self.raw else None
         return None if sampled_ns is None else sampled_ns / 1e9
 
@@ -99,14 +99,15 @@ class RunAccumulator:
 
     @property
     def _rated_s(self) -> float:
-        """Return the time in s in which stalls could be seen: for a sampler that pauses, the sampled time."""
+        """Return the time in s in which stalls could be seen: the sampled time for a sampler that pauses, else the
+        measured time."""
         sampled_s = self.sampled_s if self.spec.workload == "spin" and self.spec.duty < 100 else None
         return self.duration_s if sampled_s is None else sampled_s
 
     @property
     def counted_s(self) -> float | None:
-        """Return the time in s in which the kernel's counters grew, blocks and their lead-in; None where a block does
-        not say."""
+        """Return the time in s in which the kernel's counters grew, in the blocks and their lead-in; None if a block
+        does not have it."""
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9
 

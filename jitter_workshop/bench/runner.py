@@ -1,8 +1,8 @@
-"""Control a run from the parent's side: start the child, hand over the spec, ask for block after block, add them up.
+"""Control a run from the parent's side: start the child, send the spec, ask for block after block, add the blocks up.
 
-During a block the parent sleeps in one ``poll`` without a timeout. It has no timers and does not wake, except for the
-one block in which a stall was ordered. All its other work, and that of the observers, happens between blocks, while the
-child's hot threads keep exchanging unrecorded messages.
+During a block the parent sleeps in one ``poll`` without a timeout. It has no timers and does not wake up, except in the
+one block in which it has to make a stall. All its other work, and that of the observers, happens between blocks, while
+the child's hot threads keep exchanging unrecorded messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jitter_workshop.model.spec import RunSpec
 M = TypeVar("M")
 
 PAUSE_S = 0.040
-"""The least pause between blocks, with a screen or without, so that both measure alike."""
+"""The least pause between blocks. It is the same with and without a screen, so that both measure alike."""
 
 _READY_WITHIN_S = 60.0
 _NOISE_OUTLASTS_S = 1800.0
@@ -43,8 +43,8 @@ _TOO_SLOW = 4
 _LEAST_LIMIT_S = 45.0
 _LEAST_BLOCKS = 5
 """A preset's run may take ``_TOO_SLOW`` times its expected time, and at least ``_LEAST_LIMIT_S``; it never has fewer
-than ``_LEAST_BLOCKS`` blocks. The work of both sides between two blocks takes 30 ms on a processor and seconds on an
-emulated one, which shares its time with the hot threads that go on spinning."""
+than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work for 30 ms on a real processor. On an emulated
+one they work for seconds, because the hot threads go on spinning and take most of its time."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
@@ -52,7 +52,7 @@ them."""
 
 
 class Cancelled(MeasureError):
-    """Report that the run was stopped before its first block was done. ``reason``: the token's."""
+    """Report that the run was stopped before its first block was done. ``reason``: the reason that the token gives."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("stopped before the first block was done; nothing was kept")
@@ -61,10 +61,10 @@ class Cancelled(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Hold the result of a run. ``ready``: the child's facts. ``started_at_s``: Unix time. ``failure``: set where the
-    child or its noise ended too early. ``cancelled``: the token's reason, where the run was stopped. In both cases
-    ``gathered`` holds the finished blocks. ``bursts``: the noise's log; None without a noise, and where it gave no log
-    (``notes["noise_bursts"]``)."""
+    """Hold the result of a run. ``ready``: the child's facts. ``started_at_s``: Unix time. ``failure``: the error if
+    the child or its noise ended too early. ``cancelled``: the token's reason if the run was stopped. In both cases
+    ``gathered`` holds the finished blocks. ``bursts``: the noise's log; None without a noise, and if the noise gave no
+    log (``notes["noise_bursts"]`` says why)."""
 
     spec: RunSpec
     ready: protocol.Ready
@@ -91,12 +91,13 @@ def run(
     placed: Callable[[int], None] | None = None,
     witness: Witness | None = None,
 ) -> RunResult:
-    """Measure ``spec``. Must be called on a thread that lives until it returns (see ``launch``).
+    """Measure ``spec``. Call this on a thread that lives until it returns (see ``launch``).
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
-    is called with the child's process number once it has started and before it pins its threads; an exception from it
-    ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or MeasureError when
-    not one block was finished, UsageError for a noise that is not known. The child is always ended and reaped.
+    is called with the child's process number once the child has started and before it pins its threads; an exception
+    from it ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or
+    MeasureError if not one block was finished, UsageError for an unknown noise, HostError for a noise that this host
+    cannot make. The child is always ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)
@@ -114,9 +115,9 @@ def expected_seconds(spec: RunSpec) -> float:
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
-    """Return the number of blocks a run has time for, after ``done`` of them in ``elapsed_s``. It is all requested
-    blocks, unless a preset would take far longer than intended. A run with a given length or number of messages is
-    never cut."""
+    """Return the number of blocks that a run has time for, after ``done`` blocks took ``elapsed_s`` seconds. This is
+    the number in the spec, unless a preset would take far longer than intended. A run with a given length or number of
+    messages is never cut."""
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.
     if spec.preset is None or elapsed_s < limit_s / 4 or elapsed_s / done * spec.blocks <= limit_s:
@@ -128,8 +129,8 @@ def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
 
 @dataclass(slots=True)
 class RunController:
-    """Control one run with its child; lives as long as ``run``. ``suspended_s``: the time for which it was suspended.
-    ``repeated``: number of blocks that were measured again because a suspension cut them."""
+    """Control one run with its child. ``suspended_s``: the seconds for which the run was suspended. ``repeated``: the
+    number of blocks that were measured again because a suspension cut them."""
 
     spec: RunSpec
     observer: RunObserver
@@ -207,7 +208,7 @@ class RunController:
         )
 
     def _log_inside(self) -> Bursts | None:
-        """Return the log of a noise within the measuring process."""
+        """Return the log of a noise within the measuring process; None for any other noise."""
         kind = self.spec.noise
         if kind is None or noise_called(kind).by != "inside":
             return None
@@ -216,7 +217,7 @@ class RunController:
         return read_log(kind, kind, log)
 
     def _log_beside(self) -> Bursts | None:
-        """Return the log of any other noise."""
+        """Return the log of a planned stall or of a noise process; None if there was neither."""
         if self.stall is not None:
             return self.stall.bursts(self.gathered.raw)
         return self.noise.finish() if self.noise is not None else None
@@ -263,8 +264,8 @@ class RunController:
             raise MeasureError(f"the trace of this run could not be read: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
-        """Measure one block; return None when it has to be measured again, because a suspension cut it or the ordered
-        stall was not in it."""
+        """Measure one block. Return None if it has to be measured again, because a suspension cut it or the planned
+        stall did not fall into it."""
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))
@@ -299,12 +300,13 @@ class RunController:
             return done
 
     def _hear_noise(self) -> None:
-        """Raise MeasureError when the noise has ended: this block is not kept, but the earlier ones had the noise."""
+        """Raise MeasureError if the noise process has ended: this block is not kept; the noise was running during all
+        earlier blocks."""
         if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
-        """Return the expected message. Raise the error for any other event."""
+        """Return the expected message of an event. Raise Cancelled for a stop, MeasureError for any other event."""
         if event.kind == "cancel":
             raise Cancelled(self.cancel.reason or "cancelled")
         if event.kind == "timeout":
@@ -312,7 +314,8 @@ class RunController:
         return self.child.message(event, wanted, message)
 
     def _pause(self, until: float) -> None:
-        """Wait until a moment. Raise Cancelled at a request to stop. A request to suspend waits for the next block."""
+        """Wait until ``until`` (``time.monotonic``). Raise Cancelled if the run is to stop. A request to suspend waits
+        for the next block."""
         left_s = until - time.monotonic()
         if self.cancel.wait(left_s):
             raise Cancelled(self.cancel.reason or "cancelled")
@@ -336,8 +339,8 @@ def _host_sensor() -> tuple[float | None, int | None]:
 
 @contextmanager
 def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
-    """Run a noise beside a run, from before its child starts until after it ended. Yield None for a noise without a
-    process of its own. Raise HostError where this host cannot make it."""
+    """Keep a run's noise running, from before the measuring child starts until after it has ended. Yield None for a
+    noise without a process of its own. Raise HostError if this host cannot make the noise."""
     if spec.noise is None or noise_called(spec.noise).by == "parent":
         yield None
         return

@@ -1,6 +1,6 @@
-"""Make a stall on request: stop the whole measuring child once, in the middle of a run.
+"""Make a stall on purpose: stop the whole measuring child once, in the middle of a run.
 
-While it lasts nothing is sent, so transit shows hardly one late message: the producer waited together with the rest.
+During the stall nothing is sent, so transit shows hardly one late message: the producer waited together with the rest.
 The stall only shows against the times at which the messages were due (coordinated omission; Gil Tene, "How NOT to
 Measure Latency"). The parent stops the child, because a child that is stopped cannot wake itself.
 """
@@ -22,7 +22,8 @@ SHORTEST_BLOCK_NS = 2 * STALL_NS
 
 _TRIES = 10
 _CATCH_UP_NS = STALL_NS // 4
-"""Time left of a timed block after the stall, so that messages that were due meanwhile are still sent in it."""
+"""The time that a timed block must have left after the stall, so that messages that were due meanwhile are still sent
+in it."""
 _LEAD_NS = 60_000_000
 """The time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a block has shown
 the exact time."""
@@ -30,7 +31,7 @@ the exact time."""
 
 class Stall:
     """Hold the one stall of a run. It belongs to the block in the middle. If it does not fall into that block, the
-    block is not kept."""
+    block is measured again."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
@@ -50,7 +51,7 @@ class Stall:
         return (self._lead_ns + self._into_block_ns) / 1e9
 
     def happen(self, child: Child) -> None:
-        """Stop the child for the stall's length. The time counts from the moment when all of it stands still."""
+        """Stop the child for the stall's length. The time counts from the moment when all its threads have stopped."""
         child.stop()
         began_ns = time.monotonic_ns()
         try:
@@ -64,7 +65,7 @@ class Stall:
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Return True if it happened within this block, early enough. Raise MeasureError after some tries."""
+        """Return True if the stall fell into this block, early enough. Raise MeasureError after too many failures."""
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns
         if self._spec.messages is None:
@@ -83,8 +84,8 @@ class Stall:
         return False
 
     def bursts(self, blocks: Sequence[BlockDone]) -> Bursts | None:
-        """Return the one stop as a noise's log; None where there was none. Its ticks are those of the block it was
-        in."""
+        """Return the stall as a noise's log; None if there was no stall. Its ticks are computed from the times of its
+        block."""
         if not self.done or self._stopped_ns is None or self._index >= len(blocks):
             return None
         block = blocks[self._index]
@@ -99,7 +100,7 @@ class Stall:
         return unpack_bursts("stall", "", records, 0)
 
     def note(self, first_ns: int) -> str:
-        """Return the run's note about it. ``first_ns``: start of its first block (CLOCK_MONOTONIC)."""
+        """Return the run's note about the stall. ``first_ns``: the start of the run's first block (CLOCK_MONOTONIC)."""
         if not self.done or self._stopped_ns is None:
             return "the run ended before its middle, so the measuring process was not stopped"
         began_ns, ended_ns = self._stopped_ns

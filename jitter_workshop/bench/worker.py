@@ -104,7 +104,7 @@ class Counters:
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """Return the growth of a counter; None where one reading is missing."""
+    """Return the growth of a counter; None if one of its readings is missing."""
     return None if before is None or after is None else max(0, after - before)
 
 
@@ -161,7 +161,7 @@ class Worker:
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def run(self) -> None:
-        """Measure block by block until the parent has enough."""
+        """Measure block by block until the parent sends ``end``."""
         index = 0
         while True:
             kind, _ = self._parent.hear()
@@ -217,8 +217,8 @@ def validate(spec: RunSpec) -> None:
 
 
 def step_aside(placement: Placement) -> None:
-    """Keep all threads except the measured ones off the hot CPUs. With free placement nothing is changed, because the
-    measured threads inherit this mask."""
+    """Keep all threads except the measured ones off the hot CPUs. With placement ``none`` nothing is changed, because
+    the measured threads inherit this affinity."""
     if placement.mode == "none":
         return
     allowed = os.sched_getaffinity(0)
@@ -231,8 +231,8 @@ def step_aside(placement: Placement) -> None:
 
 
 def bound_realtime(spec: RunSpec) -> None:
-    """Limit the time that a real-time thread may spin (RLIMIT_RTTIME): longer than a block and the patience with a
-    silent parent."""
+    """Limit the CPU time that a real-time thread may use without sleeping (RLIMIT_RTTIME). The limit is longer than a
+    block and the wait for a silent parent together."""
     block_ns = spec.block_ns
     if spec.messages is not None:
         block_ns = messages_of_block(spec, 0) * spec.interval_ns * 2

@@ -21,11 +21,12 @@ MOST_MESSAGES = 1 << 21
 
 
 class Workload(ABC):
-    """Run threads that do unrecorded what they do in a block, from construction on, until ``close``.
+    """Run the measured threads from construction until ``close``. Between blocks they do the same as in a block,
+    unrecorded.
 
-    A kind of workload makes the native object (``_new``) and gives the figures of a block (``_digest``). ``threads``:
-    the names of its threads in the native order; ``tids``: their numbers, by name. The constructor raises UsageError
-    and HostError where this spec cannot be measured here.
+    A subclass makes the native object (``_new``) and gives the figures of a block (``_digest``). ``threads``: the names
+    of its threads in the native order; ``tids``: their numbers, by name. The constructor raises UsageError and
+    HostError if this spec cannot be measured here.
     """
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
@@ -50,11 +51,11 @@ class Workload(ABC):
         self.tids = {name: int(lib.jw_workload_tid(self._native, i)) for i, name in enumerate(self.threads)}
 
     def lock(self) -> bool:
-        """Lock only the memory that the measured threads touch."""
+        """Lock only the memory that the measured threads touch. Return True if all of it is locked."""
         return bool(lib.jw_workload_lock(self._native) == 0)
 
     def measure(self, index: int) -> Any:
-        """Measure one block and return native code's ``jw_block_result``; it only sleeps meanwhile."""
+        """Measure one block and return native code's ``jw_block_result``. The calling thread sleeps meanwhile."""
         result = ffi.new("jw_block_result *")
         status = lib.jw_workload_block(self._native, self._request(index), result)
         if status == -errno.ECANCELED:
@@ -64,8 +65,8 @@ class Workload(ABC):
         return result
 
     def digest(self, index: int, result: Any) -> BlockDone:
-        """Return the block that ``measure`` has just measured, without the kernel's counters. It takes a while; the
-        threads go on, unrecorded."""
+        """Return the block that ``measure`` has just measured, without the kernel's counters. This takes a while; the
+        measured threads go on, unrecorded."""
         found = self._digest(index, result)
         start_ns = self._clock.monotonic_ns(found.start_ticks)
         threads = tuple(
@@ -109,7 +110,7 @@ class Workload(ABC):
         return most_messages(self._spec)
 
     def _request(self, index: int) -> Any:
-        """Return the ``jw_block_request`` of a block: its messages where the run has a total, else its time."""
+        """Return the ``jw_block_request`` of a block: its number of messages if the run has a total, else its time."""
         request = ffi.new("jw_block_request *")
         request.count = messages_of_block(self._spec, index)
         request.duration_ticks = 0 if request.count else self._clock.ticks(self._spec.block_ns)
@@ -119,7 +120,7 @@ class Workload(ABC):
         return Stamps(lib.jw_workload_stamps(self._native, series), lib.jw_workload_cpus(self._native, series))
 
     def _lost(self) -> str:
-        """Describe the end of a thread that could not go on."""
+        """Return the sentence for measured threads that could not go on."""
         return "the measured threads could not start the next block"
 
     def _not_made(self, number: int) -> WorkshopError:
@@ -132,7 +133,8 @@ class Workload(ABC):
 
 
 def _usage(native: Any) -> dict[str, Any]:
-    """Return a thread's ``jw_usage`` by field; its migrations are counted elsewhere."""
+    """Return a thread's ``jw_usage`` by field, None for a count that the kernel does not give; migrations are counted
+    elsewhere."""
     found = {name: int(getattr(native, name)) for name in THREAD_COUNTS if name != "migrations"}
     return {name: count if count >= 0 else None for name, count in found.items()}
 

@@ -32,14 +32,14 @@ _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EH
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
-    """Return the shortest gap in ns that is no mere reading of the clock: the log is for events that interrupt the
-    loop."""
+    """Return the shortest gap in ns that is longer than a mere reading of the clock, so that something has interrupted
+    the loop."""
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 
 def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
-    """Return the spec as this clock can measure it. A default threshold is raised where a reading takes too long for
-    it, as in emulated machines and with the clock source hpet."""
+    """Return the spec with a threshold that this clock can measure. A default threshold is raised if one reading takes
+    too long for it, as in emulated machines and with the clock source hpet."""
     if spec.workload != "spin" or not spec.threshold_gives_way:
         return spec
     shortest_ns = shortest_gap_ns(clock)
@@ -53,7 +53,7 @@ def start(spec: RunSpec, clock: TickClock) -> Workload:
 
 
 class Ring(Workload):
-    """Run producer → accumulator and journaller."""
+    """Run a producer, an accumulator that takes its messages, and if wanted a journaller that writes them down."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         if spec.interval_ns < clock.cost_ns:
@@ -182,9 +182,9 @@ class Spin(Workload):
 
 
 class Wakeup(Workload):
-    """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. How
-    late it reads the clock is recorded. Its timer slack is set to 1 ns: the kernel's default of 50 µs is for threads
-    that need no precision (prctl(2)). A real-time thread has none in any case."""
+    """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. The
+    delay until it reads the clock is recorded. Its timer slack is set to 1 ns: the kernel's default of 50 µs is for
+    threads that need no precision (prctl(2)). The timers of a real-time thread never have slack."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         super().__init__(spec, clock)
@@ -216,10 +216,10 @@ class Ack(Workload):
     an ACK of the application. The interval between two of these stamps is recorded.
 
     The study that this follows does the same (Fixstars, lightning-kit): it stamps at the receiver, just before the
-    answer. So the times come from the run's own clock, to one step of it, and show the CPU. The other ways without
-    rights were not chosen. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of
-    TCP's own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every segment.
-    Polling TCP_INFO or SIOCOUTQ is no finer than a system call.
+    answer. So the times come from the run's own clock, to one step of it, and show the CPU. Other ways that need no
+    rights are worse. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of TCP's
+    own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every segment. Polling
+    TCP_INFO or SIOCOUTQ is no finer than a system call.
     """
 
     def _new(self, config: Any, error: Any) -> Any:
@@ -269,8 +269,8 @@ def slack_note(slack_ns: int, priority: int) -> str:
 
 
 def idle_limit(cpu: int, limit: ResumeLatency) -> str:
-    """Describe the limit on the idle states of one CPU (pm_qos_resume_latency_us), or "" where the host does not say.
-    Source: Documentation/admin-guide/pm/cpuidle.rst"""
+    """Describe the limit on the idle states of one CPU (pm_qos_resume_latency_us); return "" if the host does not show
+    it. Source: Documentation/admin-guide/pm/cpuidle.rst"""
     if limit.text is None:
         return ""
     what = {"n/a": "n/a: the CPU polls instead of idling", "0": "0: no limit for this CPU alone"}
@@ -278,8 +278,8 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
-    """Return a mapped file without a name, its blocks allocated now: a full disk must not end a block by SIGBUS. Raise
-    HostError."""
+    """Return a mapped file without a name. Its blocks are allocated now, because a full disk must not end a block by
+    SIGBUS. Raise HostError if this fails."""
     try:
         with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:
             os.posix_fallocate(file.fileno(), 0, size)
