@@ -264,15 +264,15 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     number = wish.cpu if wish.cpu is not None else min(_candidates(topology, isolated, wish), key=rank).id
     left, housekeeping = _left(topology, CpuSet.of([number]))
     if wish.cpu is not None:
-        why = f"The {who} runs on CPU {number}, as asked."
+        why = f"The {who} runs on CPU {number}, as you asked."
     elif number in isolated:
         why = f"The {who} runs on CPU {number}, which is isolated from the scheduler."
     elif number != 0 and len(topology.allowed) > 1:
-        why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
+        why = f"The {who} runs on CPU {number}: not CPU 0, which does most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
     if housekeeping & topology.siblings_of(CpuSet.of([number])):
-        why += f" Housekeeping (CPU {left}) shares its core, because no other core is left."
+        why += f" Housekeeping (CPU {left}) shares this core, because no other core is left."
     if not left:
         why += " It is the only CPU, so no housekeeping CPU is left: all other tasks show up as stalls."
     return Placement(
@@ -315,7 +315,7 @@ def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
 
 def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.no_journaller:
-        return " No journaller, as asked."
+        return " No journaller runs, as you asked."
     if wish.within is not None:
         return f" Journaller off: CPU {wish.within} leaves no core for it."
     count = len(topology.allowed)
@@ -336,7 +336,7 @@ def _why_ring(
     if a.core_type != b.core_type:
         parts.append("of different core types")
     elif a.core_type == "efficiency":
-        parts.append("efficiency cores both")
+        parts.append("both of them efficiency cores")
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
     if 0 in topology.siblings_of(used):
@@ -346,7 +346,7 @@ def _why_ring(
     first, second, *_ = KINDS[wish.workload].threads
     text = f"{first.capitalize()} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
-    text += (", as asked: " if wish.given else ": ") + ", ".join(parts) + "."
+    text += (", as you asked: " if wish.given else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if not left:
@@ -390,7 +390,7 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
         return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
     if any(same_core(a, b) for a, b in pairs):
         if not all(same_core(a, b) for a, b in pairs):
-            return "some of them threads of one core"
+            return "some of them are threads of one core"
         if any(cpu.online and cpu.node != nodes[0] for cpu in topology.cpus):
             others = "the other cores are on other nodes"
         elif topology.online - cpus - topology.siblings_of(cpus):

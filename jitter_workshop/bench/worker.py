@@ -91,7 +91,7 @@ class Counters:
         if found["throttled_periods"] is None:
             notes["throttled_periods"] = self._cgroup.reason or "this process's cgroup does not count throttling"
         if found["parent_switches"] is None:
-            notes["parent_switches"] = "the other threads of the measuring process cannot be read in /proc"
+            notes["parent_switches"] = "the context switches of the controlling process cannot be read in /proc"
         return found
 
     def migrations(self, name: str, before: Look, after: Look, notes: dict[str, str]) -> int | None:
@@ -145,7 +145,7 @@ class Worker:
             )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
-            notes["clock.offset_ns"] = "this is measured only if both threads are bound to different CPUs"
+            notes["clock.offset_ns"] = "the offset is measured only if both threads are bound to different CPUs"
         threshold_ns = None
         if spec.threshold_ns != asked_ns:
             threshold_ns = spec.threshold_ns
@@ -173,7 +173,7 @@ class Worker:
                 self._noise = None
                 continue
             if kind != "go":
-                raise CodecError(f"'{kind}' is not a message for a child that only calibrates")
+                raise CodecError(f"'{kind}' is not a message that the measuring process knows")
             self._parent.say("block", self._block(index))
             index += 1
 

@@ -128,7 +128,7 @@ class Workload(ABC):
         if number == errno.ENOMEM:
             return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
         if number == errno.EINVAL:
-            return UsageError("an interval goes from 1 µs to 1 s for this workload", "choose another --interval-us")
+            return UsageError("the interval of this workload must be from 1 µs to 1 s", "choose another --interval-us")
         return HostError(f"the workload {self._spec.workload} could not be made: {os.strerror(number)}")
 
 

@@ -118,7 +118,7 @@ class Ring(Workload):
             notes["ping_pong_ns"] = (
                 "passing a cache line between the CPUs before a block took too long"
                 if self._ping_pong
-                else "this is measured only if both threads are bound to different CPUs"
+                else "this time is measured only if both threads are bound to different CPUs"
             )
         return replace(
             found,
@@ -286,6 +286,6 @@ def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
             return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
     except OSError as error:
         raise HostError(
-            f"{what} could not be put into {spec.scratch_dir}: {error.strerror or error}",
+            f"{what} could not be stored in {spec.scratch_dir}: {error.strerror or error}",
             "free some space there, or set TMPDIR to a folder that has some",
         ) from error

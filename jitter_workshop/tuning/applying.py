@@ -33,7 +33,7 @@ def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[lis
     shown = [change for change in changes if digest(change) in known]
     # A task that began after the plan was shown is left alone; that does not count as a refusal.
     rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
-    words = "the plan that was shown does not have this change: the host has changed since; ask for the plan again"
+    words = "the plan that was shown does not have this change: the host has changed since; make the plan again"
     return shown, [Refused(change.tunable, change.path, words) for change in rest]
 
 
@@ -56,7 +56,7 @@ def apply_changes(
     try:
         recorder.intents(ready)
     except OSError as error:
-        words = f"not written, because the journal cannot be kept: {reason(error)}"
+        words = f"not written, because the journal cannot be written: {reason(error)}"
         refused = [Refused(c.tunable, c.path, words) for c in ready]
         return ApplyResult(None, (), (*way.refused, *refused), False)
     way.switched = read_switched(root, ready)
@@ -111,7 +111,7 @@ class _Way:
         kind = kind_of(change.kind)
         lost = cannot_without(change.path, change.kind, change.after) & self.missing
         if lost:
-            self.refuse(change, "not written: this write needs another one of the plan, which was refused")
+            self.refuse(change, "not written: this write needs another write of the plan, which was refused")
             return
         found = kind.read(self.root, change.path)
         if kind.of_task and not kind.exists(self.root, change.path):
@@ -159,7 +159,7 @@ class _Way:
             says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.before):
             return ""
-        return f"; its value is {quoted(says)} now, and 'restore' tries again to undo that"
+        return f"; its value is {quoted(says)} now, and 'restore' will try to undo this change"
 
     def refuse(self, change: Change, why: str) -> None:
         """Report a change that was announced and not made.

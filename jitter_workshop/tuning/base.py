@@ -219,7 +219,7 @@ class Observed(Tunable):
 class Settings(Tunable):
     """Define a tunable as a list of settings, each with a wanted value; most tunables are of this form."""
 
-    good: ClassVar[str] = "as wanted"
+    good: ClassVar[str] = "every setting has its wanted value"
     """The reason shown when every setting has its wanted value."""
     bad: ClassVar[str] = "{current}, but {wanted} is better"
     """The reason shown for a single setting that does not have its wanted value."""
@@ -245,7 +245,9 @@ class Settings(Tunable):
         off = [s for s in readable if not kind_of(s.kind).same(s.current or "", s.wanted)]
         movable = [s for s in off if not s.refuses]
         if movable:
-            reason = f"{len(movable)} of {len(settings)} differ" if len(settings) > 1 else self.differs(movable[0])
+            reason = (
+                f"{len(movable)} of {len(settings)} settings differ" if len(settings) > 1 else self.differs(movable[0])
+            )
             return self.answer(
                 "improve", value, reason, wanted=wanted, paths=[s.path for s in movable[: self.shown_paths]]
             )
@@ -273,7 +275,7 @@ class Settings(Tunable):
         settings = self.settings(host, value)
         kept = [s for s in settings if s.refuses]
         reasons = ", or ".join(dict.fromkeys(s.refuses for s in kept))
-        return f"{len(kept)} of {len(settings)} stay as they are: {reasons}" if kept else ""
+        return f"{len(kept)} of {len(settings)} settings stay as they are: {reasons}" if kept else ""
 
     def choose(self, value: str | None, allowed: Sequence[str]) -> str:
         """Return ``value`` (or the default if None) if it is in ``allowed``.

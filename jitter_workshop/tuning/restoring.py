@@ -335,12 +335,12 @@ class _Way:
         known = {chain.path for chain in self.chains if not chain.foreign}
         entry = (ends or returns)[0].newest
         journal = next(one for one in self.journals if one.id == entry.journal)
-        why = "A set or a CPU that comes or goes overwrites the list of CPUs that this task may use."
+        why = "The end of a cpuset, or the return of a CPU, changes the list of CPUs that this task may use."
         found = [
             (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
             for task, mask, rest in lost(self.root, self.switched, self._returning())
         ]
-        why = "Ending the set lets this thread run on every CPU; setting the governor again binds it."
+        why = "The end of the cpuset lets this thread run on every CPU; setting the governor again binds it."
         found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
         new = [one for one in found if one[0] not in known]
         if not new:
@@ -538,7 +538,7 @@ class _Way:
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
-            words = f"restoring another setting changed this one, and setting it again failed: {why}"
+            words = f"restoring another setting changed this one, and writing this one again failed: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
             return
         if says is not None and says != entry.read_back:

@@ -96,7 +96,7 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
     reason += (
         f"; probably because of {drift.culprit}, which runs here"
         if drift.culprit
-        else "; no program here is known to change it"
+        else "; no program here is known to change this setting"
     )
     if assessment.state == "improve":
         reason += f" ({assessment.reason})"
@@ -105,7 +105,7 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
         # The hot CPUs are as wanted, so a plan would write nothing: the drift is elsewhere.
         fix = f"restore it, then apply it again: jitter-workshop restore {assessment.id}"
     if drift.culprit and drift.culprit != assessment.id:
-        fix += f", after {drift.culprit} has been kept from changing it"
+        fix += f"; first keep {drift.culprit} from changing the setting"
     return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)
 
 

@@ -189,7 +189,7 @@ class HostWriter:
 
     def _only_here(self, what: str) -> None:
         if not self.real:
-            raise OSError(f"{what} works only on the machine that runs, not on a recorded host")
+            raise OSError(f"{what} works only on the running machine, not on a recorded host")
 
     def _place(self, path: str) -> str:
         """Return the real path, below ``root``, of a host's path. Raise OSError if a folder in the path is a symbolic

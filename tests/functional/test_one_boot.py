@@ -224,9 +224,8 @@ def test_plan_once_shows_the_files_and_no_script(
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
     assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
     script, warned = capsys.readouterr()
-    nothing = (
-        "nothing is written: nohz-full: it cannot be set for one boot alone: only root can read /boot/grub/grub.cfg"
-    )
+    why = "this parameter cannot be set for one boot alone: only root can read /boot/grub/grub.cfg"
+    nothing = f"nothing is written: nohz-full: {why}"
     assert f"# {nothing}\n" in script
     assert f"{nothing}\n" == warned
     assert main(["plan", "--root", str(tree), "--next-boot", "thp"]) == 2

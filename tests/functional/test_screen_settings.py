@@ -460,7 +460,7 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         assert screen.step == "apply"
         shown = text_of(app)
         assert "any (0-3) → CPU 3" in shown, "also where a page stands above the table"
-        for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as asked"):
+        for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as you asked"):
             assert placed in figures(app)
         assert "This is the plan with these CPUs." in said(app)
         await pilot.press("enter")
@@ -503,7 +503,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
             assert screen.step == expected
             if expected == "apply":
                 assert "The plan has changed" in said(app)
-                for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as asked"):
+                for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as you asked"):
                     assert placed in figures(app)
                 assert screen._page.run is None
                 assert screen.walk.run_in("again") is None

@@ -43,7 +43,7 @@ def test_the_limit_on_idle_states_is_said(limit: ResumeLatency, said: str) -> No
     ("number", "kind", "words"),
     [
         (errno.ENOMEM, HostError, "not enough memory"),
-        (errno.EINVAL, UsageError, "an interval goes from"),
+        (errno.EINVAL, UsageError, "the interval of this workload must be"),
         (errno.ENETUNREACH, HostError, "loopback device (lo) is not up"),
         (errno.EMFILE, HostError, "no TCP connection over the loopback device: Too many open files"),
     ],

@@ -63,7 +63,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     assert assessed.state == "improve"
     assert assessed.value == "4 may use hot CPUs"
     assert assessed.reason.startswith(
-        "2 of them can be moved off CPU 1; 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
+        "2 interrupts can be moved off CPU 1; 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
     )
     changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
     assert changes == {
@@ -74,7 +74,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     # What is known to refuse is told, and tried only when asked for.
     (told,) = plan(host, [Wanted("irq-affinity")]).skipped
     assert told.partly
-    assert told.reason.startswith("2 of 5 stay as they are: every CPU has its own, or its driver")
+    assert told.reason.startswith("2 of 5 settings stay as they are: every CPU has an")
     every = plan(host, [Wanted("irq-affinity", "all")])
     assert {c.path for c in every.changes} - set(changes) == {f"/proc/irq/{n}/smp_affinity_list" for n in (0, 26)}
     assert every.skipped == ()

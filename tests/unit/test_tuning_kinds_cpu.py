@@ -96,7 +96,7 @@ def test_a_state_reads_back_as_it_was_written(value: str, before: str) -> None:
 
 def test_a_state_that_says_no_number_has_a_reason(tmp_path: Path) -> None:
     root, kind = HostRoot(write(tmp_path, {DISABLE[1:]: "maybe\n"})), kind_of("idle-disable")
-    assert kind.read(root, DISABLE).reason == "does not hold a number"
+    assert kind.read(root, DISABLE).reason == "the file does not hold a number"
     assert kind.read(root, DISABLE + "d").reason == "no such file"
 
 

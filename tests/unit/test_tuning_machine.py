@@ -67,7 +67,7 @@ def test_flaws(tmp_path: Path, text: str, value: str) -> None:
     hosttrees.write(tmp_path, {f"{hosttrees.CPU}/vulnerabilities/mds": f"{text}\n"})
     told = assess("mitigations", tmp_path)
     assert told.value == value
-    assert told.reason == ("active: mds" if value.startswith("1") else "none is active")
+    assert told.reason == ("active: mds" if value.startswith("1") else "no mitigation is active")
 
 
 def test_shares_of_the_cache(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class CgroupFolder(Kind):
         elif value == ABSENT:
             self._remove(writer, path)
         else:
-            raise OSError(errno.EINVAL, "a group is present or absent")
+            raise OSError(errno.EINVAL, "the value for a group must be present or absent")
 
     def exists(self, root: HostRoot, path: str) -> bool:
         return root.is_dir(path)
@@ -179,7 +179,7 @@ class Controllers(Kind):
             raise OSError(errno.EINVAL, "only the cpuset controller can be switched")
         user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
         if user:
-            raise OSError(errno.EBUSY, f"the control group '{user}' uses CPUs of its own now, and would lose them")
+            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own now, and would lose these CPUs")
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
     def _user(self, root: HostRoot, top: str) -> str:
@@ -209,7 +209,7 @@ class Partition(Kind):
         except ValueError:
             raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
         if not state.valid:
-            reason = printable(state.reason) or "it gives no reason"
+            reason = printable(state.reason) or "the kernel gives no reason"
             raise OSError(errno.EBUSY, f"the kernel does not keep this partition: {reason}")
 
     def halfway(self, found: str, after: str) -> bool:

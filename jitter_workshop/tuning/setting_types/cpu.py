@@ -71,7 +71,7 @@ class IdleDisable(Number):
         number = parse_integer(reading.text)
         if reading.text is None:
             return reading
-        return TextReading(None, "does not hold a number") if number is None else TextReading(str(number & 1))
+        return TextReading(None, "the file does not hold a number") if number is None else TextReading(str(number & 1))
 
 
 class FrequencyLimit(Number):
@@ -160,7 +160,7 @@ class GovernorThread(Kind):
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
             if other is None:
-                raise OSError(errno.ENOTSUP, "the driver offers no second governor, which a short switch needs")
+                raise OSError(errno.ENOTSUP, "the driver offers no second governor to switch to for a moment")
             writer.write(file, other)
         writer.write(file, SCHEDUTIL)
 

@@ -99,7 +99,7 @@ class Unit(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         verb = {"active": "start", "inactive": "stop"}.get(value)
         if verb is None:
-            raise OSError(errno.EINVAL, "a unit is made active or inactive")
+            raise OSError(errno.EINVAL, "the value for a unit must be active or inactive")
         writer.run("/usr/bin/systemctl", ("--no-ask-password", verb, "--", unit_name(path)))
 
 
@@ -185,10 +185,10 @@ class Grubby(NextBoot):
         settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
         if (there := of_names(settings, names)) and there not in told:
             return TextReading(
-                _differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} have different values for it"
+                _differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} have different values"
             )
         if len(told) > 1:
-            return TextReading(_differing(told), "the boot entries have different values for it")
+            return TextReading(_differing(told), "the boot entries have different values")
         return TextReading(told.pop())
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:

@@ -162,7 +162,7 @@ class Affinity(_OfTask, CpuList):
             return f"the task's control group '{group.name}' has only CPU {group.effective or group.cpus}"
         held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
         inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
-        return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated set" if inside else "")
+        return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated cpuset" if inside else "")
 
 
 class AffinityAcross(Affinity):

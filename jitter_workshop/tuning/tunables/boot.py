@@ -20,10 +20,12 @@ class IsolCpus(BootParameter):
     names = ("isolcpus",)
     title = "CPUs isolated at boot"
     why = (
-        "The load balancer never puts a task on these CPUs, and new managed interrupts stay away from them, from the "
-        "first instant on."
+        "The load balancer never puts a task on these CPUs, and new managed interrupts stay away from them, from "
+        "the start of the kernel on."
     )
-    danger = "only a reboot undoes it; threads placed there without an affinity of their own all share one CPU"
+    danger = (
+        "only a reboot undoes the isolation; threads placed there without an affinity of their own all share one CPU"
+    )
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -39,10 +41,10 @@ class IsolCpus(BootParameter):
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         if asked is not None and asked.cpus is None:
-            return False, "the kernel ignored isolcpus=: the value is not flags and a list of CPUs"
+            return False, "the kernel ignored isolcpus=: its value must be flags and a list of CPUs"
         are = "is" if len(left) == 1 else "are"
         return False, (
-            f"CPU {left} {are} not isolated; the tunable isolation (a cgroup partition) can do that without a reboot"
+            f"CPU {left} {are} not isolated; the tunable isolation (a cgroup partition) isolates CPUs without a reboot"
         )
 
 
@@ -69,7 +71,7 @@ class NohzFull(BootParameter):
         if host.hot and not host.hot - now:
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and not host.hot - asked:
-            return False, "the kernel ignored nohz_full=, at least for these CPUs; its log gives the reason"
+            return False, "the kernel ignored nohz_full=, at least for these CPUs; the kernel's log gives the reason"
         return False, f"the tick does not stop on CPU {host.hot - now}"
 
 
@@ -78,7 +80,7 @@ class RcuNocbs(BootParameter):
     names = ("rcu_nocbs",)
     title = "RCU callbacks elsewhere"
     why = (
-        "RCU frees memory in a softirq on the CPU that dropped it. With rcu_nocbs threads do this work, and "
+        "RCU frees memory in a softirq on the CPU that released it. With rcu_nocbs, threads do this work, and "
         "they may run on any other CPU."
     )
     danger = "slightly more work in total"
@@ -94,8 +96,13 @@ class RcuNocbs(BootParameter):
         away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else self._listed(host) | tickless
         if host.hot and not host.hot - away:
             by_tickless = not host.hot - tickless
-            return True, "nohz_full includes this" if by_tickless else "callbacks of the hot CPUs run on other CPUs"
-        return False, f"callbacks of CPU {host.hot - away} run on it, as softirqs"
+            return (
+                True,
+                "nohz_full also moves the callbacks to other CPUs"
+                if by_tickless
+                else "callbacks of the hot CPUs run on other CPUs",
+            )
+        return False, f"callbacks of CPU {host.hot - away} run on the same CPU, as softirqs"
 
     def _listed(self, host: Host) -> CpuSet:
         """Return the CPUs that ``rcu_nocbs`` names; all possible CPUs if the parameter has no value."""
@@ -130,14 +137,12 @@ class SkewTick(BootParameter):
     id = "skew-tick"
     names = ("skew_tick",)
     title = "Ticks at different instants"
-    why = (
-        "All CPUs tick at the same instant and then wait for the same locks; with skew_tick=1 each has its own instant."
-    )
-    danger = "idle CPUs of one package wake up at different instants: slightly more power"
+    why = "All CPUs tick at the same instant and then wait for the same locks. With skew_tick=1 they tick one by one."
+    danger = "idle CPUs of one package wake up at different instants, which takes slightly more power"
 
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None and len(host.online) < _MANY_CPUS:
-            raise Unavailable(f"with {len(host.online)} CPUs their ticks seldom come at the same instant", info=True)
+            raise Unavailable(f"with {len(host.online)} CPUs, ticks seldom come at the same instant", info=True)
         return "skew_tick=1"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
@@ -150,7 +155,7 @@ class MaxCstate(BootParameter):
     id = "max-cstate"
     names = ("processor.max_cstate", "intel_idle.max_cstate")
     title = "Deepest idle state from boot on"
-    why = "The idle driver then offers no deeper state on any CPU, so no CPU wakes up slowly from one."
+    why = "The idle driver then offers no deeper state on any CPU, so no CPU has to wake up from a deep state."
     danger = "more power and heat on all CPUs, and so less turbo"
     risk = "medium"
     contested = True
@@ -161,11 +166,11 @@ class MaxCstate(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
             raise Unavailable(
-                "this is changed only on request: write max-cstate=1; the tunable idle-states does it at run time",
+                "this is changed only on request: write max-cstate=1; the tunable idle-states works at run time",
                 info=True,
             )
         if host.guest:
-            raise Unavailable("a guest does not choose the states that its CPUs sleep in", only_host=True)
+            raise Unavailable("a guest does not choose the idle states of its CPUs", only_host=True)
         state = whole_number(self, value, 0, 9)
         return f"processor.max_cstate={state} intel_idle.max_cstate={state}"
 
@@ -225,7 +230,7 @@ class TscReliable(BootParameter):
 
     def parameters(self, host: Host, value: str | None) -> str:
         if not host.identity.flags:
-            raise Unavailable("this processor has no time stamp counter of this kind")
+            raise Unavailable("this processor has no TSC")
         return f"tsc={one_of(self, value, ('reliable', 'nowatchdog'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
@@ -254,7 +259,7 @@ class PreemptAtBoot(BootParameter):
     names = ("preempt",)
     title = "Preemption of the kernel from boot on"
     why = "preempt= chooses how soon a woken thread gets a CPU that is busy inside the kernel."
-    danger = "more switches, a little less throughput"
+    danger = "more task switches, and a little less throughput"
     contested = True
     values = "none, voluntary, full or lazy"
     default = "full"

@@ -21,7 +21,7 @@ OWN_FILE = "zz-jitter-workshop-"
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
-_OTHER_MENU = "this tool can do this only in GRUB's own menu"
+_OTHER_MENU = "this tool can do so only in GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
 _WHY_NEXT = (
     "GRUB boots this entry once and then forgets the choice. The boot after that is the normal one, so "
@@ -142,11 +142,11 @@ class BootParameter(Tunable):
         offer = host.one_boot
         why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
         if why_not or offer.entry is None:
-            raise Unavailable(f"it cannot be set for one boot alone: {why_not}", info=True)
+            raise Unavailable(f"this parameter cannot be set for one boot alone: {why_not}", info=True)
         entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
         there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
-            raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change it there")
+            raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter there")
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
             raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes it")
@@ -190,7 +190,7 @@ class BootParameter(Tunable):
         elsewhere = other_settings(host, self.names)
         if elsewhere and not before.text:
             file, there = elsewhere
-            raise Unavailable(f"{file} has '{printable(there, 80)}' already: change it there")
+            raise Unavailable(f"{file} has '{printable(there, 80)}' already: change the parameter there")
         folder: list[Write] = []
         if not host.root.is_dir(GRUB_DROPINS):
             folder.append(

@@ -66,7 +66,7 @@ class TscWatchdog(Observed):
     title = "TSC watchdog"
     why = (
         "A kernel that does not trust the TSC compares it with another clock twice a second. The timer for "
-        "this visits one CPU after the other, hot ones too."
+        "this visits one CPU after the other, hot CPUs too."
     )
     document = "Documentation/admin-guide/kernel-parameters.txt"
 

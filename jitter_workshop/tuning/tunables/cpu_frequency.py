@@ -72,7 +72,7 @@ class Governor(Settings):
         governors = super().writes(host, value)
         forced = {w.path for w in governors if w.after == "performance" != w.before}
         preferences = [
-            Write(_epp(p), p.epp, "performance", why="The governor performance also sets this.")
+            Write(_epp(p), p.epp, "performance", why="The governor performance also sets this preference.")
             for p in hot_policies(host)
             if f"{p.folder}/scaling_governor" in forced
             and p.driver in _FORCING_DRIVERS
@@ -120,7 +120,7 @@ class EnergyBias(Settings):
     id = "epb"
     title = "Energy bias"
     why = (
-        "This register of Intel processors weighs speed (0) against saving power (15). It also affects parts "
+        "This register of Intel processors weighs speed (0) against saving power (15). The register also affects parts "
         "outside the cores that the governor does not reach, such as the mesh and deep idle states."
     )
     danger = "more power and heat"
@@ -137,7 +137,7 @@ class EnergyBias(Settings):
         known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
         if all(bias is None for bias in known.values()):
             if host.guest:
-                raise Unavailable("a guest cannot see the energy bias; the hypervisor's host has it", only_host=True)
+                raise Unavailable("a guest cannot see the energy bias; the hypervisor's host can", only_host=True)
             raise Unavailable("this processor shows no energy bias: only some Intel processors have one")
         return [
             Setting(
@@ -158,7 +158,7 @@ class MinFrequency(Settings):
     title = "Lowest frequency"
     why = (
         "While the clock may fall, it is low for the first messages after a pause. A lowest frequency equal "
-        "to the highest one keeps it up, whatever the governor does."
+        "to the highest one keeps the clock up, whatever the governor does."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/cpufreq.rst"
@@ -207,7 +207,7 @@ class Boost(Tunable):
     title = "Boost (turbo)"
     why = (
         "With boost the clock rises above its nominal value while heat, power and the number of busy cores "
-        "allow it. It is then faster, but changes from one minute to the next."
+        "allow it. The CPU is then faster, but its speed changes from one minute to the next."
     )
     danger = (
         "off: the clock never exceeds its nominal value; on: the clock depends on heat and on the load of other cores"
@@ -222,7 +222,7 @@ class Boost(Tunable):
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
             "on is fast, off is steady: with boost the clock moves with heat and with the number of busy "
-            "cores; without it every message is slower by the same amount. Measure both"
+            "cores; without boost every message is slower by the same amount. Measure both"
         )
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 
@@ -242,7 +242,7 @@ class UncoreFrequency(Settings):
     title = "Uncore frequency"
     why = (
         "On Intel servers the mesh, the last-level cache and the memory controller have a clock of their own. "
-        "It falls when few cores are busy, and messages between cores then take longer."
+        "This clock falls when few cores are busy, and messages between cores then take longer."
     )
     danger = "more power, which boost then cannot use"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
@@ -256,7 +256,7 @@ class UncoreFrequency(Settings):
             raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host can", only_host=True)
         if not domains:
             raise Unavailable(
-                "no driver on this host shows the mesh's clock: on Intel servers it is intel_uncore_frequency"
+                "no driver on this host shows the mesh's clock: on Intel servers the driver is intel_uncore_frequency"
             )
         packages = {host.root.integer(f"{CPU_DIR}/cpu{cpu}/topology/physical_package_id") for cpu in host.hot}
         found: list[Setting] = []

@@ -88,7 +88,7 @@ class PmQosFd(Tunable):
         "A process that holds /dev/cpu_dma_latency open gives a limit in µs. No CPU then enters an idle state "
         "that takes longer to leave. When the process ends, the limit ends."
     )
-    danger = "power and heat of every CPU, and less boost; 0 makes all of them poll"
+    danger = "more power and heat on every CPU, and less boost; with 0 every CPU polls"
     risk = "medium"
     document = "Documentation/power/pm_qos_interface.rst"
     owns = (DEVICE,)
@@ -97,7 +97,9 @@ class PmQosFd(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         if host.root.recorded:
-            return self.answer("info", None, "a limit lasts only while a process holds it, so a recorded host has none")
+            return self.answer(
+                "info", None, "a limit lasts only as long as a process holds it, so a recorded host has none"
+            )
         teach = (
             "this limit makes every CPU wake up fast and costs power on each; the tunable idle-states limits only "
             "the hot CPUs"
@@ -152,8 +154,8 @@ class PmQosResume(Settings):
         if values == [_limit_words("n/a")]:
             return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
         reason = (
-            "with n/a idle hot CPUs poll: they wake fastest, at full power; idle-states stops at the first "
-            "halting state, which is nearly as fast and cooler"
+            "with n/a idle hot CPUs poll: they wake fastest, at full power; the tunable idle-states allows the "
+            "first halting state, which is nearly as fast and cooler"
         )
         return self.answer("info", ", ".join(values), reason, paths=paths)
 
@@ -163,7 +165,7 @@ class HaltPoll(Tunable):
     title = "Polling before a guest halts"
     why = (
         "When a guest's CPU halts, the hypervisor takes over, and the way out and back takes time. A CPU that "
-        "polls a while first avoids this in short pauses."
+        "polls a while before it halts avoids this in short pauses."
     )
     danger = (
         "the guest looks busier to its host, which may charge for it or schedule it differently; this affects all "
@@ -176,7 +178,9 @@ class HaltPoll(Tunable):
     def judge(self, host: Host) -> Assessment:
         current = self._current(host)
         does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
-        reason = f"{does}; polling wakes sooner and costs CPU time; for hot CPUs that never idle it changes nothing"
+        reason = (
+            f"{does}; a CPU that polls wakes sooner and uses more CPU time; hot CPUs that never idle are not affected"
+        )
         return self.answer("info", f"{current} ns", reason, paths=self.owns)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -191,7 +195,9 @@ class HaltPoll(Tunable):
         governor = root.word(f"{IDLE_DIR}/current_governor_ro") or root.word(f"{IDLE_DIR}/current_governor")
         if governor != "haltpoll":
             whose = f"the idle governor here is {governor}" if governor else "this kernel shows no idle governor"
-            raise Unavailable(f"only guests with the idle governor haltpoll have this; {whose}", info=not host.guest)
+            raise Unavailable(
+                f"only guests with the idle governor haltpoll have this limit; {whose}", info=not host.guest
+            )
         current = host.root.integer(self.owns[0])
         if current is None or current < 0:
             raise Unavailable("the governor haltpoll shows no parameters")
@@ -242,7 +248,7 @@ def _shallow(host: Host, disabled: bool) -> str:
         return "the hot CPUs' deep states are disabled"
     if host.guest:
         return "this guest has only shallow states; the hypervisor decides how deeply the CPU really sleeps"
-    return "no state of the hot CPUs takes longer to leave"
+    return "no idle state of the hot CPUs takes longer to leave"
 
 
 def _check_device(host: Host) -> None:

@@ -44,7 +44,7 @@ class Smt(Tunable):
         if not siblings:
             if host.guest:
                 reason = (
-                    "this guest sees no siblings; only its hypervisor knows whether its CPUs share cores with others"
+                    "this guest sees no siblings; only its hypervisor knows whether these CPUs share cores with others"
                 )
                 return self.answer("info", "none shown", reason, only_host=True)
             if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
@@ -110,7 +110,7 @@ class Hotplug(Tunable):
     title = "Hot CPUs taken offline and back"
     why = (
         "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs, and most of them "
-        "do not return. So this moves things away that no setting moves."
+        "do not return. So a cycle moves away work that no setting can move."
     )
     danger = (
         "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound to others"
@@ -143,7 +143,7 @@ class Hotplug(Tunable):
         held = host.hot & (host.isolation.partitions or CpuSet())
         if held:
             raise Unavailable(
-                f"CPU {held} are in an isolated set, which would break: apply hotplug first, then isolation"
+                f"CPU {held} are in an isolated cpuset, which would no longer work: apply hotplug first, then isolation"
             )
         return rest
 

@@ -15,7 +15,7 @@ class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat itself slows nothing down. Below its limit the processor reduces boost, and near the limit it "
+        "Heat itself slows nothing down. Even below its heat limit the processor reduces boost, and near the limit it "
         "lowers its clock. Watch the throttle counters, not the degrees."
     )
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
@@ -25,7 +25,7 @@ class Temperature(Observed):
         hottest = thermal.hottest_celsius
         paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
         if hottest is not None:
-            reason = "use it to compare runs: throttling explains a difference, degrees alone do not"
+            reason = "throttling explains a difference between runs, degrees alone do not"
             return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)
         if host.guest:
             reason = "a guest has no sensors: ask the owner of the hypervisor"
@@ -42,7 +42,7 @@ class Throttling(Observed):
     title = "Thermal throttling"
     why = (
         "A core or package that gets too hot runs at a fraction of its clock until it has cooled down. "
-        "Everything on it is late meanwhile. Intel processors count how often this happens."
+        "All work on that core or package is late meanwhile. Intel processors count how often this happens."
     )
     document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
 
@@ -78,7 +78,7 @@ class Smi(Observed):
     title = "System management interrupts"
     why = (
         "Now and then firmware stops all CPUs for tens to hundreds of microseconds, and the kernel does not "
-        "see it. This can explain a stall for which the trace has no event."
+        "see this. This can explain a stall for which the trace has no event."
     )
     document = "Documentation/trace/hwlat_detector.rst"
 
@@ -87,8 +87,8 @@ class Smi(Observed):
         event = host.root.reading(_SMI_EVENT)
         if event.text:
             reason = (
-                "count them during a run with 'perf stat -a -e msr/smi/ sleep 10'. They all come from the "
-                "firmware; settings in its set-up (power management, USB legacy, error reporting) can reduce "
+                "count them during a run with 'perf stat -a -e msr/smi/ sleep 10'. All of them come from "
+                "the firmware; settings in its set-up (power management, USB legacy, error reporting) can reduce "
                 "them"
             )
             return self.answer("info", "perf can count them", reason)

@@ -60,7 +60,7 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         moved = irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name)
         why = "may arrive only on these CPUs; without this write it could arrive on every CPU."
         if moved:
-            why = "is moved by its driver whenever a CPU comes or goes."
+            why = "is moved by its driver whenever a CPU goes offline or returns."
         if moved or bound:
             kind, after = "irq-across" if moved else "cpu-list", str(stay if bound else irq.affinity)
             why = f"Interrupt {irq.number} ({irq.name}) {why}"
@@ -76,7 +76,7 @@ def _queues(host: Host) -> Iterator[Write]:
             # A card with one queue has the file, but reading it fails.
             mask = host.root.text(f"{folder}/xps_cpus")
             if mask is not None:
-                why = f"{printable(device, 20)} gets a new map of CPUs to send queues whenever a CPU comes or goes."
+                why = f"The driver of {printable(device, 20)} resets this mask whenever a CPU goes offline or returns."
                 yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
 
 

@@ -19,11 +19,9 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
-MANAGED = "its driver has bound its queues for good"
-FIXED = (
-    "the kernel keeps it in place (its driver manages it, or the hardware fixes it), and shows the file as read-only"
-)
-_PER_CPU = "every CPU has its own"
+MANAGED = "the driver has bound its queues for good"
+FIXED = "the driver or the hardware binds the interrupt to its CPUs, so the kernel shows the file as read-only"
+_PER_CPU = "every CPU has an interrupt of its own"
 
 
 class IrqBalance(Tunable):
@@ -31,7 +29,7 @@ class IrqBalance(Tunable):
     title = "irqbalance"
     why = (
         "Every ten seconds irqbalance checks where interrupts arrive and moves them, even onto hot CPUs. It "
-        "also moves those back that were just moved away."
+        "also moves back interrupts that were just moved away."
     )
     danger = "interrupts stay on their CPUs when the load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
@@ -84,7 +82,7 @@ class IrqAffinity(Settings):
     id = "irq-affinity"
     title = "Interrupts"
     why = (
-        "An interrupt takes a few microseconds from the task on its CPU, and the softirq behind it many more. "
+        "An interrupt takes a few microseconds from the task on its CPU, and the softirq after it takes many more. "
         "Devices do not care which CPU answers."
     )
     danger = "the other CPUs handle all devices"
@@ -110,7 +108,7 @@ class IrqAffinity(Settings):
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
         now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
-        reason = f"{len(devices)} of them can be moved off CPU {host.kept_clear}; {now} of these arrive there now"
+        reason = f"{len(devices)} interrupts can be moved off CPU {host.kept_clear}; {now} of these arrive there now"
         if not devices:
             reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
         return self.answer(

@@ -72,8 +72,8 @@ class Isolation(Tunable):
             self._check(host, sets)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, but the other CPUs are not balanced: the top of the version 1 "
-                "sets is not balanced, and no set balances the rest"
+                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: neither the top "
+                "version 1 cpuset nor any other one balances them"
             )
             fix = "restore it, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
@@ -235,7 +235,7 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
-        why = f"Making the set overwrites the affinity of '{task.name}'."
+        why = f"Making the cpuset overwrites the affinity of '{task.name}'."
         call = affinity_call(task.tid, task.start_ticks)
         found.append(Write(call, str(allowed), str(_off_hot(allowed, host)), kind, why))
     return found

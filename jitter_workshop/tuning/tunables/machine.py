@@ -24,7 +24,7 @@ class KernelFlavour(Observed):
     title = "Kernel flavour"
     why = (
         "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly "
-        "everywhere. It bounds the worst case and makes the common case a little slower."
+        "everywhere. This bounds the worst case and makes the common case a little slower."
     )
     document = "Documentation/core-api/real-time/theory.rst"
     paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
@@ -75,7 +75,11 @@ class Mains(Observed):
             return self.answer("info", None, "this host shows no power supply: most servers and guests have none")
         if battery:
             return self.answer(
-                "improve", "battery", "this machine runs on its battery", wanted="mains", fix="plug it in"
+                "improve",
+                "battery",
+                "this machine runs on its battery",
+                wanted="mains",
+                fix="connect the machine to mains power",
             )
         return self.answer("ok", "mains", "this machine runs on mains power")
 
@@ -107,7 +111,7 @@ class IommuState(Observed):
     title = "IOMMU"
     why = (
         "With address translation each transfer of a device is mapped and unmapped. iommu=pt passes the "
-        "host's own devices through without it. The gain is small."
+        "host's own devices through without translation. The gain is small."
     )
     danger = "without an IOMMU a device can reach all memory"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -133,7 +137,7 @@ class CacheShares(Observed):
     title = "Shares of cache and memory bandwidth"
     why = (
         "Programs on other cores push a hot thread's data out of the cache that they share. Processors with "
-        "resource control can reserve parts of that cache (ways) for it."
+        "resource control can reserve parts of that cache (ways) for this thread."
     )
     document = "Documentation/filesystems/resctrl.rst"
 
@@ -174,7 +178,7 @@ class HypervisorState(Tunable):
         owner = (
             "the hypervisor's owner can pin this guest's CPUs, keep others off them and back its memory with huge pages"
         )
-        reason = "; ".join(filter(None, (found.doubt, f"{owner}; from inside the guest you cannot")))
+        reason = "; ".join(filter(None, (found.doubt, f"{owner}; a user of the guest cannot")))
         return self.answer("info", found.name, reason, only_host=True)
 
 
@@ -208,7 +212,7 @@ class Steal(Tunable):
             reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if it happens now"
             return self.answer("info", value, reason, only_host=True)
         if not share:
-            return self.answer("ok", "0 on the hot CPUs", "none since boot", only_host=True)
+            return self.answer("ok", "0 on the hot CPUs", "no time was stolen since boot", only_host=True)
         reason, fix = (
             "the host ran something else while hot CPUs had work",
             "ask the hypervisor's owner for CPUs of your own",

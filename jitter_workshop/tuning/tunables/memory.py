@@ -24,8 +24,8 @@ class StatInterval(OneFile):
     id = "stat-interval"
     title = "Update of memory statistics"
     why = (
-        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones. It "
-        "takes the CPU from the thread that runs there."
+        "At this interval a kernel worker on each CPU adds that CPU's memory counters to the global ones. The "
+        "worker takes the CPU from the thread that runs there."
     )
     danger = "the figures in /proc/vmstat lag behind"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -34,8 +34,8 @@ class StatInterval(OneFile):
     bounds = (1, 86_400)
     default = "10"
     culprits = ("tuned",)
-    good = "at most once in ten seconds"
-    bad = "every {current} s on each CPU; {wanted} s is enough"
+    good = "the kernel updates the statistics at most once in ten seconds"
+    bad = "the kernel updates the statistics every {current} s on each CPU; {wanted} s is enough"
 
     def best(self, host: Host, current: str) -> str:
         return current if number_of(current) >= 10 else "10"
@@ -85,8 +85,8 @@ class Writeback(Settings):
 
     def differs(self, setting: Setting) -> str:
         return (
-            f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for them: make them wake "
-            "up seldom"
+            f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for flushers: make them "
+            "wake up seldom"
         )
 
     def _how_often(self, centiseconds: str | None) -> str:
@@ -177,8 +177,8 @@ class ZoneReclaim(OneFile):
     id = "zone-reclaim"
     title = "Reclaim before another node is used"
     why = (
-        "If this is on and a node is full, the thread that asks for memory first has to free pages of that "
-        "node. If it is off, the thread gets memory of another node."
+        "If reclaim is on and a node is full, the thread that asks for memory first has to free pages of that "
+        "node. If reclaim is off, the thread gets memory of another node."
     )
     danger = "a little more memory of far nodes is used"
     document = "Documentation/admin-guide/sysctl/vm.rst"
@@ -236,7 +236,7 @@ class Compaction(OneFile):
     default = "0"
     culprits = ("tuned",)
     good = "the kernel moves pages only when a program needs the room"
-    bad = "kcompactd moves pages in advance; with 0 pages move only when a program needs the room"
+    bad = "kcompactd moves pages in advance; with the value 0 pages move only when a program needs the room"
     absent = "this kernel does not compact in advance (Linux 5.9 or newer does, with CONFIG_COMPACTION)"
 
 
@@ -273,7 +273,7 @@ class MemoryNodes(Observed):
     id = "memory-nodes"
     title = "Memory nodes of the hot CPUs"
     why = (
-        "For each cache miss, memory of another node takes about half as long again. Hot threads on different "
+        "For each cache miss, memory of another node takes about 1.5 times as long. Hot threads on different "
         "nodes pass every message over the link between the nodes."
     )
     document = "Documentation/mm/numa.rst"

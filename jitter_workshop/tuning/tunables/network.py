@@ -21,8 +21,7 @@ class PacketSteering(Settings):
     title = "Packet steering"
     why = (
         "Receive packet steering hands packets to the CPUs of a mask, with interrupts between CPUs. With "
-        "transmit steering a CPU cleans up after the queue that it sends with. Hot CPUs belong in neither "
-        "mask."
+        "transmit steering a CPU does the clean-up work of its send queue. Hot CPUs belong in neither mask."
     )
     danger = "a hot CPU that sends shares its queue with others"
     document = "Documentation/networking/scaling.rst"
@@ -66,7 +65,7 @@ class BusyPolling(Observed):
         polled = max((0, *limits))
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
-        words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before sleep"
+        words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before they sleep"
         return self.answer("info", value, "; ".join((words, *filter(None, told))))
 
 

@@ -14,7 +14,7 @@ class CpuMax(Observed):
     id = "cpu-max"
     title = "CPU time limit of this container"
     why = (
-        "A container that has used up its time in a period is stopped until the next period, up to 100 ms on "
+        "A container that has used up its CPU time in a period is stopped until the next period, up to 100 ms on "
         "all its CPUs. Inside the container this looks like a fault of the scheduler."
     )
     document = "Documentation/scheduler/sched-bwc.rst"
@@ -74,7 +74,11 @@ class UtilizationClamps(Observed):
         low, high = (host.root.integer(path) for path in self.paths)
         if low is None or high is None:
             return self.answer("unavailable", None, "this kernel was built without CONFIG_UCLAMP_TASK")
-        reason = "limits for the clamps of tasks" if high >= 1024 else "tasks are clamped: the clock stays lower"
+        reason = (
+            "these are the limits for the clamps of tasks"
+            if high >= 1024
+            else "tasks are clamped: the clock stays lower"
+        )
         return self.answer("info", f"{low} to {high} of 1024", reason)
 
 
@@ -104,7 +108,7 @@ class Mitigations(Observed):
         found = {name: host.root.text(f"{folder}/{name}") for name in host.root.list_dir(folder)[:128]}
         states = {printable(name, 60): _state(text) for name, text in found.items() if text is not None}
         if not states:
-            return self.answer("unavailable", None, "this kernel does not report them")
+            return self.answer("unavailable", None, "this kernel does not report processor flaws")
         parts = (
             ("mitigated", "mitigated"),
             ("vulnerable", "not"),
@@ -114,7 +118,7 @@ class Mitigations(Observed):
         counts = [(list(states.values()).count(state), words) for state, words in parts]
         value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
         names = ", ".join(name for name, state in states.items() if state == "mitigated")
-        return self.answer("info", value, f"active: {names}" if names else "none is active")
+        return self.answer("info", value, f"active: {names}" if names else "no mitigation is active")
 
 
 class AddressRandomisation(Observed):
@@ -132,7 +136,7 @@ class AddressRandomisation(Observed):
         if state is None:
             return self.answer("unavailable", None, "the setting cannot be read")
         value = {0: "off", 1: "on, without the heap", 2: "on"}.get(state, str(state))
-        return self.answer("info", value, "this protects the host; it makes runs differ and causes no stalls")
+        return self.answer("info", value, "randomisation protects the host; it makes runs differ and causes no stalls")
 
 
 class Audit(Observed):
@@ -155,8 +159,8 @@ class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
     why = (
-        "An atomic operation across two cache lines stops the memory bus for every core. The mitigation slows "
-        "the program that does this down, by 10 ms each time."
+        "An atomic operation across two cache lines stops the memory bus for every core. The mitigation delays "
+        "a program that does this by 10 ms each time."
     )
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     paths = ("/proc/sys/kernel/split_lock_mitigate",)
@@ -165,8 +169,8 @@ class SplitLock(Observed):
         only_on_x86(host)
         value = {"0": "off", "1": "on"}.get(host.root.text(self.paths[0]) or "")
         if value is None:
-            return self.answer("unavailable", None, "this kernel or processor does not detect them")
-        return self.answer("info", value, "good for the hot CPUs as long as no program here does this")
+            return self.answer("unavailable", None, "this kernel or processor does not detect split locks")
+        return self.answer("info", value, "this affects the hot CPUs only if a program here uses split locks")
 
 
 def _state(text: str) -> str:

@@ -45,7 +45,7 @@ class RtThrottling(OneFile):
         if _only_admits(host):
             reason = (
                 "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) does not throttle real-time tasks "
-                "with it. The deadline server keeps time for ordinary tasks; this value only bounds the "
+                "by this limit. The deadline server keeps time for ordinary tasks; this value only bounds the "
                 "reservations of SCHED_DEADLINE"
             )
             return self.answer("info", f"{current} µs of {period} µs", reason)
@@ -54,7 +54,7 @@ class RtThrottling(OneFile):
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
-            f"real-time tasks get at most {share:.3g} % of a CPU's time, so others can still end a busy one; "
+            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end a busy one; "
             "only a thread that spins under SCHED_FIFO loses the rest"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
@@ -80,7 +80,7 @@ class DeadlineServer(Settings):
     title = "Deadline server for ordinary tasks"
     why = (
         "On a CPU that a real-time thread keeps busy, a deadline server gives ordinary tasks 50 ms of each "
-        "second (from Linux 6.12), even with real-time throttling off. On a tickless CPU its timer can bring "
+        "second (from Linux 6.12), even with real-time throttling off. On a tickless CPU the server's timer can bring "
         "the tick back."
     )
     danger = "with runtime 0 ordinary tasks on a CPU with a busy real-time thread never run again"
@@ -124,7 +124,7 @@ class TimerMigration(TradeOff):
     title = "Timers move between CPUs"
     why = (
         "With 1 another CPU may run a timer that an idle or a tickless CPU has set. With 0 each CPU runs its "
-        "own timers: none come from housekeeping CPUs, and none leave hot CPUs."
+        "own timers: hot CPUs get no timers from other CPUs, and keep all of their own."
     )
     danger = "with 0 idle CPUs wake up more often"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -134,7 +134,7 @@ class TimerMigration(TradeOff):
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
     both_sides = (
-        "experts disagree: with 1 timers can leave hot tickless CPUs (OpenShift's profiles), with 0 those of "
+        "experts disagree: with 1 timers can leave hot tickless CPUs (OpenShift's profiles), with 0 timers of "
         "other CPUs do not arrive (tuned's low-latency profiles); measure both"
     )
 
@@ -169,7 +169,7 @@ class PreemptMode(TradeOff):
         "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so a "
         "woken thread can wait for milliseconds. With full it waits only for critical sections."
     )
-    danger = "more switches, a little less throughput"
+    danger = "more task switches, and a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"
     file = "/sys/kernel/debug/sched/preempt"
     kind = "preempt"

@@ -16,7 +16,7 @@ _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
 """Services that set their values once and exit. Stopping them undoes their values; no process keeps running."""
 
 
-_ANEW = "After a restore it runs again and sets its profile again."
+_ANEW = "After a restore the service runs again and sets its profile again."
 
 
 class CompetingTuners(Tunable):
@@ -24,7 +24,7 @@ class CompetingTuners(Tunable):
     title = "Services that change the same settings"
     why = (
         "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the "
-        "power supply changes. This undoes what was set here."
+        "power supply changes. These writes undo the settings of this tool."
     )
     danger = "the service no longer adapts to battery and heat; some services restore their settings when they stop"
     risk = "medium"
@@ -51,7 +51,8 @@ class CompetingTuners(Tunable):
         running = _others(host)
         if running and not host.services.systemd:
             raise Unavailable(
-                f"systemd does not run on this host: stop them by hand ({stop_command(host, running[0])})", info=True
+                f"systemd does not run on this host: stop the services by hand ({stop_command(host, running[0])})",
+                info=True,
             )
         return [
             Write(path, "active", "inactive", "unit", f"{s.name} {s.service.does}. {_ANEW}")
@@ -64,8 +65,8 @@ class UnneededServices(Observed):
     id = "services"
     title = "Services that use CPU time"
     why = (
-        "Each of them wakes up periodically or works in the background, on any CPU that it may use. On a host "
-        "that measures or trades, stop the services that are not needed."
+        "Each of these services wakes up periodically or works in the background, on any CPU that it may use. On a "
+        "host that measures or trades, stop the services that are not needed."
     )
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 
@@ -78,7 +79,7 @@ class UnneededServices(Observed):
         return self.answer(
             "info",
             ", ".join(s.name for s in running[:8]) + (" …" if len(running) > 8 else ""),
-            f"if you do not need them: {'; '.join(stop_command(host, s) for s in running[:3])}",
+            f"stop the services that you do not need: {'; '.join(stop_command(host, s) for s in running[:3])}",
         )
 
 

@@ -24,7 +24,7 @@ class OneFile(Settings):
 
     file: ClassVar[str]
     kind: ClassVar[str] = "number"
-    absent: ClassVar[str] = "this kernel was built without it"
+    absent: ClassVar[str] = "this kernel was built without this feature"
     allowed: ClassVar[tuple[str, ...]] = ()
     bounds: ClassVar[tuple[int, int]]
 

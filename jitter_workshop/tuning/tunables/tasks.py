@@ -22,9 +22,9 @@ class KernelThreads(Settings):
     title = "Kernel threads"
     why = (
         "Memory reclaim, RCU callbacks (rcuo), compaction and other kernel threads run on any CPU of their "
-        "mask. Those that are not bound to one CPU can be kept on the other CPUs."
+        "mask. Threads that are not bound to one CPU can be kept on the other CPUs."
     )
-    danger = "the other CPUs do their work"
+    danger = "the other CPUs do the work of these threads"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
     owns = ("sched_setaffinity(*)",)
     culprits = ("tuned",)
@@ -35,7 +35,7 @@ class KernelThreads(Settings):
         left_for_the_rest(host)
         tasks = [task for task in host.processes if task.kernel]
         if not tasks:
-            raise Unavailable("no kernel thread is visible here (a container does not see them)")
+            raise Unavailable("no kernel thread is visible here (a container does not see kernel threads)")
         found = []
         for task in tasks:
             if task.fixed or task.worker or task.name.startswith("irq/"):

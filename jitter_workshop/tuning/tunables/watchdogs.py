@@ -32,7 +32,7 @@ class Watchdogs(Settings):
         "On each CPU the soft-lockup detector has a timer. Every four seconds it runs a task of the highest "
         "priority there, which takes the CPU from the running thread."
     )
-    danger = "no one notices a hang of the CPUs that are left out"
+    danger = "a hang of the CPUs that are left out is not noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
     owns = (_MASK, _SWITCH)
     default = "housekeeping"
@@ -70,7 +70,7 @@ class NmiWatchdog(OneFile):
     file = f"{_SYSCTL}/nmi_watchdog"
     allowed = ("0", "1")
     values = "0 or 1"
-    good = "no hot CPU is interrupted by it"
+    good = "this detector interrupts no hot CPU"
     bad = "hot CPUs or their siblings are interrupted through a performance counter"
     absent = "this kernel has no hard-lockup detector"
 
@@ -83,8 +83,8 @@ class MceInterval(Settings):
     id = "mce-interval"
     title = "Polling for corrected hardware errors"
     why = (
-        "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors it runs "
-        "more often. One value holds for all CPUs."
+        "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors the "
+        "timer runs more often. One value holds for all CPUs."
     )
     danger = "corrected memory errors, the first sign of a failing module, are reported later or (with 0) never"
     risk = "medium"
@@ -100,7 +100,8 @@ class MceInterval(Settings):
         folders = host.root.numbered(MACHINE_CHECKS, "machinecheck")
         if not folders:
             raise Unavailable(
-                "the kernel polls no machine-check banks here" + (" (a guest seldom has any)" if host.guest else "")
+                "the kernel polls no machine-check banks here"
+                + (" (a guest seldom has such banks)" if host.guest else "")
             )
         path = f"{folders[0][1]}/check_interval"
         current = read_value(host.root, path)
@@ -163,7 +164,7 @@ class PerfSampleRate(TradeOff):
     title = "Highest sampling rate of perf"
     why = (
         "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. "
-        "Without a profiler it costs nothing."
+        "Without a profiler no samples are taken."
     )
     danger = "profiles become coarse or empty"
     document = "Documentation/admin-guide/sysctl/kernel.rst"

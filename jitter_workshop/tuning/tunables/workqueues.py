@@ -25,7 +25,7 @@ class WorkqueueMask(Settings):
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     culprits = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
-    bad = "its workers may run on hot CPUs or their siblings (mask {current})"
+    bad = "the workers may run on hot CPUs or their siblings (mask {current})"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
