@@ -156,7 +156,7 @@ def ack_block(
     lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
     lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
     start, end = int(sender.times[0]), max(int(sender.times[sent]), int(receiver.times[answered]))
-    # Expected is nothing: so a stall is the whole interval from one stamp to the next.
+    # The expected interval is 0, so that a stall is the whole interval from one stamp to the next.
     stalls = {
         "receiver": _producer_stalls(clock, start, answered, 0, False, spec.threshold_ns, receiver),
         "sender": _producer_stalls(clock, start, sent, 0, False, spec.threshold_ns, sender),
@@ -234,7 +234,8 @@ def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
-    """Return the longest stalls of one thread. There may be a million, so no Python object is made of each."""
+    """Return the longest stalls of one thread. A thread may have a million, so only the listed ones become Python
+    objects."""
     if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(

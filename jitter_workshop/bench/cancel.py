@@ -16,8 +16,8 @@ _CANCEL = b"c"
 
 
 class CancelToken:
-    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output, so it needs no
-    timer.
+    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output, so no timer is
+    needed.
 
     All methods may be called from any thread and from a signal handler. A token serves one run. If it is pressed before
     the run begins, the run stops at once.
@@ -45,7 +45,7 @@ class CancelToken:
         self._press(_SUSPEND)
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable once a stop or a suspension was asked for."""
+        """Return a descriptor that becomes readable when a stop or a suspension is requested."""
         return self._reader
 
     def take_suspend(self) -> bool:
@@ -75,8 +75,8 @@ class CancelToken:
 
 @contextlib.contextmanager
 def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
-    """While this is open, let HUP, INT and TERM stop a run, and TSTP suspend it. Yield the list of the signals that
-    came. A signal that this process ignores stays ignored."""
+    """While this context is open, let HUP, INT and TERM stop a run, and TSTP suspend it. Yield the list of the signals
+    that came. A signal that this process ignores stays ignored."""
     received: list[int] = []
 
     def stop(signum: int, _frame: FrameType | None) -> None:

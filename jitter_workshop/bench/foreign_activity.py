@@ -109,7 +109,7 @@ def _own_seconds() -> float:
 
 
 def _processes() -> list[tuple[tuple[int, float], float, int | None, str, int]]:
-    """Return (pid, start time), CPU seconds, last CPU, name, parent's pid of every process."""
+    """Return one row for every process: (pid, start time), CPU seconds, last CPU, name, parent's pid."""
     import psutil
 
     rows = []

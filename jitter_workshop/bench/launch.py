@@ -153,8 +153,8 @@ class Child:
         self._signal(signal.SIGCONT)
 
     def end(self, farewell: bytes = b"", patience_s: float = 2.0) -> int:
-        """End the child and reap it: send ``farewell``, close its stdin, wait, send SIGTERM, wait, send SIGKILL. Return
-        the exit status as ``subprocess`` gives it (negative: the signal)."""
+        """End the child and reap it: send ``farewell`` and close its stdin; if it does not end, send SIGTERM, then
+        SIGKILL. Return the exit status as ``subprocess`` gives it (negative: the signal)."""
         if farewell:
             self.send(farewell)
         with contextlib.suppress(OSError):

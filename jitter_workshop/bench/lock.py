@@ -25,7 +25,7 @@ from jitter_workshop.errors import BusyError, WaitStopped
 from jitter_workshop.model.text import clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
-"""Names a turn other than the host's, so that tests do not queue behind a real run."""
+"""The environment variable that names another turn than the host's, so that tests do not queue behind a real run."""
 
 ADVICE = "try again when that run has ended"
 """Advice that holds everywhere; each caller adds its own way to queue."""

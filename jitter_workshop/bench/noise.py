@@ -122,7 +122,7 @@ def _reason(order: NoiseOrder, number: int) -> str:
 
 def make(parent: Parent, order: NoiseOrder) -> None:
     """Make the ordered noise until the parent asks for its log, or its time is over. Raise HostError if this host
-    cannot make it, CodecError for an order or a message that makes no sense."""
+    cannot make the noise, CodecError for an order or a message that makes no sense."""
     check_order(order)
     deadline_s = time.monotonic() + order.seconds
     work = NoiseAtWork(order, calibrate(HostRoot()))

@@ -43,7 +43,7 @@ class NoiseOrder:
 
 
 def known(kind: str) -> Noise:
-    """Return a kind of noise by its id. Raise UsageError for an unknown one."""
+    """Return a kind of noise by its id. Raise UsageError for an unknown id."""
     if kind not in NOISE_KINDS:
         raise UsageError(f"there is no noise '{clean(kind, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
     return noise_called(kind)

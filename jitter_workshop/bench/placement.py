@@ -53,7 +53,7 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
     """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
 
     Raise UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that this
-    process may not use, each with one sentence.
+    process may not use.
     """
     allowed = topology.allowed
     if not allowed:
@@ -285,8 +285,8 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return allowed CPUs, at most a few of those that are alike: enough to find the best, few enough to compare in
-    pairs."""
+    """Return allowed CPUs, and only a few of those that are alike: enough to find the best pair, few enough to compare
+    all pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
         if not (cpu.online and cpu.allowed) or (wish.within is not None and cpu.id not in wish.within):
@@ -380,7 +380,7 @@ def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
 
 
 def how_near(topology: Topology, cpus: CpuSet) -> str:
-    """Describe in a few words how near all these online CPUs are to each other; "" for fewer than two of them."""
+    """Describe in a few words how near these online CPUs are to each other; return "" for fewer than two CPUs."""
     members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
     pairs = [(a, b) for a in members for b in members if a.id < b.id]
     nodes = sorted({cpu.node for cpu in members})

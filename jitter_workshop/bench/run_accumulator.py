@@ -106,8 +106,8 @@ class RunAccumulator:
 
     @property
     def counted_s(self) -> float | None:
-        """Return the time in s in which the kernel's counters grew, in the blocks and their lead-in; None if a block
-        does not have it."""
+        """Return the time in s in which the kernel's counters grew, in blocks and lead-ins; None if a block does not
+        have it."""
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9
 

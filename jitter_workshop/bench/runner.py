@@ -255,7 +255,7 @@ class RunController:
                 self._pause(received + self.pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Call the witness, if there is one. Raise MeasureError where it fails."""
+        """Call the witness, if there is one. Raise MeasureError if the witness raises an error."""
         if self.witness is None:
             return
         try:

@@ -1,7 +1,8 @@
 """Run the measuring child: ``python -I -m jitter_workshop.bench.worker``.
 
-It writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block runs. A
-second thread waits for the parent's messages (``parent.py``), so that the end of stdin ends the child at any moment.
+The child writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block
+runs. A second thread waits for the parent's messages (``parent.py``), so that the end of stdin ends the child at any
+moment.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _RT_MARGIN_S = PATIENCE_S + 15
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Hold the kernel's counters at one moment. ``at_ns``: CLOCK_MONOTONIC when the first of them was read."""
+    """Hold the kernel's counters at one moment. ``at_ns``: the time at which the first counter was read
+    (CLOCK_MONOTONIC)."""
 
     at_ns: int
     interrupts: CounterTable
@@ -76,8 +78,8 @@ class Counters:
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
-        """Return the counters' part of a block; a counter that the kernel does not show is None, with the reason in
-        ``notes``."""
+        """Return the counters' part of a block. A counter that the kernel does not show is None; ``notes`` gets the
+        reason."""
         found = {
             "interrupts": _grown(before.interrupts, after.interrupts, "interrupts", notes),
             "softirqs": _grown(before.softirqs, after.softirqs, "softirqs", notes),
@@ -195,7 +197,8 @@ class Worker:
 
 
 def validate(spec: RunSpec) -> None:
-    """Raise UsageError for an impossible run. The parent checks more, and earlier; a child does not rely on it."""
+    """Raise UsageError for an impossible run. The parent checks more, and earlier; a child does not rely on those
+    checks."""
     if not 0 < spec.blocks <= 1_000_000 or not 0 < spec.block_ns <= 3_600 * 10**9:
         raise UsageError("a run has at least one block, and a block takes at most an hour")
     if spec.messages is not None and spec.messages < 1:

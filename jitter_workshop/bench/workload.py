@@ -1,4 +1,4 @@
-"""Run the threads of a workload in the measuring child: one life for all kinds, as in ``native/workload.c``."""
+"""Run the threads of a workload in the measuring child: start, blocks and end, as in ``native/workload.c``."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Workload(ABC):
         """Return the block that has just been measured, with its own figures and notes."""
 
     def _most(self) -> int:
-        """Return the length of the native arrays. Raise UsageError where one block needs more than it can hold."""
+        """Return the length of the native arrays. Raise UsageError if one block would need longer arrays than allowed."""
         return most_messages(self._spec)
 
     def _request(self, index: int) -> Any:
@@ -140,7 +140,7 @@ def _usage(native: Any) -> dict[str, Any]:
 
 
 def messages_of_block(spec: RunSpec, index: int) -> int:
-    """Return the messages of block ``index`` when the run has a total; 0 = the block is timed."""
+    """Return the number of messages of block ``index`` if the run has a total; 0 means that the block is timed."""
     if spec.messages is None:
         return 0
     share, rest = divmod(spec.messages, spec.blocks)

@@ -38,8 +38,8 @@ def shortest_gap_ns(clock: TickClock) -> int:
 
 
 def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
-    """Return the spec with a threshold that this clock can measure. A default threshold is raised if one reading takes
-    too long for it, as in emulated machines and with the clock source hpet."""
+    """Return the spec with a threshold that this clock can measure. A default threshold is raised if one reading of the
+    clock takes too long for that threshold, as in emulated machines and with the clock source hpet."""
     if spec.workload != "spin" or not spec.threshold_gives_way:
         return spec
     shortest_ns = shortest_gap_ns(clock)
@@ -48,7 +48,7 @@ def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
 
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
-    """Start the workload of a spec. Raise UsageError, HostError or MeasureError when it cannot be measured."""
+    """Start the workload of a spec. Raise UsageError, HostError or MeasureError if it cannot be measured here."""
     return WORKLOADS[spec.workload](spec, clock)
 
 
@@ -260,7 +260,8 @@ def duty_note(duty: int, pause: Pause) -> str:
 
 
 def slack_note(slack_ns: int, priority: int) -> str:
-    """Describe the timer's slack for a reader of wake-up times. ``slack_ns`` < 0: it could not be read."""
+    """Describe the slack of the thread's timer, for a reader of wake-up times. ``slack_ns`` < 0: the slack is not
+    known."""
     if priority:
         return "a real-time thread's timers have no slack"
     if slack_ns < 0:

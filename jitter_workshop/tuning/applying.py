@@ -150,7 +150,7 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """Restore a setting's old value after a refused write. Return "", or a text for the reason if that fails."""
+        """Restore a setting's old value after a refused write. Return "", or a text on the value if that fails."""
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
         if says is not None and not kind.same(says, change.before):
@@ -177,7 +177,7 @@ class _Way:
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:
-        """Write a change once more if a later write of this plan has displaced it."""
+        """Write a change once more if a later write of this plan has displaced its setting."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
@@ -211,7 +211,7 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 
 
 def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """Return the result with the number of shown writes that were dropped because their tasks had ended."""
+    """Return ``result`` with the number of shown writes that were dropped because their tasks had ended."""
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}
     lost = [c for c in shown if (c.path, c.after) not in made and c.path not in told and kind_of(c.kind).of_task]

@@ -1,4 +1,4 @@
-"""Define a tunable: a class that tells the value on this host, the better value, and the writes between them.
+"""Define a tunable: a class that gives the value on this host, the better value, and the writes to set it.
 
 A tunable is a class in a module of this package that the registry names. No other registration is needed::
 
@@ -16,16 +16,16 @@ A tunable is a class in a module of this package that the registry names. No oth
         def settings(self, host, value):
             ...one Setting for each file that matters, or raise Unavailable("this guest has no cpufreq: …")
 
-:class:`Settings` derives status, plan, apply and restore from that list. A tunable that does not fit overrides
+:class:`Settings` derives status, plan, apply and restore from that list. A tunable without such a list overrides
 :meth:`Tunable.judge` and :meth:`Tunable.writes`; one that is never changed is an :class:`Observed`. The rules:
 
-* ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. They report a file that cannot be read
-  without rights as such.
-* ``writes`` gives each write with the current value (``before``); undoing is writing it back. A tunable never undoes
-  anything itself.
+* ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. For a file that
+  they may not read they give that reason.
+* ``writes`` gives each write with the current value (``before``), which a restore writes back. A tunable never
+  restores anything itself.
 * Every path that a tunable may write matches one of its ``owns`` patterns (``fnmatch``). The agent refuses all other
   paths, for apply and for restore.
-* Where only the hot CPUs' files matter, only those are read: hosts have 512 CPUs and ``status`` has 0.15 s.
+* Where only the hot CPUs' files matter, only those are read: a host may have 512 CPUs, and ``status`` may take 0.15 s.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def left_for_the_rest(host: Host) -> CpuSet:
 def only_on_x86(host: Host) -> None:
     """Raise Unavailable if the processor is known not to be x86. Call this for a feature that only x86 has.
 
-    Call it before any check for guests: the owner of the hypervisor could not add such a feature.
+    Call it before any check for guests, because the owner of the hypervisor could not add such a feature.
     """
     if host.other_than_x86:
         raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
@@ -179,7 +179,7 @@ class Tunable:
 
     @property
     def changes_host(self) -> bool:
-        """Return True if the tunable can be planned and applied at all."""
+        """Return True if the tunable can be planned and applied."""
         return bool(self.owns)
 
     # Helpers for subclasses -------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Settings(Tunable):
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:
-        """Return a value of a setting in the form in which it is shown."""
+        """Return a value in the form for the reader, such as MHz for a value in kHz."""
         return value
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -294,7 +294,7 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct values in order of appearance, at most four."""
+    """Return the distinct values in order of appearance; of more than four, return four and their number."""
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

@@ -36,12 +36,13 @@ _X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 class Host:
     """Hold one reading of a host, made for one ``status``, ``plan`` or ``apply``.
 
-    It is then thrown away, because each value is read once and kept. Every online CPU is one of three:
+    The object is then thrown away, because it reads each value once and keeps it. Every online CPU has one of three
+    roles:
 
-    * ``hot``: it runs a latency-critical thread;
-    * a sibling (``siblings``): it is not hot, and shares a core with a hot one. A thread there takes execution units
-      and first-level cache from the hot CPU, so work is kept off it as well as off the hot one;
-    * ``housekeeping``: neither. Interrupts, workqueues, kernel threads and everything else belong there.
+    * ``hot``: the CPU runs a latency-critical thread;
+    * sibling (``siblings``): the CPU is not hot, and shares a core with a hot one. A thread there takes execution units
+      and first-level cache from the hot CPU, so work is kept off siblings as well as off hot CPUs;
+    * ``housekeeping``: all other CPUs. Interrupts, workqueues, kernel threads and everything else belong there.
 
     Where every CPU that is not hot is a sibling, the siblings are the housekeeping CPUs, because some CPU has to do the
     work; the host is then *crowded*. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all CPUs
@@ -129,7 +130,7 @@ class Host:
 
     @cached_property
     def nodes(self) -> dict[int, CpuSet]:
-        """Return the online CPUs of each memory node that has any, by node number."""
+        """Return the online CPUs of each memory node, by node number; a node without online CPUs is left out."""
         found: dict[int, list[int]] = {}
         for cpu in self.topology.cpus:
             if cpu.online:
@@ -183,7 +184,7 @@ class Host:
 
     @property
     def unseen(self) -> str:
-        """Return why the running tasks cannot be seen; "" where they can."""
+        """Return the reason why no running task can be seen; "" if tasks can be seen."""
         return "" if self.processes else "no running task is visible: /proc shows no process"
 
     @cached_property

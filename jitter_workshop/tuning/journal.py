@@ -195,7 +195,7 @@ def current_boot(root: HostRoot) -> str | None:
 
 
 def void(entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a reboot has undone this write: its boot id is not the current one, and its kind is void then."""
+    """Return True if a reboot has undone this write: it was made in another boot and does not survive a reboot."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
@@ -219,7 +219,7 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     """Return the tunables that are applied now, as ``{"id": …, "value": …}``, in the order in which they were applied.
 
     Value "" is the tunable's good value; ``"once": "1"`` marks a boot parameter for one boot. A tunable that was
-    applied twice has the place and the value of the last time. ``in_effect`` leaves out writes that wait for the next
+    applied twice has the place and the value of the last apply. ``in_effect`` leaves out writes that wait for the next
     boot or were made for another one.
     """
     journals = read_journals(root)

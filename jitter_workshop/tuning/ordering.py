@@ -204,8 +204,8 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
     """Return a topological order (Kahn) of the positions of ``names``; None where the pairs form a cycle.
 
-    Of the positions that may come next, it takes the lowest one with the same name as the last position, else the
-    lowest one.
+    Of the positions that may come next, the lowest one with the same name as the last position is taken, else the
+    lowest.
     """
     import heapq
 

@@ -73,9 +73,9 @@ class _Chain:
 
     ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
     somebody else has changed the setting since. ``every``: the CPUs that an affinity must have if it is to be opened to
-    all CPUs; ``opens``: the CPUs that are enough after the write. ``sure``: nothing of an interrupted write is left.
-    ``readable``: the setting can be handled. ``first``: its value at the start. ``done``: the outcome, "" while there
-    is none; then ``why`` gives the reason.
+    all CPUs. ``opens``: the CPUs that it must have once it was written. ``sure``: nothing of an interrupted write is
+    left. ``readable``: the setting can be handled. ``first``: its value before this restore. ``done``: the outcome, ""
+    while there is none; ``why`` then gives the reason.
     """
 
     kind: Kind
@@ -240,8 +240,8 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return the number of the oldest entries to leave out, because somebody else set a value after them, which a
-        later entry overwrote."""
+        """Return the number of the oldest entries to leave out: somebody else set a value after them, and a later entry
+        of ours overwrote that value."""
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
@@ -251,7 +251,7 @@ class _Way:
         return 0
 
     def _hand_down(self, entry: Entry, above: Entry) -> None:
-        """Give ``above``, a later entry that stays now, the ``before`` of ``entry``, and record that for a later
+        """Give ``above``, a later entry that stays now, the ``before`` of ``entry``, and journal that for a later
         restore."""
         try:
             if above.before != entry.before:
@@ -321,9 +321,9 @@ class _Way:
     def _note_lost(self) -> None:
         """Journal the affinities that the kernel overwrites in this restore, so that they are written again afterwards.
 
-        If a cpuset of ours ends, these are the affinities that tasks got after it was made, and those with offline CPUs
-        (``isolation.lost_at_the_end``), and the bound threads of the governor schedutil. If only CPUs return, these are
-        the affinities from which another program's partition has taken such CPUs (``isolation.lost_to_others``).
+        If a cpuset of ours ends, these are affinities that tasks got after it was made, affinities with offline CPUs
+        (``isolation.lost_at_the_end``), and bound threads of the governor schedutil. If only CPUs return, these are
+        affinities from which another program's partition has taken such CPUs (``isolation.lost_to_others``).
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -388,7 +388,7 @@ class _Way:
                 break
 
     def _moved(self, chain: _Chain) -> bool:
-        """Restore one setting; an error becomes its reason. Return True if anything changed."""
+        """Restore one setting, and keep an error as the reason. Return True if anything changed."""
         try:
             return self._settle(chain)
         except Exception as error:
@@ -469,8 +469,8 @@ class _Way:
     def _wish_back(self, chain: _Chain) -> None:
         """Write an affinity again that the kernel has restored by itself.
 
-        From 6.2 on the kernel remembers the last requested affinity, which is ours. It would return to that one
-        whenever a cpuset or a CPU is switched.
+        From 6.2 on the kernel remembers the last requested affinity, which is the one of our write. The kernel would
+        return to that affinity whenever a cpuset or a CPU is switched.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):

@@ -47,7 +47,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
 
 
 def _known(write: Wrote) -> bool:
-    """Return True if a write names a setting that this version has."""
+    """Return True if this version knows the tunable of a write, and the tunable may write the path."""
     try:
         return owned(find(write.tunable), write.path)
     except WorkshopError:
@@ -80,7 +80,7 @@ def find_drift(
 
 
 def likely_culprit(host: Host, tunable: Tunable) -> str | None:
-    """Return the likeliest of the services that run here and are known to rewrite this tunable's settings; None for
+    """Return the likeliest service that runs here and is known to rewrite this tunable's settings; None if there is
     none."""
     if not tunable.culprits:
         return None

@@ -85,7 +85,7 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return every set of CPUs in ``whole``, complete and without the CPUs of each of our cpusets."""
+        """Return every set of CPUs in ``whole``: once complete, and once without the CPUs of each of our cpusets."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
@@ -128,7 +128,7 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | N
 
 
 def isolated_by_others(root: HostRoot) -> CpuSet:
-    """Return the CPUs of isolated version 2 partitions that are not ours."""
+    """Return the CPUs of other programs' isolated partitions (version 2)."""
     from jitter_workshop.host.tasks.cpusets import find_cpusets, read_groups
 
     sets = find_cpusets(root)
@@ -178,8 +178,8 @@ def cpu_of(path: str) -> int | None:
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """Return the CPUs of the cpuset that this write made, none where the write does not name them; None for any other
-    write."""
+    """Return the CPUs of the cpuset that this write made (none where the write does not name them), or None for any
+    other write."""
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)

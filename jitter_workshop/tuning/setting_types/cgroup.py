@@ -150,7 +150,7 @@ def cpuset_text(cpus: str, mems: str) -> str:
 
 
 def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
-    """Return CPUs and memory nodes, None for ``absent``. Raise ValueError for anything else."""
+    """Return the CPUs and the memory nodes, or None for ``absent``. Raise ValueError for any other text."""
     if text == ABSENT:
         return None
     words = text.split(" ")

@@ -58,9 +58,9 @@ class CpuCycle(Kind):
 
 
 class IdleDisable(Number):
-    """Handle ``cpuidle/stateM/disable``.
+    """Handle ``cpuidle/stateM/disable``: ``1`` if the user has disabled an idle state, else ``0``.
 
-    Older kernels also show bit 1, which means that the driver left the state off; only bit 0 is the user's
+    Older kernels also show bit 1, which means that the driver has disabled the state; only bit 0 is the user's
     (Documentation/admin-guide/pm/cpuidle.rst).
     """
 
@@ -114,7 +114,7 @@ class _ByDriver(Kind):
 
 
 class IrqAcross(_ByDriver, CpuList):
-    """Handle the affinity of an interrupt that its driver resets."""
+    """Handle the affinity of an interrupt whose driver resets it."""
 
     name = "irq-across"
 
@@ -204,7 +204,7 @@ class Held(Number):
         return TextReading(NOT_HELD if held is None else held[1])
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
-        """Hold a limit in µs, in place of the one held before; NOT_HELD releases it."""
+        """Hold a limit in µs, in place of an earlier limit; NOT_HELD releases the device."""
         held = self._held.get(path)
         if value == NOT_HELD:
             if held is not None:

@@ -79,10 +79,10 @@ class Kind:
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make ``value``, which the setting has (again), last after a write that may have been cut short.
+        """Make ``value``, which the setting has already, durable after an earlier write that may have been cut short.
 
-        Ensure that nothing of that write is still to come, is left beside the setting, or is missing on the disk. Raise
-        OSError if that fails.
+        Ensure that the earlier write has no later effect, leaves no extra file, and that ``value`` is on the disk.
+        Raise OSError if that fails.
         """
 
     def halfway(self, found: str, after: str) -> bool:
@@ -121,7 +121,8 @@ class Number(Kind):
 
 
 class Choice(Kind):
-    """Handle a choice such as ``always [madvise] never``: read the word between ``marks``, write a word."""
+    """Handle a choice such as ``always [madvise] never``. ``read`` returns the word between ``marks``; ``write`` writes
+    a word."""
 
     name = "choice"
     marks = "[]"
@@ -190,7 +191,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
 
 
 def _lists(texts: Collection[str]) -> set[CpuSet]:
-    """Return those of these texts that are CPU lists, as sets of CPUs."""
+    """Return the CPU lists among these texts, as sets of CPUs."""
     found = set()
     for text in texts:
         with contextlib.suppress(ValueError):

@@ -62,7 +62,7 @@ class DirtyLimit(Kind):
     """Handle a limit on changed pages, as ``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes``, or
     the background pair.
 
-    Of each pair the kernel keeps one and sets the other to 0. The path is the ratio's; 0 bytes cannot be written.
+    Of each pair the kernel keeps one and sets the other to 0. The path is that of the ratio; 0 bytes cannot be written.
     """
 
     name = "dirty-limit"
@@ -84,8 +84,8 @@ class DirtyLimit(Kind):
 class Unit(Kind):
     """Handle a systemd unit, ``systemd(NAME.service)``: ``active`` or ``inactive``.
 
-    ``read`` looks at the links that systemd keeps for active units; ``write`` runs systemctl. The unit stays enabled or
-    disabled at boot, as it was.
+    ``read`` looks at the links that systemd keeps for active units; ``write`` runs systemctl start or stop. A write
+    does not change whether the unit starts at boot.
     """
 
     name = "unit"

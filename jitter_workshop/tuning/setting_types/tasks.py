@@ -192,8 +192,8 @@ class AffinityAcross(Affinity):
 class IrqThread(AffinityAcross):
     """Handle the affinity of an interrupt's thread, which the kernel resets whenever the interrupt has moved.
 
-    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. A restore writes the affinity; the kernel may change it
-    again.
+    Source: kernel/irq/manage.c, ``irq_thread_check_affinity``. A restore writes the affinity, but the kernel may reset
+    it later.
     """
 
     name = "irq-thread"
@@ -238,5 +238,5 @@ class TaskCgroup(_OfTask):
         writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True for a task in one of our own cpusets: the task was moved there by this tool, or for it."""
+        """Return True for a task in one of our own cpusets, because only this tool, or its user, moves tasks there."""
         return found.startswith("/jitter-workshop")

@@ -167,8 +167,8 @@ class BootParameter(Tunable):
         return bool(once) and once == self.given(host.command_line) and not self._staged(host)
 
     def _known(self, host: Host, value: str | None) -> str:
-        """Return ``parameters``. Raise as that method does, and Unavailable if kernels for this processor do not know
-        them."""
+        """Return ``parameters(host, value)``, and raise its errors; raise Unavailable where the kernel does not know
+        the names."""
         if self.x86_only:
             only_on_x86(host)
         return self.parameters(host, value)
@@ -221,7 +221,8 @@ class BootParameter(Tunable):
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """Return the housekeeping CPUs as a list. Raise Unavailable where no CPU is hot, or there are none."""
+        """Return the housekeeping CPUs as a list. Raise Unavailable where no CPU is hot, or no housekeeping CPU is
+        left."""
         if not len(host.hot):
             raise Unavailable("no CPU is hot")
         if not len(host.housekeeping):
@@ -237,8 +238,8 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, with its text; None
-    for none."""
+    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, with the text; None if
+    none."""
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")

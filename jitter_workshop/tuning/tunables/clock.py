@@ -14,14 +14,14 @@ _READ_IN_USER_SPACE = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_
 """Clock sources that a program reads without entering the kernel."""
 
 _WATCHED_PACKAGES = 4
-"""With more packages the kernel (from 6.3) does not trust the firmware's word that their TSCs agree."""
+"""With more packages the kernel (from 6.3) does not believe the firmware that the TSCs of all packages agree."""
 
 
 class ClockSource(Tunable):
     """Handle the clock source.
 
     The risk is medium: afterwards all time on the host comes from another counter. The kernel offers the TSC only while
-    it trusts it, and changes to another clock when its watchdog finds a fault.
+    it trusts the TSC, and changes to another clock when its watchdog finds a fault.
     """
 
     id = "clock-source"

@@ -22,14 +22,14 @@ NO_TURBO = f"{CPU_DIR}/intel_pstate/no_turbo"
 _TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
 
 _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
-"""Drivers whose governor ``performance`` overrides the energy preference and refuses any other one meanwhile."""
+"""Drivers whose governor ``performance`` sets the energy preference and refuses any other preference."""
 
 
 class Governor(Settings):
     """Handle the governor, which also sets the energy preference under drivers that choose frequencies themselves.
 
-    When the old governor is restored, intel_pstate restores the old preference; amd-pstate does not on several kernels.
-    So the preference is a change of its own, which is written first and restored last.
+    When the old governor is restored, intel_pstate also restores the old preference; on several kernels amd-pstate does
+    not. So the preference is a change of its own, which is written first and restored last.
     """
 
     id = "governor"

@@ -136,7 +136,7 @@ class Hotplug(Tunable):
         ]
 
     def _check(self, host: Host) -> CpuSet:
-        """Return the CPUs that take over. Raise Unavailable where no hot CPU can go offline."""
+        """Return the CPUs that take over the work. Raise Unavailable where no hot CPU can go offline."""
         rest = left_for_the_rest(host)
         if not _removable(host, host.hot):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
@@ -149,7 +149,7 @@ class Hotplug(Tunable):
 
 
 def _spare_siblings(host: Host) -> CpuSet:
-    """Return the siblings that can go offline. Raise Unavailable where none can, or no CPU would be left."""
+    """Return the siblings that can go offline. Raise Unavailable if none can, or if no housekeeping CPU would stay."""
     both = _shared(host)
     if both:
         raise Unavailable(f"CPU {both} are hot and share a core: choose one CPU of each core")

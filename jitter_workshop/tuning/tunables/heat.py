@@ -71,7 +71,7 @@ class Throttling(Observed):
 class Smi(Observed):
     """Report how to count system management interrupts.
 
-    This does not read the count itself: that interrupts the CPU, and needs root and the msr module.
+    This report does not read the count itself, because a reading interrupts the CPU, and needs root and the msr module.
     """
 
     id = "smi"

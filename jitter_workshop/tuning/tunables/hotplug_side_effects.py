@@ -1,7 +1,7 @@
-"""Plan extra writes before CPUs go offline, for settings that this would change for good.
+"""Plan extra writes before CPUs go offline, for settings that the kernel would then change for good.
 
-A CPU that goes offline loses these settings, and they do not come back with it (Documentation/core-api/cpu_hotplug.rst;
-kernel/irq/cpuhotplug.c, kernel/sched/core.c, kernel/cgroup/cpuset.c):
+When a CPU goes offline, these settings are lost, and the CPU's return does not restore them
+(Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c, kernel/sched/core.c, kernel/cgroup/cpuset.c):
 
 * the affinity of interrupts that may arrive on no other CPU: the kernel sets it to all CPUs;
 * the affinity of tasks that may run on no other CPU: the kernel sets it to all CPUs;
@@ -101,7 +101,7 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
     """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets first.
 
-    They include the tasks whose own affinity is overwritten with the cpuset (``setting_types.tasks.AffinityAcross``).
+    Before each cpuset come its tasks whose own affinity the kernel overwrites (``setting_types.tasks.AffinityAcross``).
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:

@@ -1,4 +1,4 @@
-"""Define the tunables of interrupts: their affinities, and the service that moves them."""
+"""Define the tunables of interrupts: their affinities, and the service irqbalance, which moves interrupts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ GROUP = "jitter-workshop"
 """The name of our version 2 group. For version 1 there are two cpusets, with the suffixes ``-hot`` and ``-rest``."""
 
 _PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
-"""Mount points of the hierarchies on known distributions; nothing is written to others."""
+"""Mount points of the cgroup hierarchies on known distributions; nothing is written to other places."""
 
 _KTHREADD = 2
 
@@ -121,7 +121,7 @@ class Isolation(Tunable):
     # Version 2 ----------------------------------------------------------------------------------------------------
 
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make an exclusive partition; removing its group undoes them."""
+        """Return the writes that make an exclusive partition. A restore undoes them by removing its group."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
         return [
             _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),
@@ -200,9 +200,8 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
     """Yield each thread whose affinity the kernel overwrites when a partition is made or ends, with that affinity.
-    These are threads that may use only a part of the online CPUs. Kernels before 6.2 set their affinity to the CPUs
-    that are online at that moment, so where a CPU is offline every thread is concerned. Threads that refuse to be bound
-    are left out."""
+    These are the threads that may not use all online CPUs. Where a CPU is offline, kernels before 6.2 overwrite every
+    thread's affinity with the online CPUs. Threads that refuse to be bound are left out."""
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
     present = host.root.cpu_list(f"{CPU_DIR}/present") or online
@@ -287,10 +286,9 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
-    Each comes with the affinity that it should have and the one that it will get. They are threads whose affinity was
-    narrowed after the partition was made and, before 6.2, threads that could use CPUs that are offline then.
-    ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
-    ends.
+    Each thread comes with the affinity that it should have and the one that it will get. These threads got a narrower
+    affinity after the partition was made or, before 6.2, could use CPUs that are offline at that moment. ``switched``:
+    our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition ends.
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
@@ -318,5 +316,6 @@ def _inside(root: HostRoot, task: Task) -> bool:
 
 
 def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
-    """Return a write to a setting. ``new``: its value before, where the setting does not exist yet or is empty."""
+    """Return a write to a setting. ``new``: the value to record as ``before`` where the setting does not exist yet or
+    is empty."""
     return Write(path, kind_of(kind).read(root, path).text or new, after, kind)

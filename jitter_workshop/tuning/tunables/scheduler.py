@@ -70,7 +70,7 @@ class RtThrottling(OneFile):
 
 
 def _only_admits(host: Host) -> bool:
-    """Return True if this kernel does not throttle by the limit, but only checks new SCHED_DEADLINE tasks by it
+    """Return True if this kernel does not throttle by the limit: it only limits SCHED_DEADLINE reservations by it
     (kernel/sched/rt.c from Linux 6.12 on)."""
     return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
 

@@ -1,4 +1,4 @@
-"""Define tunables that are one file with one value, as most of the kernel's switches are."""
+"""Define tunables of one file with one value, as most of the kernel's switches are."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
 
 
 def not_permitted(root: HostRoot) -> str:
-    """Return why an existing file cannot be read."""
+    """Return the reason why a file that exists may not be read."""
     if os.geteuid() == 0 and not root.recorded:
         return "not permitted, even to root (by a lockdown or a container)"
     return "only root can read it"
@@ -124,10 +124,8 @@ def number_of(text: str) -> int:
 
 
 def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> str:
-    """Return a VALUE (None for the default) that is a whole number from ``low`` to ``high``.
-
-    Raise UsageError for anything else.
-    """
+    """Return VALUE (None: the default) if it is a whole number from ``low`` to ``high``. Raise UsageError for any other
+    value."""
     text = (tunable.default if value is None else value) or ""
     number = parse_integer(text)
     if number is None or not low <= number <= high:
@@ -138,7 +136,7 @@ def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> st
 
 
 def one_of(tunable: Tunable, value: str | None, allowed: Sequence[str]) -> str:
-    """Return a VALUE (None for the default) that is one of these words. Raise UsageError for anything else."""
+    """Return VALUE (None: the default) if it is one of the words ``allowed``. Raise UsageError for any other value."""
     text = (tunable.default if value is None else value) or ""
     if text not in allowed:
         raise UsageError(f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is one of: {', '.join(allowed)}")

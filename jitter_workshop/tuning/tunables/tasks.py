@@ -64,9 +64,9 @@ class KernelThreads(Settings):
 
 
 def _whose(name: str, after: str, host: Host) -> str:
-    """Return the name of a kernel thread and, if it belongs to a memory node, the effect of the change on it.
+    """Return a sentence that names a kernel thread and, if it belongs to a memory node, the effect of the change.
 
-    The kernel binds such threads to their node's CPUs, and again whenever one of these comes online
+    The kernel binds such threads to the CPUs of their node, and again whenever one of these CPUs comes online
     (``kswapd_cpu_online``, ``kcompactd_cpu_online``; newer kernels: ``kthreads_online_cpu``). Where the whole node is
     kept clear, they reclaim memory from another node.
     """
