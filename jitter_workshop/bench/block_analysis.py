@@ -146,9 +146,9 @@ def ack_block(
     """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
     MeasureError where there is no stamp.
 
-    A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. The sender's
-    own long intervals are listed too, because a receiver cannot answer a segment that was not sent, but only the
-    receiver's are counted.
+    A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. Only the
+    receiver's stalls are counted. The sender's are listed too, because a receiver cannot answer a segment that was not
+    sent.
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")

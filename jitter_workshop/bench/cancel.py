@@ -99,8 +99,8 @@ def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
 
 
 def stop_this_process() -> None:
-    """Stop this process, all its threads, until SIGCONT. The signal goes to the calling thread: any thread may take a
-    signal that is sent to the process (signal(7)), and this thread would run on for a while."""
+    """Stop this process, all its threads, until SIGCONT. The signal is sent to the calling thread: if it were sent to
+    the process, another thread might take it (signal(7)), and the calling thread would run on for a while."""
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 

@@ -17,7 +17,7 @@ NOTICED_PERCENT = 1.0
 """A task is named only if it used a hot CPU for at least this share of the run."""
 
 NOTICED_S = 0.03
-"""A task is named only if it used at least this much CPU time: the kernel may count it in ticks of 10 ms."""
+"""A task is named only if it used at least this much CPU time, because the kernel may count time in ticks of 10 ms."""
 
 UNNAMED_PERCENT = 2.0
 UNNAMED_S = 0.1

@@ -46,7 +46,7 @@ def check(status: int, what: str) -> None:
 @dataclass(frozen=True, slots=True)
 class TickClock:
     """Hold a calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: the time of one reading. ``resolution_ns``:
-    the commonest difference between two readings. ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
+    the most frequent difference between two readings. ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
 
     native: Any
     name: str
@@ -78,7 +78,7 @@ class TickClock:
 
 
 def bracket(source: int, posix_clock: int) -> Any:
-    """Read this counter and a POSIX clock at the same moment. Return both as a ``jw_bracket *``."""
+    """Read the counter ``source`` and a POSIX clock at the same moment. Return both as a ``jw_bracket *``."""
     found = ffi.new("jw_bracket *")
     check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock")
     return found

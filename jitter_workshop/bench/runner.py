@@ -44,7 +44,7 @@ _LEAST_LIMIT_S = 45.0
 _LEAST_BLOCKS = 5
 """A preset's run may take ``_TOO_SLOW`` times its expected time, and at least ``_LEAST_LIMIT_S``; it never has fewer
 than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work for 30 ms on a real processor. On an emulated
-one they work for seconds, because the hot threads go on spinning and take most of its time."""
+one this work takes seconds, because the hot threads go on spinning and take most of its time."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show

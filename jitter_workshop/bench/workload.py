@@ -17,7 +17,8 @@ from jitter_workshop.model.run import THREAD_COUNTS
 from jitter_workshop.model.spec import KINDS, RunSpec
 
 MOST_MESSAGES = 1 << 21
-"""The most messages of a block: each costs ten bytes a thread, all of it resident before the block begins."""
+"""The most messages of a block. Each message costs ten bytes a thread; all this memory is resident before the block
+begins."""
 
 
 class Workload(ABC):
@@ -106,7 +107,7 @@ class Workload(ABC):
         """Return the block that has just been measured, with its own figures and notes."""
 
     def _most(self) -> int:
-        """Return the length of the native arrays. Raise UsageError if one block would need longer arrays than allowed."""
+        """Return the length of the native arrays. Raise UsageError if one block would need longer ones than allowed."""
         return most_messages(self._spec)
 
     def _request(self, index: int) -> Any:

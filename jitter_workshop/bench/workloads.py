@@ -183,8 +183,8 @@ class Spin(Workload):
 
 class Wakeup(Workload):
     """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. The
-    delay until it reads the clock is recorded. Its timer slack is set to 1 ns: the kernel's default of 50 µs is for
-    threads that need no precision (prctl(2)). The timers of a real-time thread never have slack."""
+    delay until the thread reads the clock is recorded. The thread's timer slack is set to 1 ns: the kernel's default of
+    50 µs is for threads that need no precision (prctl(2)). The timers of a real-time thread never have slack."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         super().__init__(spec, clock)
@@ -247,7 +247,7 @@ WORKLOADS: dict[WorkloadName, type[Workload]] = {"ring": Ring, "spin": Spin, "wa
 
 
 def duty_note(duty: int, pause: Pause) -> str:
-    """Describe the pauses of a run's sampler for its reader."""
+    """Describe the pauses of the sampler, for the reader of a run."""
     busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
     if pause == "busy":
         rest = f"used the CPU for {pause_ms:g} ms without sampling, again and again (these pauses are no gaps)"
@@ -260,8 +260,7 @@ def duty_note(duty: int, pause: Pause) -> str:
 
 
 def slack_note(slack_ns: int, priority: int) -> str:
-    """Describe the slack of the thread's timer, for a reader of wake-up times. ``slack_ns`` < 0: the slack is not
-    known."""
+    """Describe the slack of the thread's timer, for the reader of a run. ``slack_ns`` < 0: the slack is not known."""
     if priority:
         return "a real-time thread's timers have no slack"
     if slack_ns < 0:

@@ -264,7 +264,7 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Open affinities that were noted while one of our cpusets existed and that lack only the CPUs of that cpuset.
+        """Widen affinities that were noted while one of our cpusets existed and that lack only the CPUs of that cpuset.
 
         The kernel took these CPUs from a task that could use all CPUs. Once the cpuset is gone, the task may use all of
         them again.
@@ -295,7 +295,7 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Open affinities that the kernel had narrowed because of another program's partition when they were noted.
+        """Widen affinities that the kernel had narrowed because of another program's partition when they were noted.
 
         Once that partition is gone, its CPUs belong to these affinities again.
         """

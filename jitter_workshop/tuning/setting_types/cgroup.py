@@ -1,6 +1,6 @@
 """Define the kinds for control groups: groups, the cpuset controller, partitions, and workqueue masks.
 
-Isolated partitions narrow the masks of workqueues, so those are here too. Sources:
+Isolated partitions narrow the masks of workqueues, so these masks are here too. Sources:
 Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst,
 Documentation/core-api/workqueue.rst.
 """

@@ -128,8 +128,8 @@ class MaskAcross(_ByDriver, CpuMask):
 class GovernorThread(Kind):
     """Handle the thread of the governor schedutil for one policy, ``sugov(policyN)``: ``bound`` or ``opened``.
 
-    The kernel binds a new thread to its policy's CPUs; no program can bind the thread again. Before 6.2 the kernel
-    opens its affinity when a partition is made or removed. So ``write`` gives the policy another governor for a moment
+    The kernel binds a new thread to its policy's CPUs; no program can bind the thread again. Before 6.2 the kernel lets
+    it run on every CPU when a partition is made or removed. So ``write`` gives the policy another governor for a moment
     and then schedutil again, which starts a new thread (kernel/sched/cpufreq_schedutil.c).
     """
 

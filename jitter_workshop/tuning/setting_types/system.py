@@ -59,8 +59,8 @@ class WatchdogSwitches(Kind):
 
 
 class DirtyLimit(Kind):
-    """Handle a limit on changed pages, as ``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes``, or
-    the background pair.
+    """Handle a limit on changed pages, as ``20%`` or a number of bytes: ``vm.dirty_ratio`` with ``vm.dirty_bytes``, or
+    the pair ``vm.dirty_background_…``.
 
     Of each pair the kernel keeps one and sets the other to 0. The path is that of the ratio; 0 bytes cannot be written.
     """

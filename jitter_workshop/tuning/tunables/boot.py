@@ -1,4 +1,4 @@
-"""Define the boot parameters: those of the running kernel, and those that the next boot should have."""
+"""Define the tunables of single boot parameters, which take effect at the next boot."""
 
 from __future__ import annotations
 

@@ -241,7 +241,8 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 
 def _governor_threads(host: Host) -> list[Write]:
-    """Return writes for bound schedutil threads, which kernels before 6.2 open when a partition is made or removed."""
+    """Return writes that bind schedutil threads again: kernels before 6.2 unbind them when a partition is made or
+    removed."""
     if remembers_wishes(host.root):
         return []
     kind = kind_of("governor-thread")

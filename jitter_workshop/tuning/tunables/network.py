@@ -1,4 +1,4 @@
-"""Define the tunables of network cards: the CPUs of their queues, and how they interrupt."""
+"""Define the tunables of network cards: the CPUs of their queues, and how the cards interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the tunables that interrupt every CPU periodically: lockup detectors, error polling, tracing, profiling."""
+"""Define the tunables of periodic work on every CPU: lockup detectors, error polling, tracing, profiling."""
 
 from __future__ import annotations
 
