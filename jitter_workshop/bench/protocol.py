@@ -21,7 +21,7 @@ from jitter_workshop.model.codec import CodecError, to_plain
 from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
 
 NO_CORE = "the native core cannot be loaded"
-"""The last line of a child without the compiled module. Its parent recognises this case by the text."""
+"""The last line of a child without the compiled module. The parent recognises this case by the text."""
 
 BUILD_IT = "build it with 'make workshop' in the checkout, or 'pip install' the package again with this Python"
 

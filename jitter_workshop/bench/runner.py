@@ -1,8 +1,8 @@
 """Control a run from the parent's side: start the child, send the spec, ask for block after block, add the blocks up.
 
-During a block the parent sleeps in one ``poll`` without a timeout. It has no timers and does not wake up, except in the
-one block in which it has to make a stall. All its other work, and that of the observers, happens between blocks, while
-the child's hot threads keep exchanging unrecorded messages.
+During a block the parent sleeps in one ``poll`` without a timeout. The parent has no timers and does not wake up,
+except in the one block in which it has to make a stall. All its other work, and that of the observers, happens between
+blocks, while the child's hot threads keep exchanging unrecorded messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jitter_workshop.model.spec import RunSpec
 M = TypeVar("M")
 
 PAUSE_S = 0.040
-"""The least pause between blocks. It is the same with and without a screen, so that both measure alike."""
+"""The least pause between blocks, with and without a screen, so that both measure alike."""
 
 _READY_WITHIN_S = 60.0
 _NOISE_OUTLASTS_S = 1800.0
@@ -115,8 +115,8 @@ def expected_seconds(spec: RunSpec) -> float:
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
-    """Return the number of blocks that a run has time for, after ``done`` blocks took ``elapsed_s`` seconds. This is
-    the number in the spec, unless a preset would take far longer than intended. A run with a given length or number of
+    """Return the number of blocks that a run has time for, after ``done`` blocks took ``elapsed_s`` seconds. The spec's
+    number is returned unless a preset would take far longer than intended. A run with a given length or number of
     messages is never cut."""
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.

@@ -25,13 +25,13 @@ _CATCH_UP_NS = STALL_NS // 4
 """The time that a timed block must have left after the stall, so that messages that were due meanwhile are still sent
 in it."""
 _LEAD_NS = 60_000_000
-"""The time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a block has shown
-the exact time."""
+"""The time from "go" to a block's unrecorded messages (settling, and the counters), until a block has shown the exact
+time."""
 
 
 class Stall:
-    """Hold the one stall of a run. It belongs to the block in the middle. If it does not fall into that block, the
-    block is measured again."""
+    """Hold the one stall of a run, which belongs to the block in the middle. If the stall does not fall into that
+    block, the block is measured again."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec

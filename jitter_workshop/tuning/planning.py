@@ -1,4 +1,4 @@
-"""Turn wanted tunables into the ordered list of writes. This writes nothing to the host and needs no rights."""
+"""Turn wanted tunables into the ordered list of writes. Planning writes nothing to the host and needs no rights."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def owned(tunable: Tunable, path: str) -> bool:
 def _check_owned(tunable: Tunable, write: Write) -> None:
     """Raise UsageError where a tunable asks for a path that it does not own.
 
-    That is a bug in the tunable, and such a write must not reach a host.
+    Such a request is a bug in the tunable, and must not reach a host.
     """
     if not owned(tunable, write.path):
         raise UsageError(

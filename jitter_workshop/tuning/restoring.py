@@ -138,7 +138,7 @@ class _Way:
     wishes: bool = False
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
-    # Choose the settings to give back ------------------------------------------------------------------------------
+    # Choose the settings to restore ---------------------------------------------------------------------------------
 
     def _asked(self, entry: Entry) -> bool:
         """Return True if the setting of an entry is to be restored, because the caller asked for it or it is owed."""
@@ -349,7 +349,7 @@ class _Way:
             Change(n, entry.tunable, path, before, after, "runtime", "low", why, kind=kind)
             for n, (path, before, after, why, kind) in enumerate(new, start=max(journal.entries) + 1)
         ]
-        with contextlib.suppress(OSError):  # if this cannot be recorded, the rest is still given back
+        with contextlib.suppress(OSError):  # if this cannot be recorded, the rest is still restored
             self.recorders[journal.id].intents(changes)
         for c in changes:
             what = (c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when)
@@ -376,7 +376,7 @@ class _Way:
         back = [chain.path for chain in self.chains if not chain.foreign and chain.target in ("1", "on")]
         return CpuSet.of(cpu for path in back for cpu in switches(self.root, path))
 
-    # Give them back --------------------------------------------------------------------------------------------------
+    # Restore them -----------------------------------------------------------------------------------------------------
 
     def give_back(self) -> None:
         """Write the target of each chain, in order, and repeat until nothing changes any more."""

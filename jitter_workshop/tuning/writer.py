@@ -227,8 +227,8 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
 def sync_written(writer: HostWriter) -> None:
     """Sync the files that a boot loader's program wrote: each file, then its folder.
 
-    Raise OSError where the disk fails. This does not use sync(2), because that call waits for every file system, even
-    for a dead network file system.
+    Raise OSError where the disk fails. sync(2) is not used, because that call waits for every file system, even for a
+    dead network file system.
     """
     for folder in WRITTEN:
         writer.sync_folder(folder, files=True)

@@ -25,8 +25,8 @@ GONE = "no such file"
 """Reason for a setting that no longer exists (as ``HostRoot`` gives it)."""
 
 NODE_THREADS = ("kswapd", "kcompactd")
-"""Kernel threads that the kernel binds to their memory node's CPUs. It binds them again whenever one of these CPUs
-returns."""
+"""Kernel threads that the kernel binds to their memory node's CPUs, and binds again whenever one of these CPUs returns.
+"""
 
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384

@@ -263,8 +263,8 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
         )
     if loader.name == "systemd-boot":
         return (
-            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf beside"
-            f" it, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
+            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf in"
+            f" the same folder, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
         )
     return "" if loader.name == "GRUB" else by_hand(loader, parameters)
 

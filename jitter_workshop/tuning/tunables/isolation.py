@@ -270,7 +270,7 @@ def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads that lack CPUs because another program's partition changed while CPUs of ours were offline.
 
-    This concerns kernels before 6.2. Each thread comes with the mask that it should have and its current one.
+    Only kernels before 6.2 have such threads. Each thread comes with the mask that it should have and its current one.
     ``returning``: CPUs that are brought online. Such a thread is recognised by its mask: exactly the current CPUs of
     the top group.
     """
