@@ -61,7 +61,7 @@ def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host)
     assert said.drifted.culprit == "tuned"
     assert said.reason.startswith("drifted: set to performance, found powersave; ")
     assert "; probably because of tuned" in said.reason
-    assert "tuned has been kept" in said.fix
+    assert "first keep tuned from" in said.fix
 
 
 def test_no_culprit_is_made_up(host: Host) -> None:
