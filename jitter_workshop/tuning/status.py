@@ -103,7 +103,7 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
     fix = assessment.fix or f"jitter-workshop apply {assessment.id}"
     if assessment.state == "ok":
         # The hot CPUs are as wanted, so a plan would write nothing: the drift is elsewhere.
-        fix = f"restore it, then apply it again: jitter-workshop restore {assessment.id}"
+        fix = f"restore the setting, then apply it again: jitter-workshop restore {assessment.id}"
     if drift.culprit and drift.culprit != assessment.id:
         fix += f"; first keep {drift.culprit} from changing the setting"
     return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)

@@ -122,7 +122,7 @@ def test_with_debugfs_both_are_shown(tmp_path: Path) -> None:
 # What only root may read ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("user", "expected"), [(0, "not permitted, even to root"), (1000, "only root can read it")])
+@pytest.mark.parametrize(("user", "expected"), [(0, "not permitted, even to root"), (1000, "only root can read this")])
 def test_not_even_root_is_said_to_root_alone(user: int, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(HostRoot, "reading", lambda *_: TextReading(None, "not permitted"))
@@ -134,7 +134,7 @@ def test_not_even_root_is_said_to_root_alone(user: int, expected: str, monkeypat
 
 def test_a_recording_was_not_made_by_whoever_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert not_permitted(HostRoot(tmp_path)) == "only root can read it"
+    assert not_permitted(HostRoot(tmp_path)) == "only root can read this file"
 
 
 # Locked memory -------------------------------------------------------------------------------------------------------

@@ -291,7 +291,9 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
     if host.hot_policies:
         return host.hot_policies
     if host.guest:
-        raise Unavailable("a guest has no cpufreq: the hypervisor's host sets the clock; ask its owner", only_host=True)
+        raise Unavailable(
+            "a guest has no cpufreq: the hypervisor's host sets the clock; ask that host's owner", only_host=True
+        )
     raise Unavailable("this kernel has no cpufreq driver for this processor")
 
 

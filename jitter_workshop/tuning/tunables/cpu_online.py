@@ -90,7 +90,9 @@ class Smt(Tunable):
         leaving = host.second_threads
         offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
         if offline:
-            raise Unavailable(f"CPU {offline} are offline already, and switching SMT on again would bring them back")
+            raise Unavailable(
+                f"CPU {offline} are offline already, and switching SMT on again would bring these CPUs back"
+            )
         if leaving & host.hot:
             raise Unavailable(
                 f"CPU {leaving & host.hot} are hot and are the second threads of their cores: they would go offline"

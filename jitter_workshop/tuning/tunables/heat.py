@@ -87,7 +87,7 @@ class Smi(Observed):
         event = host.root.reading(_SMI_EVENT)
         if event.text:
             reason = (
-                "count them during a run with 'perf stat -a -e msr/smi/ sleep 10'. All of them come from "
+                "count SMIs during a run with 'perf stat -a -e msr/smi/ sleep 10'. All of them come from "
                 "the firmware; settings in its set-up (power management, USB legacy, error reporting) can reduce "
                 "them"
             )

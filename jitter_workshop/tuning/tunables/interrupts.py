@@ -62,7 +62,7 @@ class IrqBalance(Tunable):
             f"{reason}; systemd does not run it, so this tool cannot stop it",
             wanted=wanted,
             paths=paths,
-            fix=f"stop it the way it was started (process {pids}), or start it with {ban}",
+            fix=f"stop irqbalance as it was started (process {pids}), or start it with {ban}",
         )
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -70,7 +70,7 @@ class IrqBalance(Tunable):
         if service is None or (host.kept_clear and not host.kept_clear - self._banned(host)):
             return ()
         if not service.unit_active:
-            raise Unavailable("irqbalance runs, but systemd does not run it: stop it the way it was started")
+            raise Unavailable("irqbalance runs, but systemd does not run it: stop it as it was started")
         return (Write(self.owns[0], "active", "inactive", "unit"),)
 
     def _banned(self, host: Host) -> CpuSet:

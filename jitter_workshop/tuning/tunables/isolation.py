@@ -75,7 +75,7 @@ class Isolation(Tunable):
                 "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: neither the top "
                 "version 1 cpuset nor any other one balances them"
             )
-            fix = "restore it, then apply it again: jitter-workshop restore isolation"
+            fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
         if not missing:
             how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
@@ -166,8 +166,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     if version == 1:
         if group.balanced and group.effective & hot:
             return (
-                f"{named} has CPU {group.effective & hot} too, so tasks are still balanced onto it: take it out of "
-                "the group first"
+                f"{named} has CPU {group.effective & hot} too, so tasks are still balanced to CPUs that should be "
+                "isolated: take these CPUs out of the group first"
             )
         return ""
     if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:

@@ -202,14 +202,14 @@ class Steal(Tunable):
         if stat.reason:
             return self.answer("unavailable", None, stat.reason)
         if stat.steal_available is not True:
-            reason = "0 everywhere: nothing was stolen, or this hypervisor does not report it; measure to find out"
+            reason = "0 everywhere: nothing was stolen, or this hypervisor does not report steal; measure to find out"
             return self.answer("info", "0", reason, only_host=True)
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
         value = f"{share:.2g} % of the hot CPUs' time since boot"
         if 0 < share < _STEAL_PERCENT:
-            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if it happens now"
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if time is stolen now"
             return self.answer("info", value, reason, only_host=True)
         if not share:
             return self.answer("ok", "0 on the hot CPUs", "no time was stolen since boot", only_host=True)

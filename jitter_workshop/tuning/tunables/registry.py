@@ -71,7 +71,7 @@ def find(tunable_id: str) -> Tunable:
 
     raise UsageError(
         f"there is no tunable '{clean(tunable_id, 40)}'",
-        f"did you mean '{near[0]}'?" if near else "'jitter-workshop status' lists them",
+        f"did you mean '{near[0]}'?" if near else "'jitter-workshop status' lists all tunables",
     )
 
 

@@ -104,7 +104,7 @@ def not_permitted(root: HostRoot) -> str:
     """Return the reason why a file that exists may not be read."""
     if os.geteuid() == 0 and not root.recorded:
         return "not permitted, even to root (by a lockdown or a container)"
-    return "only root can read it"
+    return "only root can read this file"
 
 
 def without_debugfs(root: HostRoot) -> str:
