@@ -21,8 +21,7 @@ NOTICED_S = 0.03
 
 UNNAMED_PERCENT = 2.0
 UNNAMED_S = 0.1
-"""Time of unnamed tasks is reported only above these limits: less than that may come from the kernel's counting in
-ticks."""
+"""Time of unnamed tasks is reported only above both limits: less time may come from the kernel's counting in ticks."""
 
 _NAMED = 10
 

@@ -47,7 +47,7 @@ class Stall:
         return not self.done and index == self._index
 
     def begins_after_s(self) -> float:
-        """Return the seconds from "go" to the stall."""
+        """Return the seconds from "go" to the start of the stall."""
         return (self._lead_ns + self._into_block_ns) / 1e9
 
     def happen(self, child: Child) -> None:

@@ -111,7 +111,7 @@ class Host:
 
     @property
     def clear_words(self) -> str:
-        """Return a name for the CPUs in ``kept_clear``."""
+        """Return a name for the CPUs in ``kept_clear``: "hot CPUs", or "hot CPUs or their siblings"."""
         return "hot CPUs or their siblings" if self.clear_siblings else "hot CPUs"
 
     def instead_of(self, cpus: CpuSet) -> CpuSet:

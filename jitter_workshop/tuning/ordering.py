@@ -40,8 +40,9 @@ _BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
 class Facts(NamedTuple):
     """Hold the facts about one write.
 
-    ``group``: the group of its setting. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: the groups of
-    settings that the kernel overwrites as a side effect. ``vacates``: True if the write takes work off CPUs.
+    ``group``: the group of its setting. ``needs``, ``makes``, ``ends``: the conditions that the write needs, makes and
+    ends. ``displaces``: the groups of settings that the kernel overwrites as a side effect. ``vacates``: True if the
+    write takes work off CPUs.
     """
 
     group: str = ""

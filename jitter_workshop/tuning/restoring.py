@@ -608,7 +608,7 @@ class _Way:
 
 
 def _mistake(error: Exception) -> str:
-    """Return the reason for an entry that caused an unexpected error."""
+    """Return the reason shown for an entry that caused an unexpected error."""
     return f"the setting cannot be restored: {type(error).__name__}: {printable(str(error), 120)}"
 
 

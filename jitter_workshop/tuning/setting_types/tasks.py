@@ -238,5 +238,5 @@ class TaskCgroup(_OfTask):
         writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True for a task in one of our own cpusets, because only this tool, or its user, moves tasks there."""
+        """Return True if the task is in one of our own cpusets, which this tool fills and empties."""
         return found.startswith("/jitter-workshop")
