@@ -1,10 +1,10 @@
 """Choose the CPUs of the measured threads, give the reasons, and describe how near CPUs are to each other.
 
-All functions are pure and depend on the topology only. The wishes for two threads, most important first: two CPUs on
-different cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a
-core left for everything else; that share their last-level cache; of one core type; and away from the core of CPU 0,
-which boots the machine and keeps much of its housekeeping: its sibling would share a core with all of that. The
-journaller runs on the same node and never on CPU 0's core, or not at all.
+All functions are pure and depend on the topology only. Two threads should get, most important first: two CPUs on
+different cores that the kernel was told to leave alone (``isolcpus``); CPUs on one memory node; CPUs on different
+cores; CPUs that leave a core for everything else; CPUs that share their last-level cache; CPUs of one core type; CPUs
+away from the core of CPU 0, because CPU 0 boots the machine and keeps much of its housekeeping. The journaller runs on
+the same node and never on CPU 0's core, or not at all.
 
 On a host that is too small for that, everything else still gets a core: with two cores of two threads each, on one node
 or on two, the run takes both threads of the second core. If it took one thread of each core, both would share their

@@ -32,8 +32,7 @@ _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EH
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
-    """Return the shortest gap in ns that is longer than a mere reading of the clock, so that something has interrupted
-    the loop."""
+    """Return the shortest gap in ns that shows an interruption of the loop and not just a reading of the clock."""
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 
