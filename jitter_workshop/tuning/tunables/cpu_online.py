@@ -145,7 +145,7 @@ class Hotplug(Tunable):
         held = host.hot & (host.isolation.partitions or CpuSet())
         if held:
             raise Unavailable(
-                f"CPU {held} are in an isolated cpuset, which would no longer work: apply hotplug first, then isolation"
+                f"an isolated cpuset has CPU {held} and would no longer work: apply hotplug first, then isolation"
             )
         return rest
 
