@@ -88,7 +88,7 @@ def test_what_is_said_on_a_recording_too_points_at_no_counts_that_are_not_there(
     tick = load_course().chapter("tick")
     assert tick is not None
     assert tick.prediction is not None
-    assert tick.pages["compare"].startswith("Where both runs were measured:")
+    assert tick.pages["compare"].startswith("If both runs were measured on your host,")
     for answer in tick.prediction.answers:
         assert "below" not in answer.explanation
-        assert "count" not in answer.explanation or "Where it was measured, the count" in answer.explanation
+        assert "count" not in answer.explanation or "If the second run was measured, " in answer.explanation
