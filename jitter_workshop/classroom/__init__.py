@@ -1,1 +1,1 @@
-"""Keep what the members of a class did, and make the host that they share."""
+"""Store the results of the members of a class, and set up the host that they share."""

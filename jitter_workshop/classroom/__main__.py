@@ -1,8 +1,5 @@
-"""Start the board: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, on a pipe or
-a socket.
-
-``--listen`` serves the socket that systemd passed on (sd_listen_fds(3)).
-"""
+"""Start the board: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, for a
+connection on a pipe or a socket. ``--listen`` serves the socket that systemd passes (sd_listen_fds(3))."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """Return 0 after a connection that ended, 2 if it never began (one sentence on standard error)."""
+    """Serve, and return 0 after the end of the connection, 2 if it could not begin (standard error then has one
+    sentence)."""
     if _TREE not in sys.path:
         sys.path.append(_TREE)
     from jitter_workshop.agent.service import daemon

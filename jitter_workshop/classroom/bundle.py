@@ -1,9 +1,9 @@
 """Write one archive from which a machine without the internet becomes a class host.
 
-It holds wheels of all that runs here, the class file, and a script that unpacks the wheels and goes on with ``class
-init``. The wheels are made of the installed files
-(https://packaging.python.org/specifications/binary-distribution-format), so the class gets exactly what was tried here.
-"""
+The archive holds wheels of this tool and of all that it needs, the class file, and a script that unpacks the wheels and
+runs ``class init``. The wheels are made of the installed files
+(https://packaging.python.org/specifications/binary-distribution-format), so the class gets exactly the files of this
+machine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from jitter_workshop.errors import HostError
 FOLDER = "jitter-workshop-class"
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 _EPOCH_S = 1_577_836_800
-"""The same fixed time in seconds. With a fixed time, an archive of the same files has the same bytes."""
+"""The time of every file in the archive, in seconds since 1970. It is fixed, so an archive of the same files has the
+same bytes."""
 
 
 def write(out: Path, class_data: bytes) -> None:
-    """Write the archive (``.tar.gz``); no file is left if that fails. Raises HostError."""
+    """Write the archive (``.tar.gz``). If this fails, no file is left. Raises HostError."""
     made = list(contents(class_data))
     try:
         with out.open("xb") as file:
@@ -85,7 +86,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
         if line.startswith("Tag:")
     ]
     if info.startswith(NAME.replace("-", "_") + "-"):
-        # An editable install has a tag of its own that ignores the native core, so set the tag here.
+        # The tag of an editable install ignores the native core, so set the tag here.
         tags = [f"cp311-abi3-linux_{platform.machine()}"]
         files[f"{info}/WHEEL"] = (
             f"Wheel-Version: 1.0\nGenerator: jitter-workshop\nRoot-Is-Purelib: false\nTag: {tags[0]}\n".encode()
@@ -105,7 +106,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Return several tags in the form of a file name: each part once, joined by dots."""
+    """Return several tags as one tag for a file name: each part once, joined by dots."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

@@ -1,4 +1,4 @@
-"""Talk to the board's service in short connections, for a member of the class."""
+"""Send a member's requests to the board's service, each in a short connection."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from jitter_workshop.paths import RUN_DIR
 
 SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
-"""Time limit in seconds for an answer. The service itself waits for other writers."""
+"""Time limit in seconds for an answer. It is long because the service may wait for other writers."""
 
 
 def connect(stop: int | None = None) -> BoardClient:
-    """Return a connection with the board of this class host. Raises HostError.
+    """Return a connection to the board of this class host. Raises HostError.
 
     ``stop``: a descriptor that ends the wait for an answer when it becomes readable.
     """
@@ -41,7 +41,7 @@ def connect(stop: int | None = None) -> BoardClient:
 
 
 def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
-    """Start the board's service for this connection. Raises HostError."""
+    """Start the board's service with ``command`` and return a connection to it. Raises HostError."""
     try:
         return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
@@ -49,7 +49,8 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
-    """Hold one connection. Requests raise HostError or UsageError, as the service says, and WaitStopped."""
+    """Hold one connection to the board. Requests raise HostError or UsageError, as the service answers, or
+    WaitStopped."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link
@@ -59,7 +60,7 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         self.close()
 
     def post(self, posted: Posted) -> None:
-        """Post what this member did; it replaces their last post."""
+        """Send this member's post, which replaces their last post."""
         self._ask("post", posted=to_plain(posted))
 
     def mine(self) -> Board:
@@ -71,11 +72,12 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         return self._board("board")
 
     def forget(self, user: str | None) -> int:
-        """Forget a member, None: all members. Return how many were forgotten."""
+        """Delete the data of a member, or of all members for None. Return the number of members whose data was
+        deleted."""
         return int(self._ask("forget", user=user).get("forgotten", 0))
 
     def say(self, banner: Banner | None) -> None:
-        """Show this banner to all members, None: no banner; for instructors."""
+        """Show this banner to all members, or remove the banner for None; for instructors."""
         self._ask("say", banner=to_plain(banner) if banner is not None else None)
 
     @property

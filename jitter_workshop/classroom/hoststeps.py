@@ -1,7 +1,7 @@
 """Make a class host step by step: each step can check, do and undo its part.
 
-``class init`` does what is missing, ``class check`` names it, ``class remove`` undoes all of it, the last step first.
-"""
+``class init`` does the steps that are missing, ``class check`` names them, ``class remove`` undoes all steps, the last
+one first."""
 
 from __future__ import annotations
 
@@ -50,12 +50,9 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Describe one step.
-
-    ``what``: its name in a list. ``problem``: what is wrong, "" for nothing. ``do`` and ``undo`` raise HostError or
-    OSError. ``text``: the content, if the step writes a file. ``again``: the step is repeated after any other step was
-    done.
-    """
+    """Describe one step. ``what``: its name in a list. ``problem``: returns what is wrong, "" if nothing is. ``do`` and
+    ``undo`` raise HostError or OSError. ``text``: the file's content, if the step writes a file. ``again``: True if the
+    step must be repeated after any other step was done."""
 
     what: str
     problem: Callable[[], str]
@@ -65,7 +62,7 @@ class Step:
     again: bool = False
 
     def why(self) -> str:
-        """Return what is wrong, "" for nothing. An error of the check itself counts as wrong."""
+        """Return what is wrong, "" if nothing is. If the check itself fails, return its error."""
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -74,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Hold the choices of the user who sets up a class host.
+    """Hold the choices of the person who sets up a class host.
 
     ``class_data``: the class file's bytes. ``housekeeping``: the CPUs for logins. ``python``: the interpreter.
     """
@@ -107,20 +104,19 @@ def steps(wish: Wish) -> tuple[Step, ...]:
 
 
 def open_steps(found: tuple[Step, ...]) -> tuple[tuple[Step, str], ...]:
-    """Return the steps that have something to do, each with what is wrong."""
+    """Return the steps that must be done, each with the reason."""
     todo: list[tuple[Step, str]] = []
     for step in found:
-        why = step.why() or ("to use what is new" if step.again and todo else "")
+        why = step.why() or ("to use the new files" if step.again and todo else "")
         if why:
             todo.append((step, why))
     return tuple(todo)
 
 
 def do(todo: tuple[Step, ...]) -> Iterator[Step]:
-    """Do these steps; yield each before it is done.
+    """Do the steps in ``todo``; yield each step before it is done.
 
-    Raises HostError that names the step that failed. The steps before it stay done; :func:`undo` undoes them.
-    """
+    Raises HostError that names the step that failed. The earlier steps stay done; :func:`undo` undoes them."""
     os.umask(0o022)
     for step in todo:
         yield step
@@ -129,7 +125,7 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
         except OSError as error:
             raise HostError(f"{step.what}: {clean(error.strerror or error, SENTENCE)}") from error
         if why := step.why():
-            raise HostError(f"{step.what}: this was done, but {why}")
+            raise HostError(f"{step.what}: this step was done, but {why}")
 
 
 def undo(wish: Wish) -> tuple[str, ...]:
@@ -147,7 +143,7 @@ def undo(wish: Wish) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """Return what is left of a class host on this machine: paths, and its user and group in words."""
+    """Return the parts of a class host that exist on this machine: paths, and in words the user and the group."""
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -247,7 +243,7 @@ def _board_folder() -> Step:
         with contextlib.suppress(FileExistsError):
             Path(BOARD_DIR).mkdir()
         user = pwd.getpwnam(GROUP)
-        # The folder's files stay; a link in its place is refused.
+        # The files in the folder stay. A link in place of the folder is refused.
         with closed_after(os.open(BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as folder:
             os.fchown(folder, user.pw_uid, user.pw_gid)
             os.fchmod(folder, 0o755)
@@ -260,7 +256,7 @@ def _board_folder() -> Step:
 
 
 def _unit(name: str, python: str) -> Step:
-    # The service must be able to read its interpreter, also if that lies in a home.
+    # The service must be able to read its interpreter, even if the interpreter is in a home folder.
     homes = "read-only" if python.startswith(install.HOMES) else "yes"
     return _file(RootFile(f"{UNITS}/{name}", fill(name, PYTHON=python, HOMES=homes).encode(), 0o644), "a systemd unit")
 
@@ -281,7 +277,7 @@ def _sudo_rule(python: str) -> Step:
         if found := made.problem():
             return found
         agent, board = commands(python)
-        # The file is right. Ask sudo about a member of the group to see that sudo reads it.
+        # The file is right. Ask sudo about a member of the group to find out if sudo reads the file.
         for uid in sorted(uids_of(GROUP))[:1]:
             for target, command in (("root", agent), (GROUP, board)):
                 run("sudo", "-n", "-l", "-U", pwd.getpwuid(uid).pw_name, "-u", target, "--", *command)
@@ -318,7 +314,7 @@ class Started:
         )
 
     def do(self) -> None:
-        """Read the units anew and restart the services; a running turn ends. Raises HostError."""
+        """Reload the units and restart the services, which ends a running turn. Raises HostError."""
         run("systemctl", "daemon-reload")
         self._stop()
         run("systemctl", "enable", "--now", *_SOCKETS)
@@ -329,7 +325,7 @@ class Started:
         self._stop()
 
     def _stop(self) -> None:
-        # A missing unit is an error for systemctl, but counts as stopped.
+        # For a missing unit systemctl reports an error, but the unit counts as stopped.
         with contextlib.suppress(HostError):
             run("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
         with contextlib.suppress(HostError):
@@ -337,14 +333,15 @@ class Started:
 
 
 def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the commands that start the agent and the board for one connection, as the rule in sudoers has them."""
+    """Return the two commands that start the agent and the board for one connection, as the rule for sudo allows
+    them."""
     package = Path(f"{INSTALL_DIR}/lib/jitter_workshop")
     agent, board = (service_command(package / room / "__main__.py", python) for room in ("agent", "classroom"))
     return agent, board
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Return why a service does not answer a greeting, "" if it does."""
+    """Return why a service does not answer a greeting, "" if it answers."""
     try:
         link = open_link()
     except (HostError, OSError) as error:
@@ -385,12 +382,12 @@ def fill(template: str, **words: str) -> str:
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program of the system's, None if it is not installed."""
+    """Return the path of a program of the system, None if it is not installed."""
     return shutil.which(name, path=_PATH)
 
 
 def run(*words: str) -> str:
-    """Run a program of the system's, by name, in a fixed environment; return what it printed. Raises HostError."""
+    """Run a program of the system, by name, in a fixed environment. Return its standard output. Raises HostError."""
     found = program(words[0])
     if found is None:
         raise HostError(f"{words[0]} is not installed on this host")
@@ -416,11 +413,9 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootFile:
-    """Describe a file of root's with exactly this content.
-
-    ``own_folder``: the folder is removed with it, if nothing else is in it. ``refuse``: checks the new file before it
-    takes its place, and raises HostError.
-    """
+    """Describe a file that belongs to root and has exactly this content. ``own_folder``: True if the file's folder is
+    removed with the file when the folder is empty. ``refuse``: checks the new file before it replaces the old one, and
+    raises HostError."""
 
     path: str
     data: bytes
@@ -429,7 +424,7 @@ class RootFile:
     refuse: Callable[[str], object] | None = None
 
     def problem(self) -> str:
-        """Return what is wrong: no such file, another owner, mode or content; "" for nothing."""
+        """Return what is wrong: the file is missing, or has another owner, mode or content; "" if nothing is wrong."""
         path = self.path
         try:
             status = os.lstat(path)
@@ -444,7 +439,8 @@ class RootFile:
         return "" if Path(path).read_bytes() == self.data else f"{path} has different content"
 
     def do(self) -> None:
-        """Write a new file beside it, then rename it, so that no reader sees half of it. Raises OSError, HostError."""
+        """Write a new file, then give it the final name, so that no reader sees a half-written file. Raises OSError,
+        HostError."""
         folder = Path(self.path).parent
         if not folder.is_dir():
             folder.mkdir(parents=True)
@@ -493,7 +489,7 @@ def _exists(look: Callable[[str], object], name: str) -> bool:
 
 
 def _end_all_of(uid: int) -> None:
-    """Kill all processes that still run as the board's user."""
+    """Kill all processes that still run with the user id of the board."""
     ends = time.monotonic() + _END_S
     while time.monotonic() < ends:
         theirs = [one for one in Path("/proc").iterdir() if one.name.isdigit() and _owner(one) == uid]

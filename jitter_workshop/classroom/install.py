@@ -1,9 +1,8 @@
-"""Copy the running tool with all that it needs into a folder of root's own, without the network.
+"""Copy the running tool with all that it needs into a folder that belongs to root, without the network.
 
-Students run the tool from there, and root runs its agent from there: so every file of it, and the interpreter, must
-belong to root and be writable by root alone. A list of checksums for ``sha256sum -c`` is written, so that damage is
-found and named.
-"""
+Students run the tool from there, and root runs its agent from there: so the interpreter and every file of the folder
+must belong to root and be writable by root alone. A list of checksums for ``sha256sum -c`` is written, so that a
+damaged file is found and named."""
 
 from __future__ import annotations
 
@@ -32,22 +31,21 @@ LAUNCHER = "/usr/local/bin/jitter-workshop"
 PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
 MANIFEST = "SHA256SUMS"
 EXTRA = "serve"
-"""The optional part that is copied, too, if it is installed."""
+"""The name of the optional part that is copied, too, if it is installed."""
 HOMES = ("/home/", "/root/", "/run/user/")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
-"""Files in which pip notes how it installed; for a checkout they name its folder."""
+"""Files in which pip notes how it installed a distribution. For a checkout they contain the folder's path."""
 
 
 # The interpreter ------------------------------------------------------------------------------------------------------
 
 
 def interpreter() -> str:
-    """Return the interpreter for a class host. Raises HostError if none will do.
-
-    It is this one without its virtual environment, or the system's of the same version if this one belongs to a user.
-    """
+    """Return the path of the interpreter for a class host. Raises HostError if no interpreter fits. It is the running
+    interpreter outside its virtual environment, or the system's of the same version if the running one belongs to a
+    user."""
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -63,8 +61,8 @@ def interpreter() -> str:
 
 
 def unfit(path: str) -> str:
-    """Return why an interpreter does not suit a class host, "" if it does: root's alone, executable for all, not in a
-    home."""
+    """Return why an interpreter does not suit a class host, "" if it does. It must be writable by root alone,
+    executable for all, and outside home folders."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
         return f"{clean(real, PATH)} lies in a home folder"
@@ -80,11 +78,8 @@ def unfit(path: str) -> str:
 
 
 def _of_another_kind(path: str) -> str:
-    """Return why another interpreter does not suit, "" if it does.
-
-    Modules that are compiled here run there only in the same version, and a distribution may leave out parts of the
-    library.
-    """
+    """Return why another interpreter cannot replace the running one, "" if it can. Modules compiled here need the same
+    version, and a distribution's Python may lack parts of the standard library."""
     asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
     try:
         done = subprocess.run(
@@ -104,7 +99,7 @@ def _of_another_kind(path: str) -> str:
 
 
 def launcher_text(lib: str, python: str) -> str:
-    """Return a program of a few lines that starts the tool from ``lib`` and ignores the caller's environment."""
+    """Return the text of a short program that starts the tool from ``lib`` and ignores the caller's environment."""
     return (
         f"#!{python} -IB\n"
         "import sys\n"
@@ -118,7 +113,7 @@ def launcher_text(lib: str, python: str) -> str:
 
 
 def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
-    """Return the distributions that the tool needs, itself first. Raises HostError if it is not installed."""
+    """Return the tool's own distribution, then those that it needs. Raises HostError if the tool is not installed."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     todo = [(_normal(name), ""), (_normal(name), extra)]
@@ -146,10 +141,8 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
 
 
 def _distribution(name: str) -> Distribution:
-    """Return an installed distribution. Raises PackageNotFoundError.
-
-    An egg-info folder that a build left beside the source is skipped, because it has no list of files.
-    """
+    """Return an installed distribution. Raises PackageNotFoundError. An egg-info folder that a build left next to the
+    source is skipped, because it has no list of files."""
     for one in distributions(name=name):
         if one.read_text("RECORD") is not None:
             return one
@@ -157,11 +150,9 @@ def _distribution(name: str) -> Distribution:
 
 
 def files_of(one: Distribution) -> dict[str, Path]:
-    """Return a distribution's files by their path below the library.
-
-    For this tool, which may be an editable install, they are the files of the running package. Scripts, compiled files
-    and files outside the library are left out.
-    """
+    """Return path below the library → file, for each file of a distribution. For this tool, which may be an editable
+    install, the files are those of the running package. Scripts, compiled files and files outside the library are left
+    out."""
     ours = _normal(one.metadata["Name"]) == NAME
     found: dict[str, Path] = {}
     for file in one.files or ():
@@ -202,9 +193,8 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy everything to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raises
-    HostError, OSError.
-    """
+    """Copy the tool to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raises
+    HostError, OSError."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"{why}, and the tool runs from that copy",
@@ -222,7 +212,7 @@ def install(into: str = INSTALL_DIR) -> None:
     parts = sorted({name.partition("/")[0] for name in files})
     well = [part for part in parts if _compile(lib, part, f"{into}/lib")]
     if "jitter_workshop" not in well:
-        raise HostError("the tool's own source does not compile: a file is damaged, or was changed during the copy")
+        raise HostError("the tool's own source does not compile: a file is damaged, or it changed during the copy")
     (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
     os.sync()  # a power cut after the rename must not find empty files
@@ -233,15 +223,15 @@ def install(into: str = INSTALL_DIR) -> None:
 
 
 def uninstall(into: str = INSTALL_DIR) -> None:
-    """Remove the tool, and what an interrupted ``install`` left."""
+    """Remove the installed tool, and the folders that an interrupted ``install`` left."""
     for folder in (into, f"{into}.new", f"{into}.old"):
         if os.path.lexists(folder):
             shutil.rmtree(folder)
 
 
 def problem(into: str = INSTALL_DIR) -> str:
-    """Return what is wrong with the installed tool, "" for nothing. Raises HostError if the running tool is not
-    installed."""
+    """Return what is wrong with the installed tool, "" if nothing is. Raises HostError if the running tool is not an
+    installed distribution."""
     if not (Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py").is_file():
         return f"{into} does not hold the tool"
     foreign = ownership.first_foreign(_tree(Path(into)))
@@ -264,7 +254,7 @@ def runs_from(into: str = INSTALL_DIR) -> bool:
 
 
 def _damage(folder: Path) -> str:
-    """Return the first file that is not as it was copied, in words; "" for none."""
+    """Return in words the first file that differs from its copy at install time, "" if no file differs."""
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -291,7 +281,7 @@ def _version(folder: Path) -> str:
 
 
 def _compile(lib: Path, part: str, called: str) -> bool:
-    """Compile a folder or a module of the library for its final place. Return True if that worked."""
+    """Compile a folder or a module of ``lib`` for its final place ``called``. Return True if it compiled."""
     place = str(lib / part)
     if (lib / part).is_dir():
         return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))
@@ -306,7 +296,7 @@ def _tree(folder: Path) -> Iterator[str]:
 
 
 def _all_to_root(folder: Path) -> None:
-    """Give all files to root and set their modes, whatever the umask was."""
+    """Make root the owner of all files, and set their modes independently of the umask."""
     for path in _tree(folder):
         if os.geteuid() == 0:
             os.chown(path, 0, 0, follow_symlinks=False)

@@ -1,7 +1,7 @@
-"""Serve the board on a connection, as an unprivileged process of the user jitterlab.
+"""Serve the board on a connection, in an unprivileged process of the user jitterlab.
 
-It takes what members post, shows instructors all posts, and each member their own. Messages are one JSON object a line,
-as with the agent (``agent/protocol.py``). The caller's user id comes from the kernel. Verbs:
+The service stores members' posts, shows instructors all posts, and shows each member their own. Each message is a line
+with one JSON object, as for the agent (``agent/protocol.py``). The caller's user id comes from the kernel. Verbs:
 
 ``hello``   → protocol, instructor (whether the caller is one)
 ``post``    ``posted`` (a Posted) → {}
@@ -35,9 +35,9 @@ from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import REASON, clean
 
 PATIENCE_S = 30.0
-"""Idle timeout in seconds. Callers send a request and leave, so a silent connection is ended."""
+"""Idle timeout in seconds. Callers send a request and leave, so the service ends a silent connection."""
 LONGEST_S = 120.0
-"""Longest time in seconds of a connection, also if the caller never stops sending."""
+"""Longest duration of a connection in seconds, even if the caller never stops sending."""
 
 
 class Service:
@@ -58,7 +58,7 @@ class Service:
         }
 
     def serve(self) -> None:
-        """Answer until the caller leaves, falls silent, or has used up the time."""
+        """Answer requests until the caller leaves, is silent for too long, or has used up the time of a connection."""
         try:
             while time.monotonic() < self._ends:
                 line = self._lines.next(lambda: PATIENCE_S, None)
@@ -84,7 +84,7 @@ class Service:
             return store.board(socket.gethostname(), time.time(), only=self._who.uid, turns=published())
 
     def _board(self, request: dict[str, Any]) -> Board:
-        self._instructs("see the board", "'jitter-workshop class results' shows what you posted yourself")
+        self._instructs("see the board", "'jitter-workshop class results' shows your own results")
         with BoardStore(self._folder) as store:
             return store.board(socket.gethostname(), time.time(), turns=published())
 
@@ -116,14 +116,15 @@ class Service:
 
 
 def listen() -> None:
-    """Serve the socket that was passed on until SIGTERM. Raises HostError."""
+    """Serve the socket that systemd passed, until SIGTERM. Raises HostError."""
     descriptor = inherited(os.environ)
     os.environ.clear()
     listen_on(descriptor, lambda: serve_caller(counted=True))
 
 
 def serve_caller(counted: bool = False) -> None:
-    """Find out who calls, and serve them. Raises WorkshopError if the connection cannot begin.
+    """Ask the kernel for the caller's user id, and serve this caller. Raises WorkshopError if the connection cannot
+    begin.
 
     ``counted``: the listener has already counted this connection for its user.
     """
@@ -142,11 +143,8 @@ def serve_caller(counted: bool = False) -> None:
 
 
 def _like_any_other() -> None:
-    """Raise HostError if this process has a low priority.
-
-    It has its caller's priority, which only root could raise (sched(7)). A process that holds the database and gets no
-    CPU would block the others.
-    """
+    """Raise HostError if this process has a low priority. The process inherits its caller's priority, which only root
+    could raise (sched(7)). If it held the database and got no CPU, it would block the other callers."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
         raise HostError("the board must not run at a low priority", "start it without nice or chrt")

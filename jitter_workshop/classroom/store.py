@@ -1,9 +1,8 @@
-"""Store the board: what each member posted last, the best curve of each chapter, and the instructor's banner.
+"""Store the board: each member's last post, their best curve of each chapter, and the instructor's banner.
 
 A post replaces the one before, so what a member can store is bounded. SQLite lets one process write at a time
-(https://www.sqlite.org/lockingv3.html); others wait. Deleted data is overwritten with zeros (secure_delete,
-https://www.sqlite.org/pragma.html). A damaged file is set aside; its content comes back with the members' next posts.
-"""
+(https://www.sqlite.org/lockingv3.html); other processes wait. Deleted data is overwritten with zeros (secure_delete,
+https://www.sqlite.org/pragma.html). A damaged file is moved away; the members' next posts fill the new file."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ STUCK_S = 600.0
 AWAY_S = 300.0
 """Seconds of silence after which a member's program counts as closed.
 
-An open program posts every two minutes (flow/classes/posting.py), except while it measures, which is in a turn.
-"""
+An open program posts every two minutes (flow/classes/posting.py), except while it measures, and it measures only in a
+turn."""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1
@@ -66,7 +65,7 @@ create table if not exists banner (one integer primary key check (one = 1), bann
 
 
 class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
-    """Hold the database open for one piece of work. Raises HostError if the database cannot be used."""
+    """Hold the database open for one request. Raises HostError if the database cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -79,21 +78,21 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         self._base.close()
 
     def post(self, uid: int, user: str, posted: Posted, now_s: float) -> None:
-        """Store what a member posts; it replaces their last post. Raises UsageError for what makes no sense,
-        HostError."""
+        """Store a member's post, which replaces their last one. Raises UsageError for an invalid post, HostError if it
+        cannot be stored."""
         posted = checked(posted)
         user, text = clean(user, USER), _text(posted)
         with self._writing():
             before = self._base.execute("select posted, moved_at, user from member where uid = ?", (uid,)).fetchone()
             if before is not None and before[2] != user:
-                # The user id belonged to another user before: their work is not this member's.
+                # The user id belonged to another user before, whose results are not this member's.
                 self._base.execute("delete from best where uid = ?", (uid,))
                 before = None
             moved = before[1] if before is not None and before[0] == text else now_s
             self._base.execute("insert or replace into member values (?, ?, ?, ?, ?)", (uid, user, text, now_s, moved))
             for run in posted.runs:
                 self._keep_best(uid, posted, run)
-            # Keep no more of a member than they may post at once, so that the database stays bounded.
+            # Keep no more curves of a member than one post may have, so that the database stays bounded.
             self._base.execute(
                 "delete from best where uid = ? and (chapter, workload) not in"
                 " (select chapter, workload from best where uid = ? order by chapter, workload limit ?)",
@@ -130,7 +129,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
                 posted = from_plain(Posted, json.loads(text))
                 theirs = tuple(from_plain(PostedRun, json.loads(run)) for one, run in best if one == uid)
             except (CodecError, ValueError) as error:
-                notes[clean(user, USER)] = f"their results cannot be read: {clean(error, REASON)}"
+                notes[clean(user, USER)] = f"this member's results cannot be read: {clean(error, REASON)}"
                 continue
             row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
             found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
@@ -138,18 +137,15 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
-        """Forget a member by name (also one whose account is gone), None: all members. Return how many. Raises
-        HostError.
-
-        Nothing that they posted is left in the board's folder.
-        """
+        """Delete the data of the member with this name (the account may be gone), or of all members for None. Return
+        the number of members. Raises HostError. No post of theirs is left in the board's folder."""
         with self._writing():
             self._base.execute(
                 "delete from best where ? is null or uid in (select uid from member where user = ?)", (user, user)
             )
             gone = self._base.execute("delete from member where ? is null or user = ?", (user, user)).rowcount
         try:
-            # It may hold their posts, too. The posts of others in it come back when they post again.
+            # The damaged file may hold their posts, too. It also holds posts of others, whose next posts replace these.
             (self._folder / DAMAGED).unlink(missing_ok=True)
         except OSError as error:
             raise HostError(f"{DAMAGED} cannot be removed: {error.strerror}") from error
@@ -174,8 +170,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold one transaction. It takes the write lock at its start, so it never has to be rolled back for another
-        writer. Raise HostError."""
+        """Hold one transaction. It takes the write lock when it begins, so another writer can never cause a rollback.
+        Raise HostError."""
         try:
             self._base.execute("begin immediate")
             yield
@@ -198,9 +194,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
 def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
     """Return the group of a member on the board.
 
-    Members who wait for the turn, or cannot have it now (frozen class, machine not restored), are not stuck. Members
-    who have the turn may be silent while they measure.
-    """
+    Members who wait for the turn, or cannot get the turn now (frozen class, machine not restored), are not stuck.
+    Members who have the turn may be silent while they measure."""
     names = {row.user, *row.posted.people}
     if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):
         return "waiting"
@@ -216,7 +211,7 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 
 
 def checked(posted: Posted) -> Posted:
-    """Check a post, and return it with all its texts cleaned. Raises UsageError for an invalid one."""
+    """Check a post, and return it with all its texts cleaned. Raises UsageError for an invalid post."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
         raise UsageError("this is more data than one member may send")
     for chapter in posted.chapters:
@@ -239,11 +234,11 @@ def _check_run(run: PostedRun) -> None:
     if not rising or any(not 0 <= p < 100 or not 0 <= v < _MAX_NS for p, v in run.points):
         raise UsageError("a curve's percentiles and values must rise")
     if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
-        raise UsageError("stolen time cannot be more than that of all CPUs")
+        raise UsageError("stolen time cannot be more than the time of all CPUs")
 
 
 def _cleaned(value: Any) -> Any:
-    """Return plain JSON with each text in it cleaned."""
+    """Return the plain JSON value with all its texts cleaned."""
     if isinstance(value, dict):
         return {key: _cleaned(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -253,7 +248,7 @@ def _cleaned(value: Any) -> Any:
 
 def _word(word: str) -> str:
     if len(word) > MAX_TEXT:
-        raise UsageError(f"a word has at most {MAX_TEXT} characters")
+        raise UsageError(f"a text has at most {MAX_TEXT} characters")
     return clean(word, MAX_TEXT)
 
 
@@ -267,7 +262,7 @@ def _text(value: Any) -> str:
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
-    """Return the database, made if missing; a damaged one is set aside first. Raises sqlite3.Error."""
+    """Return the open database. A missing one is created, a damaged one is first moved away. Raises sqlite3.Error."""
     try:
         return _connected(folder)
     except sqlite3.DatabaseError as error:
@@ -279,7 +274,7 @@ def _opened(folder: Path) -> sqlite3.Connection:
         except sqlite3.DatabaseError as error:
             if not _is_damaged(error):
                 raise
-        # No journal needs to be kept: it was played back before the file was found damaged.
+        # The journal is not needed: it was played back before the file was found damaged.
         with contextlib.suppress(OSError):
             (folder / FILE).replace(folder / DAMAGED)
         return _connected(folder)
@@ -308,7 +303,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
 
 
 class _Damaged(sqlite3.DatabaseError):
-    """Report that the file can be opened, but is damaged."""
+    """Report that the database file can be opened, but is damaged."""
 
 
 def _is_damaged(error: sqlite3.Error) -> bool:
@@ -318,7 +313,7 @@ def _is_damaged(error: sqlite3.Error) -> bool:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let only one process at a time open the database, by a lock on the folder."""
+    """Hold a lock on the folder, so that only one process at a time opens the database."""
     with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -326,12 +321,12 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "the disk may be full: earlier results stay, and the next ones include these"
+        return "the disk may be full: earlier results stay, and the next post sends these again"
     return "try again later"
 
 
 def publish_banner(folder: Path, banner: Banner | None) -> None:
-    """Write the banner to a small file that all can read without asking a service; None removes it. Raises
+    """Write the banner to a small file that all users can read without a service; None removes the file. Raises
     HostError."""
     try:
         if banner is None:
@@ -343,7 +338,8 @@ def publish_banner(folder: Path, banner: Banner | None) -> None:
 
 
 def read_banner(folder: Path, owners: frozenset[int]) -> Banner | None:
-    """Return the instructor's current banner; None if there is none, or none of ``owners`` wrote it."""
+    """Return the instructor's current banner; None if there is no banner, or if its file belongs to none of
+    ``owners``."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         with os.fdopen(os.open(folder / BANNER_FILE, flags), "rb") as file:

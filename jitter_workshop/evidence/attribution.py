@@ -1,5 +1,5 @@
-"""Split the time of a stall by cause. The pieces of a window follow each other, the first from its start, the last to
-its end. They sum to it exactly for any trace."""
+"""Split the time of a stall by cause. The pieces of a window follow each other without gaps, from the window's start to
+its end. For any trace, the lengths of the pieces sum exactly to the window's length."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Window
 
 AROUND_NS = 10_000
-"""The longest gap beside an event that is still called its surroundings. Some time passes between the moment an
-interrupt takes a CPU and its first event, and from its last event to the next clock reading. It contains the
+"""The longest gap next to an event that still counts as the event's surroundings. Some time passes from the moment an
+interrupt takes a CPU to its first event, and from its last event to the next clock reading. This time contains the
 interrupt's entry and exit, the tracing itself (0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits
-to the hypervisor of 1 to 5 µs each. The limit is twice the longest of these; a longer gap has a cause of its own, which
-the trace did not see."""
+to the hypervisor of 1 to 5 µs each. The limit is twice the longest such gap; a longer gap has a cause of its own, which
+the trace did not record."""
 
 ARRIVAL_NS = 50_000
 """The same limit for a gap that ends with an interrupt's first event, if no other cause of the gap is known. A guest's
-interrupt first goes to the hypervisor. Of the gaps of 20 to 50 µs without an event that a KVM guest's thread felt, 35
-to 51 % ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one in fifteen is named after an
-interrupt that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table).
-"""
+interrupt first goes to the hypervisor. A KVM guest's thread had gaps of 20 to 50 µs without an event: 35 to 51 % of
+them ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one gap in fifteen is named after an
+interrupt that came by chance. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
 
 CATCH_UP_NS = 200
-"""The most that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's copy)."""
+"""The longest time in ns that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's
+copy)."""
 
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
 _HOLE = "hole"
 _INTERRUPTS = (IRQ, VECTOR)
 _ITS_OWN = (words.NOTHING, words.ASLEEP)
-"""The names of time without an event in which the thread may still be in its page fault."""
+"""The names of pieces without an event in which the thread may still be in its page fault."""
 
 
 class Piece(NamedTuple):
-    """Hold [start, end) in ticks of one window. ``kind``: one of ``model.evidence.CAUSE_KINDS``."""
+    """Hold a part of a window that has one cause. ``start`` is included, ``end`` is not; both are ticks of the trace
+    clock. ``kind``: one of ``model.evidence.CAUSE_KINDS``."""
 
     kind: str
     name: str
@@ -64,8 +65,8 @@ class Piece(NamedTuple):
 
 
 def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
-    """Split the time of a window by cause: pieces in order of time, the first from its start, the last to its end, each
-    longer than 0. Return () for an empty window."""
+    """Split the time of a window by cause. Return pieces longer than 0 in order of time, without gaps, from the
+    window's start to its end. Return () for an empty window."""
     if window.end <= window.start:
         return ()
     around = timeline.rate.to_ticks(AROUND_NS)
@@ -78,23 +79,22 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer, None where no event stopped it. It is used for a late
+    """Return the causes that delayed a message's producer, None if no event stopped the producer. They explain a late
     message if nothing delayed the consumer: the producer was interrupted after it stamped the message and before it
-    published it.
-    """
+    published the message."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
     cpu = next((stretch.cpu for stretch in producer.between(window.publish, window.publish + 1)), -1)
     its = Window(window.start, window.end, cpu, PRODUCER, window.messages)
     pieces = _resolve(its, timeline, _raw(its, timeline, producer), around)
-    # An event that begins later did not stop it at the stamp: then the time before has no event.
+    # An event that begins after the stamp did not stop the producer there: the time before it has no event.
     return pieces if pieces[0].kind != _NO_EVENT else None
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """Return the causes that held the producer for all of a time in which its consumer ran and saw nothing. Empty where
-    it was not stopped throughout, or the window is not a consumer's."""
+    """Return the causes that stopped the producer for all of a hole, in which its consumer ran and got no message.
+    Return [] if the producer was not stopped all the time, or the window is not a consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
         return []
@@ -103,8 +103,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Return the window in pieces by the state of its thread. ``hole``: it ran by the trace, or nothing says
-    otherwise."""
+    """Return the window in pieces by the state of its thread. The kind ``hole`` means that, by the trace, the thread
+    ran or may have run."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -114,7 +114,7 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
         if stretch.state == MOVING:
             _add(found, _MIGRATION, stretch.detail, low, high)
         elif stretch.state == ELSEWHERE:
-            # It ran on an untraced CPU, unseen, and read its clock there: that ended the window.
+            # The thread ran on a CPU that is not traced, and read its clock there: this reading ended the window.
             sent = stretch.start > window.start and window.messages <= 1
             _add(found, _MIGRATION if sent else _NO_EVENT, stretch.detail if sent else words.NOT_TRACED, low, high)
         elif stretch.state == ASLEEP and not window.due:
@@ -139,8 +139,8 @@ def _on_cpu(
     runs: bool = False,
     idle: str = words.IDLE,
 ) -> None:
-    """Add the activity of CPU ``cpu`` in [low, high): the thread's own plain running is a hole, all else is a cause.
-    ``idle``: the name for time in which no task ran."""
+    """Add to ``found`` the activity of CPU ``cpu`` from ``low`` to before ``high``. Time in which the thread itself ran
+    is a hole, all other activity is a cause. ``idle``: the name for time in which no task ran."""
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
@@ -165,7 +165,7 @@ def _on_cpu(
 
 
 def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None:
-    """Add one more piece; merge it with the last one where both are the same."""
+    """Add a piece to ``found``; merge it with the last piece if both have the same kind and name."""
     if end <= start:
         return
     if found and found[-1].kind == kind and found[-1].name == name:
@@ -175,7 +175,8 @@ def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None
 
 
 def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
-    """Name the holes: a page fault of the thread, the event that they are around, or no event."""
+    """Return the pieces with each hole named: by a page fault of the thread, by the event next to the hole, or as no
+    event."""
     found: list[Piece] = []
     faulted: str | None = None
     raw = _with_faults(raw, timeline.threads.get(window.thread))
@@ -195,15 +196,15 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
         if kind == _FAULT:
             faulted = name
         elif faulted is not None and kind == _NO_EVENT and name in _ITS_OWN and window.messages <= 1:
-            # Until its next clock reading the thread counts as still in its last fault.
+            # Until the thread's next clock reading, the thread counts as still in its last fault.
             kind, name = _FAULT, faulted
         _add(found, kind, name, piece.start, piece.end)
     return tuple(found)
 
 
 def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
-    """Return the pieces with each hole cut in two at the thread's page fault. The end of a fault is not known, but the
-    time before it does not belong to it."""
+    """Return the pieces with each hole cut in two where the thread's page fault begins. The end of the fault is not
+    known, but the time before the fault does not belong to it."""
     found: list[Piece] = []
     for piece in raw:
         fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
@@ -217,15 +218,16 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if a consumer took piled-up messages in this last hole, after it had been stopped."""
+    """Return True if the hole at ``place`` is the last piece and the consumer, after a stop, read waiting messages in
+    it."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Return the cause whose surroundings a hole is: the longer one of its neighbours, if the hole is short; else
-    None."""
+    """Return the cause to which a short hole belongs: the longer one of its two neighbours. Return None for a long
+    hole."""
     hole = raw[place]
     if hole.ticks > around:
         return None
@@ -239,15 +241,15 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
 
 
 def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
-    """Return the interrupt at the end of a hole, if its delivery may have taken so long; else None."""
+    """Return the interrupt at the end of a hole if its delivery can have taken as long as the hole; else None."""
     if place + 1 == len(raw) or raw[place + 1].kind not in _INTERRUPTS:
         return None
     return raw[place + 1].name if raw[place].ticks <= timeline.rate.to_ticks(ARRIVAL_NS) else None
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before a window whose start was not seen, else None: the thread may still
-    have been leaving it."""
+    """Return the cause that ended shortly before the window, if the thread may still have been leaving it when the
+    window began; else None."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

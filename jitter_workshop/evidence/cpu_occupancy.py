@@ -40,7 +40,7 @@ _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 @dataclass(slots=True)
 class _Visits:
-    """Hold the visits of one task or event. ``tids``: its thread ids, for tasks."""
+    """Hold the visits of one task or event to the CPUs. ``tids``: the thread ids, for a task."""
 
     count: int = 0
     total_ns: int = 0
@@ -56,8 +56,8 @@ class _Stay:
 
 
 class Presence:
-    """Add up blocks. ``placed``: thread → the CPU it was pinned to. It is used where no event happened on a CPU,
-    because the trace then does not say which thread ran there."""
+    """Add up blocks. ``placed``: thread → the CPU to which the thread was pinned. It is used for a CPU without events,
+    because the trace does not say which thread ran there."""
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
@@ -71,11 +71,11 @@ class Presence:
         self._empty = 0
 
     def add(self, timeline: Timeline) -> None:
-        """Add one block; only the time between its start and its end counts."""
+        """Add one block. Only the time from the block's start to its end counts."""
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced
         self._gaps = self._gaps or bool(timeline.lost or timeline.unbalanced)
-        # A block begins with a wake-up, so a trace of it without any event did not record.
+        # Each block begins with a wake-up, so a trace without any event did not record the block.
         self._empty += timeline.events == 0
         self._add_visits(timeline)
         for name, thread in timeline.threads.items():
@@ -91,8 +91,8 @@ class Presence:
         self._kept.update(timeline.ticks_kept)
 
     def residence(self, measured_ns: int, missing: Collection[str] = ()) -> Residence:
-        """Return the sums of all blocks. ``measured_ns``: the blocks' length. ``missing``: the events (``system:name``)
-        that the kernel did not give."""
+        """Return the sums of all blocks. ``measured_ns``: the length of all blocks together. ``missing``: the events
+        (``system:name``) that the kernel does not have."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
         visitors = tuple(
             InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits
@@ -110,7 +110,7 @@ class Presence:
         )
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
-        """Return the reasons why the trace may not have everything that ran."""
+        """Return the reasons why the trace may lack something that ran."""
         blind = _unseen(missing)
         return (
             *(("has gaps",) if self._gaps else ()),
@@ -119,7 +119,7 @@ class Presence:
         )
 
     def threads(self) -> dict[str, int]:
-        """Return task name → number of tasks with that name on these CPUs, where it was more than one."""
+        """Return task name → number of tasks with this name on these CPUs, for names of more than one task."""
         tids: dict[str, set[int]] = {}
         for (_, kind, name), visits in self._visits.items():
             if kind == TASK:
@@ -166,12 +166,12 @@ class Presence:
 
 
 def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
-    """Return the commonest entries: there may be as many names as there are events."""
+    """Return only the commonest entries, because there may be as many names as events."""
     return heapq.nsmallest(_MOST_ROWS, counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
-    """Return the ticks in which a thread had its CPU without an interruption."""
+    """Return the ticks from ``low`` to ``high`` in which a task had the CPU without an interruption."""
     track = timeline.cpus.get(cpu)
     taken = 0
     for segment in track.between(low, high) if track is not None else ():
@@ -181,14 +181,15 @@ def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
 
 
 def _unseen(missing: Collection[str]) -> str:
-    """Return the first kind of interruption that this kernel's trace does not show, "" where it shows all."""
+    """Return the first kind of interruption that this kernel's trace does not show; "" if the trace shows all kinds."""
     without_vectors = f"{_VECTORS}*" in missing  # not x86: timers come as interrupts there, and NMIs are no events
     systems = ("irq:",) if without_vectors else ("irq:", _VECTORS, "nmi:")
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
 def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> Proof:
-    """Build the proof. ``doubts``: the reasons why the trace may be incomplete, as clauses with a verb."""
+    """Return the proof that other tasks ran or did not run on ``cpus``. ``doubts``: the reasons why the trace may be
+    incomplete, as clauses with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)

@@ -1,4 +1,4 @@
-"""Explain one block: its stalls as windows of the trace, each split by cause, in ticks and in ns."""
+"""Explain one block: take its stalls as windows of the trace and split each window by cause, in ticks and in ns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CauseKey = tuple[str, str]
 
 
 class SplitStall(NamedTuple):
-    """Hold a stall in pieces. ``offset_ns``: since its block began. ``edges_ns``: the start of each piece and the end
-    of the last, since the stall began: from 0 to ``duration_ns``."""
+    """Hold a stall in pieces. ``offset_ns``: the time from the block's start to the stall. ``edges_ns``: the start of
+    each piece and the end of the last one, counted from the stall's start: from 0 to ``duration_ns``."""
 
     window: Window
     offset_ns: int
@@ -32,7 +32,8 @@ class SplitStall(NamedTuple):
     edges_ns: tuple[int, ...]
 
     def parts(self) -> dict[CauseKey, int]:
-        """Return the time in ns of each cause; they sum to ``duration_ns``. A cause that rounds to 0 is left out."""
+        """Return the time of each cause in ns. The times sum to ``duration_ns``. A cause whose time rounds to 0 is left
+        out."""
         sums: Counter[CauseKey] = Counter()
         for piece, (start, end) in zip(self.pieces, pairwise(self.edges_ns), strict=True):
             if end > start:
@@ -42,7 +43,7 @@ class SplitStall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedBlock:
-    """Hold one block: its time, its timeline, and its stalls in pieces."""
+    """Hold one block: its span of time, its timeline, and its stalls in pieces."""
 
     span: Span
     timeline: Timeline
@@ -57,7 +58,7 @@ def explain_block(
     tids: Mapping[str, int],
     lost: Mapping[int, int] | None = None,
 ) -> ExplainedBlock:
-    """Split every window of a block. See ``timeline.build`` for the arguments. Windows of no length are left out."""
+    """Split every window of a block. See ``timeline.build`` for the arguments. Empty windows are left out."""
     timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost)
     return ExplainedBlock(
         span, timeline, tuple(_in_ns(span, w, split(w, timeline)) for w in windows if w.end > w.start)
@@ -65,14 +66,11 @@ def explain_block(
 
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
-    """Return a block's stalls (in ns since the run began, like ``span.start_ns``) as windows of the trace's clock, in
-    order of time.
-
-    A ring's consumer can be late from the moment of publishing on, its producer from the moment at which it should have
-    published, a thread that waits for a timer from its due time on: no thread read a clock then. The sampler and the
-    receiver did, at both ends. Stalls that no benchmark lists (stalls of one thread that overlap, or that end before
-    they begin) are left out, so that a file from elsewhere cannot ask for work without end.
-    """
+    """Return a block's stalls (in ns since the run began, like ``span.start_ns``) as windows in ticks of the trace's
+    clock, in order of time. The stall of a ring's consumer begins when a message is published, that of its producer
+    when a message is due, that of a thread that waits for a timer at the timer's time: no thread reads a clock at this
+    start. The sampler and the receiver read a clock at both ends. Stalls that no benchmark lists (stalls of one thread
+    that overlap, or that end before they begin) are left out, so that a foreign file cannot cause endless work."""
     rate = span.rate
     found = []
     last: dict[str, int] = {}
@@ -103,7 +101,8 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
 
 
 def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
-    """Convert a window to ns. Each edge is rounded once, so that the parts between them sum to the whole."""
+    """Convert a window and its pieces to ns. Each edge is rounded once, so that the parts between the edges sum to the
+    whole."""
     rate = span.rate
     ticks = window.end - window.start
     offset = window.offset_ns if window.offset_ns is not None else rate.to_ns(window.start - span.start)

@@ -1,9 +1,9 @@
 """Follow the state of one CPU, and of one measured thread, event by event.
 
-A CPU has a stack of hard interrupts, and each task a stack of its softirqs and work functions. The innermost entry owns
-the time. Softirqs and work belong to tasks and not to the CPU. A kernel with PREEMPT_RT switches tasks out in the
-middle of a softirq, and every kernel does so in the middle of a work function, which may go on on another CPU.
-"""
+A CPU has a stack of hard interrupts, and each task a stack of its softirqs and work functions. The time belongs to the
+innermost entry. Softirqs and work belong to tasks and not to the CPU. A kernel with PREEMPT_RT may switch a task out in
+the middle of a softirq. Every kernel may do so in the middle of a work function, which may then continue on another
+CPU."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from jitter_workshop.evidence.tracks import (
 from jitter_workshop.model.evidence import IDLE, MISSING, THROTTLED
 
 _DEEPEST = 32
-"""Frames on one stack. No kernel nests so deep: a deeper stream is not a trace."""
+"""The largest number of frames on one stack. No kernel nests so deep, so a deeper stream of events is not a trace."""
 
 _made = tuple.__new__
-"""Make a named tuple from its fields, like a call of its class, but in a third of the time."""
+"""Make a named tuple from its fields like a call of its class, but three times as fast."""
 
 _FUNCTION = -1
 """The number that marks a frame as a function, not as a vector."""
 
 
 class Frame(NamedTuple):
-    """Hold an entry without its exit yet. ``number`` and ``raw`` identify its exit."""
+    """Hold an entry whose exit has not come yet. ``number`` and ``raw`` identify its exit."""
 
     kind: str
     number: int
@@ -49,8 +49,8 @@ class Frame(NamedTuple):
 
 
 class CpuState:
-    """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: gives a new number for
-    each stay."""
+    """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: yields a new number
+    for each stay."""
 
     def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
@@ -69,18 +69,19 @@ class CpuState:
 
     @property
     def key(self) -> int:
-        """Return the key of the current task's stack: each CPU has an idle task of its own, all with number 0."""
+        """Return the key of the current task's stack. Each CPU has an idle task of its own, and all idle tasks have the
+        pid 0."""
         return self.current or -1 - self.cpu
 
     def run(self, pid: int, name: str) -> None:
-        """Give the CPU to task ``pid`` from now on."""
+        """Make task ``pid`` the task on the CPU from now on."""
         self.current = pid
         self.task_name = _task_name(pid, name)
         self.task_serial = self._serials()
         self.own()
 
     def own(self) -> None:
-        """Give the time from now on to the innermost entry."""
+        """Make the innermost entry the owner of the time from now on."""
         stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
         if stack:
             self.kind, _, _, self.name, self.serial = stack[-1]
@@ -95,7 +96,7 @@ class CpuState:
             self.since = ts
 
     def doubt(self, ts: int) -> None:
-        """Mark the time since the last event as unknown: an event was missing, so no task is named for this time."""
+        """Mark the time since the last event as unknown: an event is missing, so no task can be named for this time."""
         self.unbalanced += 1
         self.kind, self.name, self.serial = UNKNOWN, MISSING, self._serials()
         self.close(ts)
@@ -108,14 +109,14 @@ class CpuState:
         self.run(pid, name)
 
     def no_interrupt(self, ts: int) -> None:
-        """Handle an event that cannot happen inside a hard interrupt: an open one has lost its exit event."""
+        """Handle an event that cannot happen inside a hard interrupt: if one is open, its exit event is missing."""
         if self.irqs:
             self.doubt(ts)
             self.irqs.clear()
             self.own()
 
     def user(self, ts: int) -> None:
-        """Handle a task that is outside the kernel: no entry can be open on it."""
+        """Handle an event that shows the task outside the kernel: no entry can be open on this task."""
         self.fresh = False
         self.no_interrupt(ts)
         if self._tasks.get(self.key):
@@ -124,7 +125,7 @@ class CpuState:
             self.own()
 
     def enter_vector(self, ts: int, number: int, raw: str, name: str) -> None:
-        """Enter one of the CPU's own interrupts; these are never nested."""
+        """Enter one of the CPU's own interrupts (a vector). Vectors are never nested."""
         if self.irqs and any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
             self.no_interrupt(ts)
         self.enter_irq(ts, VECTOR, number, raw, name)
@@ -134,7 +135,7 @@ class CpuState:
         self._push(self.irqs, kind, number, raw, name)
 
     def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
-        """Enter a softirq or work on the current task; neither is inside another of its kind."""
+        """Enter a softirq or a work function on the current task. Neither is ever inside another of the same kind."""
         if self.irqs:
             self.no_interrupt(ts)
         self.close(ts)
@@ -147,8 +148,8 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """Enter a function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in
-        a softirq of it, or in the idle loop)."""
+        """Enter a function that runs in a hard interrupt if one is open or ``hard`` is True, else on the task (in one
+        of its softirqs, or in the idle loop)."""
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)
@@ -167,7 +168,7 @@ class CpuState:
             self._left_only(ts, kind, name, 3)
 
     def nmi(self, ts: int, length: int, kind: str, name: str) -> None:
-        """Record an NMI that has just ended: it had the CPU for ``length`` ticks, with other entries open or not."""
+        """Record an NMI that ends at ``ts`` and had the CPU for ``length`` ticks. Other entries may be open."""
         start = max(ts - max(length, 0), self.since)
         self.close(start)
         if ts > start:
@@ -175,7 +176,7 @@ class CpuState:
             self.since = ts
 
     def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
-        """Add one more frame on the innermost stack: it owns the time from now on."""
+        """Put a frame on ``stack``. The time from now on belongs to this frame."""
         if len(stack) >= _DEEPEST:
             self.unbalanced += len(stack)
             stack.clear()
@@ -184,8 +185,8 @@ class CpuState:
         self.kind, self.name, self.serial = kind, name, serial
 
     def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
-        """Leave the innermost frame that this exit belongs to, and all frames inside it; return False where there is
-        none."""
+        """Leave the innermost frame to which this exit belongs, and all frames inside that frame. Return False if there
+        is no such frame."""
         for depth in range(len(stack) - 1, -1, -1):
             its_kind, its_number, its_raw, _, _ = stack[depth]
             if its_kind == kind and its_number == number and (not raw or not its_raw or its_raw == raw):
@@ -197,8 +198,9 @@ class CpuState:
         return False
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
-        """Handle an exit without its entry. Its entry was before tracing began if no switch was seen yet, and the first
-        event's flags (``context``: the bits that fit) say so or it is the first event. Otherwise it is only counted."""
+        """Handle an exit without its entry. The entry came before tracing began if no switch was seen yet, and if the
+        exit is the first event or the first event's flags (``context``: the bits to look for) show it. Otherwise the
+        exit is only counted."""
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1
             return
@@ -212,7 +214,7 @@ class CpuState:
 
 
 class ThreadState:
-    """Hold one measured thread's state: it runs, is ready, sleeps, or is on its way to another CPU."""
+    """Hold the state of one measured thread: it runs, is ready, sleeps, or is moving to another CPU."""
 
     def __init__(self, name: str, tid: int, begin: int) -> None:
         self.name, self.tid, self.since = name, tid, begin
@@ -230,13 +232,13 @@ class ThreadState:
         self.state, self.cpu, self.detail = state, cpu, detail
 
     def was_there(self, ts: int, cpu: int) -> None:
-        """Mark the thread as running since the trace began, because the first event of a CPU shows this."""
+        """Mark the thread as running on ``cpu`` since the trace began, because the CPU's first event shows this."""
         if self.state == UNSEEN and not self.stretches:
             self.state, self.cpu = RUNS, cpu
 
     def switched_in(self, ts: int, cpu: int) -> None:
         if self.state == ASLEEP and self._roused:
-            # The waking event was stamped before the thread had left its own CPU: it never slept.
+            # The waking event came before the thread had left its CPU: the thread never slept.
             self.state, self.detail = READY, WOKEN
         self._to(ts, RUNS, cpu)
         self._woken = self._roused = False
@@ -258,7 +260,7 @@ class ThreadState:
         if cpu not in traced:
             self._to(ts, ELSEWHERE, cpu, who)
         elif self.state == ASLEEP or (self.state == READY and self._woken):
-            # The scheduler chose the CPU to wake it on: its wait there is caused by that CPU.
+            # The scheduler chose the CPU for the wake-up: the activity of that CPU causes the thread's wait.
             self._to(ts, self.state, cpu, self.detail)
         else:
             self._to(ts, MOVING, cpu, who)
@@ -267,7 +269,8 @@ class ThreadState:
         self._to(ts, UNSEEN, self.cpu)
 
     def track(self, end: int, blind: dict[int, int]) -> ThreadTrack:
-        """Return the whole track until ``end``. ``blind``: CPU → time from which on the trace had no room."""
+        """Return the thread's track until ``end``. ``blind``: CPU → the time from which the trace had no room for its
+        events."""
         if self.cpu in blind:
             self._to(max(blind[self.cpu], self.since), UNSEEN, self.cpu)
         self._to(end, UNSEEN, self.cpu)

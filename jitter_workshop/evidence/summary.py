@@ -1,5 +1,5 @@
-"""Summarise a run's causes, its worst stalls in parts, and the share of its messages that each cause made late; list
-what else may have made a gap without an event."""
+"""Summarise the causes of a run, its longest stalls in parts, and the share of messages that each cause made late. List
+possible reasons for a gap without an event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AROUND, _NO_EVENT = "around", "no_event"
 
 @dataclass(slots=True)
 class _Sums:
-    """Hold one cause while it is summed up. ``saved``: messages that would not be late without it."""
+    """Hold the sums of one cause. ``saved``: the messages that would not be late without this cause."""
 
     count: int = 0
     total_ns: int = 0
@@ -81,17 +81,16 @@ def summarise(
     lost_elsewhere: int = 0,
     candidates: Sequence[str] = (),
 ) -> EvidenceReport:
-    """Return the report on a run. Its blocks are taken one by one: only one is in memory at a time.
+    """Return the report on a run. The blocks are read one by one, so that only one is in memory.
 
-    ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: how many it had in all.
-    ``unlisted``: stalls that were counted but not listed. ``distinct``: how many are apart in time, by the benchmark.
-    ``notes``: known reasons for what the report lacks. ``placed``: thread → the CPU it was pinned to.
-    ``lost_elsewhere``: events without room among those that are traced on all CPUs. ``candidates``: see
+    ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: the number of all its
+    messages. ``unlisted``: the stalls that were counted but not listed. ``distinct``: the number of stalls that do not
+    overlap, by the benchmark. ``notes``: known reasons for what the report lacks. ``placed``: thread → the CPU to which
+    it was pinned. ``lost_elsewhere``: the lost events among those that are traced on all CPUs. ``candidates``: see
     :func:`candidates`.
 
-    Without a cause, all messages of a stall still count as late as soon as the rest of the stall reaches the threshold:
-    the share "without" is a lower bound.
-    """
+    If a stall without one cause still reaches the threshold, all its messages count as late. So the number of messages
+    that a cause made late is a lower bound."""
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()
     stalls = measured_ns = events = unbalanced = 0
@@ -111,7 +110,7 @@ def summarise(
     if unlisted:
         noted["stalls"] = f"{unlisted:,} shorter stalls were counted but not listed, so they have no cause here"
     if lost_elsewhere:
-        noted["lost_events"] = f"{lost_elsewhere:,} of them would have named what moved, woke or interrupted a thread"
+        noted["lost_events"] = f"{lost_elsewhere:,} of these would name a task that moved, woke or interrupted a thread"
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -140,8 +139,7 @@ def summarise(
 
 def candidates(run: Run) -> tuple[str, ...]:
     """Return possible explanations of gaps without an event on this host, a sentence each, the likeliest first. Each
-    has the run's facts for or against it. None is a finding. They contain names from outside.
-    """
+    has the run's facts for or against it. None of them is proven. The sentences contain names from outside."""
     hypervisor = run.host.get("hypervisor")
     throttled = sum(block.throttle_events or 0 for block in run.blocks)
     found = []
@@ -158,7 +156,7 @@ def candidates(run: Run) -> tuple[str, ...]:
 
 
 class _Worst:
-    """Keep the longest stalls so far, longest first; of equals the earlier one."""
+    """Keep the longest stalls so far, the longest first; of equal stalls the earlier one first."""
 
     def __init__(self, top: int) -> None:
         self._top = max(top, 0)
@@ -201,7 +199,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Ma
 
 
 def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
-    """Return one stall in full."""
+    """Return one stall with its slices, CPUs, notes and stacks."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,
@@ -218,8 +216,8 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
-    """Return the pieces in order of time. Where there are too many to show, each of _MOST_SLICES equal stretches is
-    given to the cause that took most of it."""
+    """Return the pieces in order of time. If there are too many to show, the stall is cut into _MOST_SLICES equal
+    slices, and each slice gets the cause that took most of it."""
     every = [
         (start, end, (piece.kind, piece.name))
         for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)
@@ -246,7 +244,7 @@ def _coarse(every: Sequence[tuple[int, int, CauseKey]], whole: int) -> Iterator[
 
 
 def _cpus(block: ExplainedBlock, stall: SplitStall) -> set[int]:
-    """Return the CPUs on which the thread was in a stall."""
+    """Return the CPUs on which the thread was during a stall."""
     window = stall.window
     thread = block.timeline.threads.get(window.thread)
     seen = {stretch.cpu for stretch in thread.between(window.start, window.end)} if thread is not None else set()
@@ -265,12 +263,12 @@ def _stacks(block: ExplainedBlock, stall: SplitStall) -> tuple[StackSeen, ...]:
 
 
 def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
-    """Return the tasks that sent interrupts to the thread's CPU, moved it or woke it while it stalled, in words."""
+    """Return in words which tasks sent interrupts to the thread's CPU, moved the thread or woke it during the stall."""
     window, deeds = stall.window, block.timeline.deeds
     cpus = _cpus(block, stall)
     vectors = any(piece.kind == "vector" for piece in stall.pieces)
     said: Counter[str] = Counter()
-    # An interrupt from another CPU is sent a little before it stops this one.
+    # Another CPU sends an interrupt a short time before the interrupt stops this CPU.
     begin = window.start - block.timeline.rate.to_ticks(AROUND_NS)
     for deed in deeds[bisect_left(deeds, begin, key=lambda deed: deed.ts) :]:
         if deed.ts >= window.end:
@@ -284,7 +282,7 @@ def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
 def _said(deed: Sent) -> str:
     who = f"{deed.who} on CPU {deed.by}"
     if deed.what == "ipi":
-        return f"{who} had {deed.of} called on CPU {deed.cpu}" if deed.of else f"{who} had CPU {deed.cpu} reschedule"
+        return f"{who} made CPU {deed.cpu} run {deed.of}" if deed.of else f"{who} made CPU {deed.cpu} reschedule"
     if deed.what == "move":
         return f"{who} moved {deed.of} to CPU {deed.cpu}"
     return f"{who} woke {deed.of}"

@@ -28,14 +28,12 @@ from jitter_workshop.model.evidence import IDLE, LOST, Rate
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
-"""The kinds of event that the second trace instance records. They may come from any CPU, and the order of equal stamps
-in two buffers is not known, so they do not show which task runs.
-"""
+"""The kinds of event that the second trace instance records. They may come from any CPU. For equal stamps in two
+buffers the order is not known, so these events do not show which task runs."""
 
 _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
-"""The kinds of event that do not change which task runs. The stack of a switch follows it and carries the pid of the
-leaving task.
-"""
+"""The kinds of event that do not change which task runs. The stack of a switch comes after the switch, with the pid of
+the leaving task."""
 
 NMI = "NMI"
 
@@ -49,14 +47,13 @@ def build(
     rate: Rate | None = None,
     lost: Mapping[int, int] | None = None,
 ) -> Timeline:
-    """Return the timeline of one block, [start, end) in ticks; events before and after it count for the state they
-    leave.
+    """Return the timeline of one block from ``start`` to before ``end`` (ticks). Events outside this time only set the
+    state.
 
-    ``cpus``: the traced ones. ``tids``: measured thread → its number as the trace has it. ``lost``: CPU → events for
-    which there was no room. They are the last ones (a full buffer keeps what it has): after the last event of such a
-    CPU nothing is known. Events in any order, and invalid ones, give a timeline: events that do not fit are counted in
-    ``unbalanced``.
-    """
+    ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
+    for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
+    such a CPU. Events may come in any order and may be invalid: events that do not fit are counted in
+    ``unbalanced``."""
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
 
 
@@ -160,7 +157,7 @@ class _Builder:
                 state.unbalanced += 1
 
     def _first(self, event: EventFields) -> CpuState:
-        """Set a CPU's state from its first event, which shows the task and context until then."""
+        """Return the state of a CPU at its first event, which shows the task and the context until then."""
         ts, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
@@ -170,7 +167,7 @@ class _Builder:
         return state
 
     def _resync(self, state: CpuState, event: EventFields) -> None:
-        """Handle an event of another task than the CPU's current one: a switch is missing."""
+        """Handle an event whose task is not the CPU's current task: a switch is missing."""
         ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)

@@ -1,4 +1,4 @@
-"""Define the shapes of a timeline: the activity of each CPU and the state of each measured thread. All times are
+"""Define the parts of a timeline: the activity of each CPU and the state of each measured thread. All times are
 ticks."""
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ UNKNOWN = "unknown"
 
 RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
 """States of a measured thread. RUNS: it has its CPU (an interrupt may run there). READY: it could run, but another task
-does. ASLEEP: it waits for something. MOVING: it was taken off one CPU and has not run on the next. ELSEWHERE: it is on
-a CPU that is not traced. UNSEEN: the trace has not shown it yet."""
+runs. ASLEEP: it waits for something. MOVING: it has left one CPU and has not run on the next CPU yet. ELSEWHERE: it is
+on a CPU that is not traced. UNSEEN: the trace has not shown the thread yet."""
 
 WOKEN = "woken"
 
 
 class Segment(NamedTuple):
-    """Hold [start, end) of one CPU: the innermost activity, in the context of task ``pid``. ``serial``: the same number
-    for all pieces of one stay (of a task) or one execution (of a handler), interrupted or not."""
+    """Hold the innermost activity of one CPU from ``start`` to before ``end``, in the context of task ``pid``.
+    ``serial``: the same number for all pieces of one stay (of a task) or one execution (of a handler), interrupted or
+    not."""
 
     start: int
     end: int
@@ -35,8 +36,9 @@ class Segment(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Hold [start, end) of one thread in one state. ``cpu``: where it is, waits or goes; -1 where not known.
-    ``detail``: the task that moved it, or WOKEN where it is ready because it was woken and has not run since."""
+    """Hold one state of one thread from ``start`` to before ``end``. ``cpu``: the CPU where the thread is, waits or
+    goes; -1 if unknown. ``detail``: the task that moved the thread, or WOKEN if the thread is ready and has not run
+    since it was woken."""
 
     start: int
     end: int
@@ -47,7 +49,7 @@ class Stretch(NamedTuple):
 
 @dataclass(slots=True)
 class CpuTrack:
-    """Hold segments in order, touching each other, none overlapping. ``starts`` are their starts, for bisection."""
+    """Hold the segments of one CPU in order, without gaps and overlaps. ``starts``: their starts, for bisection."""
 
     segments: list[Segment]
     starts: list[int] = field(default_factory=list)
@@ -56,13 +58,13 @@ class CpuTrack:
         self.starts = [segment[0] for segment in self.segments]
 
     def between(self, start: int, end: int) -> list[Segment]:
-        """Return the segments that overlap [start, end), not cut."""
+        """Return the segments that overlap the time from ``start`` to before ``end``, in full length."""
         first = max(bisect_right(self.starts, start) - 1, 0)
         found = self.segments[first : bisect_left(self.starts, end)]
         return found if not found or found[0].end > start else found[1:]
 
     def cut(self, start: int, end: int) -> list[Segment]:
-        """Return the segments that overlap [start, end), cut there."""
+        """Return the segments that overlap the time from ``start`` to before ``end``, cut at these limits."""
         found = self.between(start, end)
         if found:
             found[0] = found[0]._replace(start=max(found[0].start, start))
@@ -70,7 +72,7 @@ class CpuTrack:
         return found
 
     def before(self, moment: int) -> Iterator[Segment]:
-        """Yield the segments that end at ``moment`` or before it, the last one first."""
+        """Yield the segments that end at ``moment`` or earlier, the last one first."""
         for index in range(bisect_right(self.starts, moment) - 1, -1, -1):
             if self.segments[index].end <= moment:
                 yield self.segments[index]
@@ -78,8 +80,8 @@ class CpuTrack:
 
 @dataclass(slots=True)
 class ThreadTrack:
-    """Hold stretches in order, touching each other. ``faults``: times of its page faults. ``kinds``: its mode then
-    (``user`` or ``kernel``)."""
+    """Hold the stretches of one thread in order, without gaps. ``faults``: the times of its page faults. ``kinds``: the
+    mode of each fault (``user`` or ``kernel``)."""
 
     name: str
     tid: int
@@ -97,7 +99,8 @@ class ThreadTrack:
         return found if not found or found[0].end > start else found[1:]
 
     def fault(self, start: int, end: int) -> tuple[int, str] | None:
-        """Return the thread's first fault in [start, end) with its mode; None without one."""
+        """Return the time and mode of the thread's first page fault from ``start`` to before ``end``; None if there is
+        no fault."""
         place = bisect_left(self.faults, start)
         if place == len(self.faults) or self.faults[place] >= end:
             return None
@@ -105,8 +108,8 @@ class ThreadTrack:
 
 
 class Sent(NamedTuple):
-    """Hold an action on another CPU or a measured thread at ``ts``. ``what``: ipi, move or wake (see
-    ``model.evidence.RemoteAction``). ``cpu``: the target's. ``by``: the CPU that acted."""
+    """Hold an action at ``ts`` on another CPU or on a measured thread. ``what``: ipi, move or wake (see
+    ``model.evidence.RemoteAction``). ``cpu``: the target CPU. ``by``: the CPU that acted."""
 
     ts: int
     what: str
@@ -118,8 +121,8 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: traced ones that had an event, or lost some.
-    ``traced``: all traced ones. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
+    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: the traced CPUs that had or lost an event.
+    ``traced``: all traced CPUs. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
     ``unbalanced``: events whose beginning or end is missing, and events that contradict earlier ones. ``lost``: CPU →
     events for which the trace had no room.

@@ -1,7 +1,6 @@
-"""Describe the differences of two single runs; it claims no cause (docs/compare.md).
+"""Describe how two single runs differ, without naming a cause (docs/compare.md).
 
-Two runs of the same thing can differ by luck alone, so nothing here is a verdict. A verdict needs repeated rounds.
-"""
+Two runs of one setup can differ by luck alone, so nothing here is a verdict. A verdict needs repeated rounds."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty. Empty where
-    they can. Only the ring has a pacing; all workloads but spin have an interval."""
+    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty or pause
+    differ. Return () if they can be compared. Only the ring has a pacing; all workloads but spin have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -51,12 +50,11 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
 
 
 def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
-    """Compare ``b`` with the baseline ``a``. Rows: stall rates and stolen time first, then mean, the percentiles known
-    on both sides, and the maximum (only the worst seen). ``ratio`` is b/a; values closer than the coarser clock's
+    """Compare ``b`` with the baseline ``a``. Rows: stall rates and stolen time first, then the mean, the percentiles
+    that both runs know, and the maximum (one event only). ``ratio`` is b/a; values closer than the coarser clock's
     resolution count as equal (ratio 1). ``metric``: a histogram's name, None = the workload's main one.
 
-    Raise KeyError where a comparable pair lacks the histogram.
-    """
+    Raise KeyError if a run lacks this histogram and the runs can be compared."""
     name = metric or a.main_histogram
     unlike = differences(a, b)
     if unlike:
@@ -69,8 +67,8 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:
-    """Return True if B is higher at a measure (``p99.9``, ``mean``, …) by more than a share of A (0.1 = 10 %); None
-    where the comparison has no such row."""
+    """Return True if run B's value of a measure (``p99.9``, ``mean``, …) is more than ``tolerance`` above run A's (0.1
+    = 10 %). Return None if the comparison has no such row."""
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
@@ -78,9 +76,9 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """Return the five rows to show where there is no room for more: stalls (over 100 µs, or over the rarest length near
-    it that occurred), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure that replaces the
-    one of its kind."""
+    """Return the names of the five rows to show if there is room for no more: stalls (over 100 µs, or over the nearest
+    length that occurred), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure of stalls or a
+    percentile that replaces the usual one."""
     rows = {row.measure: row for one in found for row in one.rows}
     seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
     lengths = sorted(int(m.removeprefix(STALLS_PREFIX).removesuffix("_ns")) for m in seen)
@@ -94,13 +92,13 @@ def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | 
 
 
 def stall_measure(threshold_ns: int) -> str:
-    """Return the row's name for stalls of at least a threshold."""
+    """Return the name of the row for stalls of at least ``threshold_ns``."""
     return f"{STALLS_PREFIX}{threshold_ns}_ns"
 
 
 def measure_name(measure: str) -> str:
-    """Return ``stalls over 100 µs``, ``time stolen``, ``p99.9``; an unknown name is returned as it is (an edited
-    file)."""
+    """Return a row's name for people: ``stalls over 100 µs``, ``time stolen``, ``p99.9``. A name that is not known
+    (from an edited file) is returned unchanged."""
     threshold = measure.removeprefix(STALLS_PREFIX).removesuffix("_ns")
     if measure.startswith(STALLS_PREFIX) and threshold.isascii() and threshold.isdecimal() and len(threshold) < 19:
         return f"stalls over {nice_ns(int(threshold))}"
@@ -108,7 +106,8 @@ def measure_name(measure: str) -> str:
 
 
 def amount(measure: str, value: float | None) -> str:
-    """Return a measure's value: a rate (``4.2/s``), ns stolen a second (``3.1 µs/s``), or a time; ``–`` for None."""
+    """Return a measure's value for people: a rate (``4.2/s``), stolen time a second (``3.1 µs/s``), or a time; ``–``
+    for None."""
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):
@@ -153,7 +152,7 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
     short_proof = NO_PROOF.partition(":")[0] + "."
     endings = [NO_PROOF, short_proof]
     if worst is not None:
-        # The maximum is one value and has its own row, so it is left out where there is no room.
+        # The maximum is one value and has its own row, so it is left out if the text is too long.
         x, y = nice_ns(worst.a), nice_ns(worst.b)
         extremes = f"Worst seen: {x} in {_seconds(a.duration_s)}, then {y} in {_seconds(b.duration_s)}."
         endings = [f"{extremes} {NO_PROOF}", f"{extremes} {short_proof}", *endings]
@@ -162,7 +161,7 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
 
 
 def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, unit: str = "") -> str:
-    """Return both values of a row whose values lie further apart than ``worth_saying``, else ""."""
+    """Return both values of a row if their ratio is above ``worth_saying`` or below its inverse, else ""."""
     if row is None or (row.ratio is not None and 1 / worth_saying <= row.ratio <= worth_saying):
         return ""
     x, y = (nice_ns(v) + unit if v else "nothing" for v in (row.a, row.b))
@@ -170,7 +169,8 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Describe the rarest threshold near 100 µs at which a stall occurred."""
+    """Return how the rates of stalls differ, at the largest threshold up to 100 µs that a stall exceeded, else at the
+    largest one."""
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
@@ -195,7 +195,8 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
-    """Return p99.9; for ``spin``, which reads the clock tens of millions of times a second, the last known one."""
+    """Return p99.9, or the last known percentile if p99.9 is unknown. Use the last known one for ``spin``, too, which
+    reads the clock tens of millions of times a second."""
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 
@@ -205,7 +206,7 @@ def _percentile_in_words(rows: dict[str, ComparisonRow], preferred: str | None, 
         return ""
     row = rows[preferred]
     if row.ratio == 1.0:
-        return f"{preferred} the same within the clock's {step_ns} ns"
+        return f"{preferred} the same within the clock's step of {step_ns} ns"
     return f"{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
 
 
@@ -224,9 +225,8 @@ def _seconds(duration_s: float) -> str:
 
 
 def rate_in_words(run: Run) -> str:
-    """Return a sentence on how often an interval over the threshold occurs, and how certain a run of this length can
-    be; "" for runs of older versions.
-    """
+    """Return a sentence on how often an interval over the threshold occurs, with the 95 % limits of that rate; "" for a
+    run of an older version, which has no limits."""
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high
     if low is None or high is None:
@@ -241,12 +241,12 @@ def rate_in_words(run: Run) -> str:
 
 
 def _often(per_second: float) -> str:
-    """Return a rate for people, per second or per hour."""
+    """Return a rate for people: per second from 0.1 on, else per hour."""
     return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
 
 
 def import_line(run: ImportedRun) -> str:
-    """Return an imported run of another tool in a line."""
+    """Return one line that describes a run imported from another tool."""
     curve = imported_curve(run)
     p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
     figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"

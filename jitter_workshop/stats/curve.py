@@ -1,4 +1,5 @@
-"""Build percentile curves: few points, evenly spaced on the chart's axis, marked where samples run out."""
+"""Build percentile curves: few points, evenly spaced on the chart's axis. A point with few samples beyond it is
+marked."""
 
 from __future__ import annotations
 
@@ -13,9 +14,8 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 MAX_POINTS = 150
-"""The largest number of points of a curve. More points cannot be told apart on a screen, and drawing time grows with
-them.
-"""
+"""The largest number of points of a curve. A screen cannot show more points apart, and more points take longer to
+draw."""
 
 SOLID_BEYOND = 10
 """A point is solid where at least this many samples lie beyond it (docs/measuring.md)."""
@@ -31,9 +31,9 @@ def percentile_curve(
     """Return the curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the
     maximum.
 
-    It has at most :data:`MAX_POINTS` points, even in log10(1/(1-p)). The table's percentiles are among them, so that
-    chart and table agree. ``max_ns`` and ``min_ns`` are the true extremes; without them the counters' bounds are used.
-    """
+    The curve has at most :data:`MAX_POINTS` points, evenly spaced in log10(1/(1-p)). The table's percentiles are among
+    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; None means the bounds of the
+    outer counters."""
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 
@@ -46,8 +46,9 @@ def curve_from_bins(
     origin: str = "",
     beyond: int = 0,
 ) -> PercentileCurve:
-    """Return the :func:`percentile_curve` of counters that are not zero. ``beyond``: samples above all of them, of
-    which only the greatest (``max_ns``) is known. The curve goes from the last known percentile straight to it."""
+    """Return the :func:`percentile_curve` of counters that are not zero. ``beyond``: the number of samples above all
+    counters, of which only the greatest (``max_ns``) is known. The curve goes straight from the last known percentile
+    to ``max_ns``."""
     within = sum(b.samples for b in bins)
     count = within + beyond
     if not within:
@@ -71,7 +72,7 @@ def curve_from_bins(
 
 
 def imported_curve(run: ImportedRun) -> PercentileCurve:
-    """Return the curve of another tool's measurement, marked with its origin."""
+    """Return the curve of another tool's measurement, with the tool's name as origin."""
     if run.bins:
         bins = [Bin(*one) for one in run.bins]
         return curve_from_bins(
@@ -85,7 +86,7 @@ def imported_curve(run: ImportedRun) -> PercentileCurve:
 
 
 def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
-    """Return at most MAX_POINTS points, the first and the last among them."""
+    """Return at most MAX_POINTS of the points, with the first and the last."""
     if len(points) <= MAX_POINTS:
         return points
     step = (len(points) - 1) / (MAX_POINTS - 1)
@@ -95,11 +96,10 @@ def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]
 def curve_from_percentiles(
     label: str, values: Mapping[str, float | None], count: int, origin: str = ""
 ) -> PercentileCurve:
-    """Return a curve from a table of percentiles: keys ``min``, ``50`` or ``p50``, …, ``max``. ``mean`` and ``count``
-    are ignored.
+    """Return a curve from a table of percentiles in ns, with the keys ``min``, ``50`` or ``p50``, …, ``max``. The keys
+    ``mean`` and ``count`` are ignored.
 
-    Percentiles that ``count`` samples cannot know are left out. Raise ValueError for a key such as ``p100``.
-    """
+    Percentiles that need more than ``count`` samples are left out. Raise ValueError for a key such as ``p100``."""
     points: list[CurvePoint] = []
     for key, value in values.items():
         if value is None or key in ("mean", "count"):
@@ -128,7 +128,8 @@ def curve_from_summary(label: str, summary: HistogramSummary) -> PercentileCurve
 
 
 def _percentiles(count: int) -> list[float]:
-    """Return the percentiles of a curve's inner points: equal steps of the logarithmic axis, and the table's rows."""
+    """Return the percentiles of a curve's inner points: equal steps on the logarithmic axis, and those of a run's
+    table."""
     if count < 2:
         return []
     steps = MAX_POINTS - 1 - len(PERCENTILES)
@@ -138,7 +139,8 @@ def _percentiles(count: int) -> list[float]:
 
 
 def value_at(curve: PercentileCurve, percentile: float) -> int | None:
-    """Return the curve's value in ns at a percentile; None beyond its last sample, and where it is not known."""
+    """Return the curve's value in ns at a percentile; None if the percentile is beyond the last sample or its value is
+    unknown."""
     if not curve.points or percentile > curve.points[-1].percentile:
         return None
     if curve.known_to is not None and curve.known_to < percentile < curve.points[-1].percentile:

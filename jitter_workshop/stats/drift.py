@@ -1,7 +1,6 @@
-"""Compute the effect of time and order over the rounds: shown beside a verdict, never corrected for.
+"""Compute the effect of time and of order over the rounds. It is shown with a verdict and does not change the verdict.
 
-Random orders keep both from making a change where there is none; they only blur it.
-"""
+With random orders neither effect can look like a change. They only make a change harder to see."""
 
 from __future__ import annotations
 
@@ -14,21 +13,19 @@ from jitter_workshop.stats.paired import Pairs, estimate
 from jitter_workshop.stats.rounds import Line
 
 _LISTED = 40
-"""Up to this many rounds all orders are counted. For more, the normal distribution is used; its ps are right within
-0.005.
-"""
+"""Up to this many rounds, p is computed from all orders. For more rounds, p comes from the normal distribution and is
+right within 0.005."""
 _FEWEST = 5
-"""Fewer rounds cannot show a trend: with four, even a perfect one comes by luck in one case of twelve."""
+"""Fewer rounds cannot show a trend: with four rounds, even a perfect trend occurs by luck in one case of twelve."""
 
 
 def drift(line: Line, orders: Sequence[Order]) -> Drift:
-    """Compute the effects of time and of order. The trend of the rounds' level is judged by Kendall's test. First and
-    second runs are compared by the rank sum of log ratios, AB rounds against BA rounds.
-    """
+    """Compute the effects of time and of order. Kendall's test judges the trend of the rounds' levels. The rank sum of
+    the rounds' contributions, AB rounds against BA rounds, compares first and second runs."""
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(
-            line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known, because some rounds lack it."
+            line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known, because some rounds lack its value."
         )
     levels = [x + y for x, y in zip(pairs.x, pairs.y, strict=True)]
     half = len(levels) // 2
@@ -48,14 +45,14 @@ def drift(line: Line, orders: Sequence[Order]) -> Drift:
 
 def kendall_p(values: Sequence[float]) -> float:
     """Return the two-sided p of Kendall's rank correlation with time (Mann, Econometrica 13, 1945). It is exact up to
-    forty values; with ties it is rather too large."""
+    forty values; equal values make it slightly too large."""
     n = len(values)
     rises = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
     if n > _LISTED:
         return _normal_p(abs(rises) - 1, n * (n - 1) * (2 * n + 5) / 18)
     ways = [1]
     for i in range(2, n + 1):
-        # The number of orders of i values with k inversions: the new one adds 0..i-1.
+        # ways[k]: the number of orders of i values with k inversions. The i-th value adds 0 to i-1 inversions.
         ways = [sum(ways[max(0, k - i + 1) : k + 1]) for k in range(len(ways) + i - 1)]
     most = n * (n - 1) // 2
     as_far = sum(w for k, w in enumerate(ways) if abs(most - 2 * k) >= abs(rises))
@@ -63,12 +60,12 @@ def kendall_p(values: Sequence[float]) -> float:
 
 
 def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the two-sided p of Wilcoxon's rank sum with mid-ranks, exact up to forty values; 1.0 where a side is
+    """Return the two-sided p of Wilcoxon's rank sum with mid-ranks, exact up to forty values; 1.0 if ``a`` or ``b`` is
     empty."""
     if not a or not b:
         return 1.0
     everything = sorted([*a, *b])
-    # Twice the mid-rank is a whole number: ties share the mean of their places.
+    # Equal values share the mean of their ranks. Twice this mean is a whole number.
     twice = {v: everything.index(v) + (len(everything) - everything[::-1].index(v)) + 1 for v in set(everything)}
     ranks = [twice[v] for v in everything]
     expected = len(a) * (len(everything) + 1)
@@ -85,13 +82,14 @@ def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _normal_p(distance: float, variance: float) -> float:
-    """Return both tails beyond a distance that is already corrected by half a step."""
+    """Return the share of the normal distribution beyond ``distance`` in both tails. The caller has already corrected
+    ``distance`` for the steps of the statistic."""
     return min(1.0, 2 * NormalDist().cdf(-max(0.0, distance) / math.sqrt(variance)))
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Return the ratio of a round's second run to its first, None where not known. In AB rounds with/without is change
-    × order, in BA rounds change / order: the result is the square root of their ratio."""
+    """Return the ratio of a round's second run to its first run; None if it is not known. In AB rounds with/without is
+    change × order, in BA rounds it is change / order. So the result is the square root of (AB's ratio / BA's ratio)."""
     ratios: list[float] = []
     for which in ("AB", "BA"):
         chosen = [i for i, order in enumerate(orders) if order == which]
@@ -107,12 +105,12 @@ def _words(name: str, rounds: int, later: float | None, later_p: float, second: 
         return f"Drift of {name}: too few rounds to show one."
     found: list[str] = []
     if later_p < SIGNIFICANCE and later is not None:
-        found.append(f"it {'rose' if later > 1 else 'fell'} over the rounds (later half {_percent(later)})")
+        found.append(f"it {'rose' if later > 1 else 'fell'} over the rounds (later half: {_percent(later)})")
     if second_p < SIGNIFICANCE and second is not None:
-        found.append(f"the second run of a round against its first: {_percent(second)}")
+        found.append(f"the second run of a round compared with its first: {_percent(second)}")
     if not found:
         return f"Drift of {name}: none was seen."
-    return f"Drift of {name}: {'; '.join(found)}. The random order keeps verdicts right. Drift makes them harder."
+    return f"Drift of {name}: {'; '.join(found)}. The random order keeps verdicts right. Drift only makes them rarer."
 
 
 def _percent(ratio: float) -> str:

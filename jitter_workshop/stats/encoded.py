@@ -1,9 +1,9 @@
-"""Read encoded histograms without the library: bounds are checked before any memory that a file asks for is allocated.
+"""Read encoded histograms without the library. The sizes that a file names are checked before memory is allocated.
 
 Three generations of HdrHistogram's format are in use (the methods ``encodeIntoCompressedByteBuffer`` of its versions).
 V0 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) hold plain counters of 2, 4 or 8 bytes. V2 (``HISTFAAA…``) holds
-ZigZag LEB128 numbers, in which a negative one is a run of zero counters. All are zlib in base64.
-"""
+ZigZag LEB128 numbers, in which a negative number is a run of zero counters. All three are compressed with zlib and
+written in base64."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN_CHEAPER = 8
 
 
 class Budget:
-    """Limit the bytes of counters that one file may unpack to; a file of thousands of histograms shares one."""
+    """Limit the unpacked bytes of the counters in one file. All histograms of the file share the budget."""
 
     def __init__(self, packed_bytes: int) -> None:
         self.left = packed_bytes
@@ -61,7 +61,7 @@ class Inner:
 
 def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
     """Return the geometry, and index → count of the counters that are not zero. Raise ValueError for a text that is
-    damaged, too large, no histogram, or beyond the budget."""
+    damaged, too large or not a histogram, and for one that exceeds the budget."""
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
     packed = inner.version == 2
@@ -75,7 +75,8 @@ def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]
 
 
 def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
-    """Return the header, and the counters decompressed up to the limit. Raise ValueError for anything else."""
+    """Return the header and the decompressed counters. Raise ValueError for a text that is not a histogram, is damaged,
+    has too many counters, or exceeds the budget."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -97,7 +98,7 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
 
 def varints(body: bytes) -> Iterator[int]:
     """Yield ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters. Raise ValueError
-    where the last one is cut off."""
+    if the last number is cut off."""
     number, shift = 0, 0
     for byte in body:
         if shift == 7 * _LAST_VARINT_BYTE:
@@ -114,7 +115,8 @@ def varints(body: bytes) -> Iterator[int]:
 
 
 def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
-    """Return the header and the bytes after it, up to the size that the header's counters can have."""
+    """Return the decompressed header and counters. Raise ValueError for damaged data and for more bytes than the
+    header's counters can need."""
     unpacker = zlib.decompressobj()
     try:
         head = unpacker.decompress(raw, header.size)
@@ -141,15 +143,15 @@ def _inner(version: int, body: bytes, header: struct.Struct) -> Inner:
         return Inner(0, word_bytes, lowest, highest, digits, body[header.size :])
     _, length, offset, digits, lowest, highest, _ = fields
     counted = body[header.size :]
-    # V1's writers sometimes compress their whole buffer: bytes after the stated length are not part of it.
+    # V1's writers sometimes compress their whole buffer: bytes after the stated length are not counters.
     if offset != 0 or length > len(counted) or (version == _V2 and length != len(counted)):
         raise ValueError("the histogram is cut off, or its counts are in the wrong place")
     return Inner(2 if version == _V2 else 1, word_bytes, lowest, highest, digits, counted[:length])
 
 
 def packed_counts(body: bytes, counters: int) -> Iterator[tuple[int, int]]:
-    """Yield index and count of those of V2's ``counters`` that are not zero. Raise ValueError for more, or for a total
-    that no histogram can hold."""
+    """Yield index and count of each V2 counter that is not zero. Raise ValueError for more than ``counters`` counters,
+    or for a total above :data:`MAX_TOTAL`."""
     index = total = 0
     for value in varints(body):
         if value > 0:

@@ -1,8 +1,8 @@
-"""Compute exact tests and limits of counts: the Poisson and the binomial distribution, and the sign-flip test.
+"""Compute exact tests and limits of counts, by the Poisson distribution, the binomial distribution and the sign-flip
+test.
 
-The Poisson limits hold for events that come independently of each other. Stalls often come in groups; then the truth is
-less certain than these limits say.
-"""
+The Poisson limits hold for independent events. Stalls often come in groups. Then the true rate is less certain than
+these limits say."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from statistics import NormalDist
 CONFIDENCE = 0.95
 
 FLIP_GROUPS = 16
-"""The largest number of groups that are flipped: more contributions than this are put into so many groups. 2^16 ways to
-flip are enough.
-"""
+"""The largest number of groups of contributions whose signs are flipped together. 2^16 ways to flip are enough."""
 
 _STEPS = 200
 _ENOUGH = 1e-15
@@ -24,21 +22,19 @@ _TINY = 1e-300
 _TERMS = 200_000
 _HAIR = 1e-12
 _MANY = 10_000
-"""For larger counts, half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931) is used. There it lies within
-10^-7 of the exact one.
-"""
+"""For larger counts, the limit is half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931), which is then
+within 10^-7 of the exact limit."""
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the lower and upper limit of the mean of which ``count`` events were seen (Garwood, Biometrika 1936): at
-    the lower limit ``count`` or more events, and at the upper one ``count`` or fewer, are seen in (1 - confidence) / 2
-    of all cases.
+    """Return the lower and upper limit of the expected number of events if ``count`` events were seen (Garwood,
+    Biometrika 1936). If the lower limit is true, ``count`` or more events are seen in (1 - confidence) / 2 of all
+    cases; if the upper limit is true, ``count`` or fewer.
 
-    For a count of zero there is only an upper limit, and all of the doubt is on its side: the rule of three (3.0 at 95
-    %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1.
-    """
+    For a count of zero there is only an upper limit, which then gets all of 1 - confidence: the rule of three (3.0 at
+    95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1."""
     if count < 0 or not 0 < confidence < 1:
-        raise ValueError("a count is not negative, and a confidence lies between 0 and 1")
+        raise ValueError("a count must not be negative, and a confidence must lie between 0 and 1")
     if count == 0:
         return 0.0, -math.log(1 - confidence)
     doubt = (1 - confidence) / 2
@@ -51,7 +47,8 @@ def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, f
 
 
 def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Return the limits of a rate a second, for ``count`` events in ``duration_s``; None without time."""
+    """Return the limits of the rate a second, for ``count`` events in ``duration_s``; None if ``duration_s`` is not
+    positive."""
     if duration_s <= 0:
         return None
     low, high = poisson_limits(count, confidence)
@@ -59,8 +56,9 @@ def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -
 
 
 def poisson_at_most(count: int, mean: float) -> float:
-    """Return the probability of ``count`` events or fewer where ``mean`` are expected: the regularised incomplete gamma
-    function Q(count + 1, mean), by its series below count + 2 and by its continued fraction above."""
+    """Return the probability of ``count`` events or fewer if ``mean`` events are expected. This is the regularised
+    incomplete gamma function Q(count + 1, mean), computed by a series for a mean below count + 2, else by a continued
+    fraction."""
     if count < 0:
         return 0.0
     if mean <= 0:
@@ -75,9 +73,8 @@ def poisson_at_most(count: int, mean: float) -> float:
 
 
 def binomial_at_least(count: float, total: float, share: float) -> float:
-    """Return the probability of ``count`` or more of ``total`` events where each one counts with probability ``share``:
-    the regularised incomplete beta function I(share; count, total - count + 1).
-    """
+    """Return the probability that ``count`` or more of ``total`` events count, if each event counts with probability
+    ``share``: the regularised incomplete beta function I(share; count, total - count + 1)."""
     if count <= 0:
         return 1.0
     if count > total:
@@ -86,19 +83,18 @@ def binomial_at_least(count: float, total: float, share: float) -> float:
 
 
 def binomial_two_sided(count: float, total: float, share: float) -> float:
-    """Return twice the smaller tail (Clopper and Pearson, Biometrika 1934), at most 1."""
+    """Return the two-sided p of ``count`` events of ``total``: twice the smaller tail (Clopper and Pearson, Biometrika
+    1934), at most 1."""
     return min(1.0, 2 * binomial_at_least(count, total, share), 2 * binomial_at_least(total - count, total, 1 - share))
 
 
 def flip_p(contributions: Sequence[float]) -> float:
-    """Return the share of all sign flips whose sum is at least as far from zero as the one seen; 1.0 where nothing
-    differs. If chance alone had decided which run of a round was "with", the sum would be so far from zero that often
-    (Fisher, The Design of Experiments, 1935, §21).
-
-    Exact, never drawn: the sums of either half's flips are listed and counted against each other. Of more than
-    :data:`FLIP_GROUPS` contributions whole groups are flipped. These flips are a group in the algebraic sense, too, so
-    the test stays exact (Hemerik and Goeman, TEST 27, 2018) at the cost of a little power.
-    """
+    """Return the share of all sign flips whose sum is at least as far from zero as the sum seen; 1.0 if all
+    contributions are 0. If chance alone decided which run of a round was "with", the sum would be so far from zero in
+    this share of cases (Fisher, The Design of Experiments, 1935, §21). The result is exact: the sums of all flips of
+    each half are listed, and the pairs of sums are counted. More than :data:`FLIP_GROUPS` contributions are flipped in
+    groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27, 2018) at the cost
+    of a little power."""
     parts = _grouped([c for c in contributions if c])
     seen = abs(math.fsum(parts))
     hair = _HAIR * math.fsum(abs(c) for c in parts)
@@ -107,12 +103,12 @@ def flip_p(contributions: Sequence[float]) -> float:
     half = len(parts) // 2
     left, right = _sums(parts[:half]), sorted(_sums(parts[half:]))
     as_far = sum(len(right) - bisect_left(right, seen - hair - one) for one in left)
-    # Flipping all signs mirrors a sum, so that the other tail is as large.
+    # A flip of all signs mirrors a sum, so the other tail has the same size.
     return min(1.0, 2 * as_far / (len(left) * len(right)))
 
 
 def smallest_flip_p(contributions: Sequence[float]) -> float:
-    """Return the smallest p that contributions of these sizes could give with any signs."""
+    """Return the smallest p that contributions of these sizes can give, whatever their signs are."""
     flipped = min(FLIP_GROUPS, sum(1 for c in contributions if c))
     return min(1.0, 2 / (1 << flipped))
 
@@ -136,7 +132,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
-    # The fraction converges fast only on its own side of the mean; the other side is 1 minus it.
+    # The fraction converges fast only on one side of the mean. On the other side, use 1 minus the mirrored function.
     if x < (a + 1) / (a + b + 2):
         return min(1.0, front * _continued_fraction(1.0, _beta_terms(a, b, x)) / a)
     return max(0.0, 1 - front * _continued_fraction(1.0, _beta_terms(b, a, 1 - x)) / b)
@@ -151,7 +147,8 @@ def _beta_terms(a: float, b: float, x: float) -> Iterator[tuple[float, float]]:
 
 
 def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> float:
-    """Return 1/(first + a₁/(b₁ + a₂/(b₂ + …))) of ``terms`` (a, b) by Lentz's method (Applied Optics 15, 1976)."""
+    """Return 1/(first + a₁/(b₁ + a₂/(b₂ + …))) by Lentz's method (Applied Optics 15, 1976). ``terms``: the pairs (a,
+    b)."""
     c, d = 1 / _TINY, 1 / first
     value = d
     for a, b in terms:
@@ -164,7 +161,7 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
 
 
 def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return the argument between ``low`` and ``high`` at which a falling function has a given value."""
+    """Return the argument between ``low`` and ``high`` at which the function ``falling`` has the value ``wanted``."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high:

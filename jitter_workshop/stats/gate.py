@@ -1,4 +1,4 @@
-"""Judge a gate: find the runs that are higher than a baseline at one measure, and by how much."""
+"""Judge a gate: find out if a run's value of one measure is higher than the baseline's, and by how much."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from jitter_workshop.stats.sample_size import standings
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Hold a row's name, and how much higher a run may be to pass (0.1 = 10 %)."""
+    """Hold the name of a comparison's row, and how much higher than the baseline a run may be and still pass (0.1 = 10
+    %)."""
 
     measure: str
     tolerance: float = 0.0
@@ -22,8 +23,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind its figure, if these
-    are fewer than a verdict would need; None if there are enough, or none are needed."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if a
+    verdict would need more stalls; None if there are enough, or if stalls do not matter."""
 
     run: str
     label: str
@@ -35,8 +36,8 @@ class Verdict:
 
 
 def verdict(gate: Gate, comparison: Comparison, other: Run) -> Verdict | None:
-    """Return the verdict on ``other``, from its comparison with the baseline; None if the comparison has no such
-    row."""
+    """Return the verdict on the run ``other`` from its comparison with the baseline; None if the comparison lacks the
+    gate's row."""
     higher = higher_at(comparison, gate.measure, gate.tolerance)
     row = next((r for r in comparison.rows if r.measure == gate.measure), None)
     if higher is None or row is None or row.a is None or row.b is None:

@@ -1,4 +1,5 @@
-"""Map values to counters as an HdrHistogram does: plain arithmetic, nothing is allocated and no library loaded."""
+"""Map values to counters as an HdrHistogram does, by plain arithmetic. Nothing is allocated and no library is
+loaded."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_COUNTERS = 500_000
-"""The most counters of a histogram that is allocated (4 MB)."""
+"""The largest number of counters of a histogram in memory (4 MB)."""
 
 MOST_COUNTERS = 4_800_000
-"""The most counters of a histogram that is read and not allocated: five digits from 1 ns to thirty days."""
+"""The largest number of counters of a histogram that is only read from a file: five digits from 1 ns to thirty days."""
 
 
 class Bin(NamedTuple):
@@ -43,7 +44,7 @@ class Geometry:
         return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
 
     def bins(self, counted: Iterable[tuple[int, int]]) -> list[Bin]:
-        """Return (counter, samples) pairs as bins."""
+        """Return the bins of (counter's index, samples) pairs."""
         magnitude, half, unit = self.sub_bucket_half_count_magnitude, self.sub_bucket_half_count, self.unit_magnitude
         found: list[Bin] = []
         for index, samples in counted:
@@ -58,14 +59,14 @@ class Geometry:
         return found
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """Return the lowest and the highest value that share a counter."""
+        """Return the lowest and the highest value in ns that belong to the counter ``index``."""
         (only,) = self.bins([(index, 0)])
         return only.low, only.high
 
 
 def counters_needed(lowest: int, highest: int, digits: int) -> int:
-    """Return the number of counters that HdrHistogram gives to values from ``lowest`` to ``highest`` with that many
-    digits."""
+    """Return the number of counters that HdrHistogram needs for values from ``lowest`` to ``highest`` ns with
+    ``digits`` digits."""
     half: int = 1 << ((2 * 10**digits - 1).bit_length() - 1)
     limit, buckets = (2 * half) << (lowest.bit_length() - 1), 1
     while limit <= highest:
@@ -74,8 +75,8 @@ def counters_needed(lowest: int, highest: int, digits: int) -> int:
 
 
 def layout(lowest: int, highest: int, digits: int) -> Geometry:
-    """Return the geometry of a histogram from its three settings, as Java's HdrHistogram has it. Raise ValueError for
-    settings that make no sense or need more than :data:`MOST_COUNTERS` counters."""
+    """Return the geometry of a histogram from its three settings, the same as Java's HdrHistogram uses. Raise
+    ValueError for settings that make no sense or need more than :data:`MOST_COUNTERS` counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
         raise ValueError(f"a histogram cannot have this range: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)

@@ -1,10 +1,9 @@
 """Wrap HdrHistogram; this is the only module that imports it (lazily, because most verbs do not need it).
 
 All times are whole nanoseconds. Python owns the geometry and the counts array; native code only counts into it, at the
-index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which its
-readers in every language open. Histograms from a file or a pipe are decoded here in Python, bounds first: the library's
-own decoder trusts the header it is given.
-"""
+index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which
+HdrHistogram's readers in every language open. Histograms from a file or a pipe are decoded here in Python, after their
+bounds were checked: the library's own decoder trusts every header."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
 MAX_CORRECTIONS = 10_000_000
-"""The largest number of steps of a correction: they take seconds."""
+"""The largest number of steps of one correction: so many steps take seconds."""
 
 _HIGHEST_LIMIT = 1 << 62
 
@@ -55,7 +54,8 @@ def counters(histogram: HdrHistogram) -> memoryview:
 
 
 def settle(histogram: HdrHistogram) -> None:
-    """Make the histogram's total, minimum and maximum agree with its counters, after code wrote into them directly."""
+    """Make the histogram's total, minimum and maximum agree with its counters, after code wrote directly into the
+    counters."""
     view = counters(histogram)
     used = list(itertools.compress(range(len(view)), view))
     if used:
@@ -65,14 +65,16 @@ def settle(histogram: HdrHistogram) -> None:
 
 
 def record(histogram: HdrHistogram, value_ns: int, count: int = 1) -> bool:
-    """Record a value ``count`` times. Return True if it was above the range and went to the highest counter."""
+    """Record a value ``count`` times. Return True if the value was above the range and was counted in the highest
+    counter."""
     highest: int = histogram.highest_trackable_value
     histogram.record_value(min(value_ns, highest), count)
     return value_ns > highest
 
 
 def add(into: HdrHistogram, other: HdrHistogram) -> None:
-    """Add all counts of ``other``. Raise ValueError where its values do not fit."""
+    """Add all counts of ``other`` to ``into``. Raise ValueError if ``other`` has values beyond the range of
+    ``into``."""
     if geometry(into) == geometry(other):
         into.encoder.add(other.encoder)
     else:
@@ -86,11 +88,11 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
 
 
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
-    """Return a copy in which each value above ``interval_ns`` is joined by value - interval, value - 2 intervals, …
-    down to the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError for an interval
-    below 1 ns, and where more than ten million steps were needed."""
+    """Return a copy to which value - interval, value - 2 intervals, … down to the interval are added for each value
+    above ``interval_ns`` (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError for an interval
+    below 1 ns, and if more than ten million steps are needed."""
     if interval_ns < 1:
-        raise ValueError("the expected interval is at least 1 ns")
+        raise ValueError("the expected interval must be at least 1 ns")
     found = non_zero(histogram)
     if sum(b.high // interval_ns for b in found) > MAX_CORRECTIONS:
         raise ValueError("too many values are far above the expected interval")
@@ -109,7 +111,7 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 def encode(histogram: HdrHistogram) -> str:
     """Return the histogram in base64 (V2, compressed)."""
-    # The library sizes its buffer by the recorded maximum; a maximum beyond the counters makes it write past the end.
+    # The library sizes its buffer by the recorded maximum. With a maximum beyond the counters it writes past the end.
     settle(histogram)
     return str(histogram.encode().decode("ascii"))
 
@@ -142,7 +144,7 @@ def samples_needed(percentile: str) -> int:
 
 def rank_of(percentile: float, total: int) -> int:
     """Return the rank, counted from 1, of a percentile (0..100) among ``total`` samples."""
-    # The library's own arithmetic, so that every percentile equals the one that its readers print.
+    # This is the library's own arithmetic, so every percentile equals the one that HdrHistogram's readers print.
     return max(int(percentile * total / 100 + 0.5), 1)
 
 
@@ -169,9 +171,9 @@ def summary(
     total_ns: int | None = None,
     overflow: int = 0,
 ) -> HistogramSummary:
-    """Return the histogram in eleven numbers. Pass the true ``min_ns`` and ``max_ns`` and the exact sum ``total_ns``
-    where they are known; without them the counters' bounds and middles are used. ``overflow`` values are part of the
-    count (they sit in the highest counter)."""
+    """Return the histogram's count, extremes, mean and percentiles. ``min_ns``, ``max_ns``: the true extremes;
+    ``total_ns``: the exact sum; for None, the counters' bounds and middles are used. ``overflow``: how many of the
+    values are above the range (the highest counter has counted them)."""
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)
     percentiles = percentile_values(bins)

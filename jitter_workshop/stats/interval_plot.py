@@ -1,4 +1,4 @@
-"""Draw a verdict's interval as a small picture: a logarithmic axis that all lines share, 1 in the middle.
+"""Draw a verdict's interval as a small picture. All lines share a logarithmic axis with 1 in the middle.
 
 Positions go from 0 (left end) to 1 (right end); a value beyond an end is drawn on that end and marked.
 """
@@ -13,9 +13,10 @@ from jitter_workshop.model.verdict import NO_CHANGE_WITHIN, Verdict
 from jitter_workshop.stats.scale import times
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
-"""The smallest and the largest factor at the end of an axis: no axis is narrower or wider."""
+"""The smallest and the largest factor at the right end of an axis."""
 _SHARE = 0.8
-"""The share of all ends of intervals that must fit on the axis: one wild line must not squeeze the others."""
+"""The share of all interval ends that must fit on the axis. One very wide interval must not make the others too small
+to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,16 @@ class Axis:
 
     @property
     def ticks(self) -> tuple[tuple[float, str], ...]:
-        """Return left end, middle and right end with their labels: ``1/10``, ``1``, ``10×``."""
+        """Return the positions of the left end, the middle and the right end with their labels: ``1/10``, ``1``,
+        ``10×``."""
         reach = times(self.reach).replace(".00", "")
         return (0.0, f"1/{reach.rstrip('×')}"), (0.5, "1"), (1.0, reach)
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Hold a line's place on an axis. ``ratio`` None: the line has no ratio. ``below`` and ``above``: the interval goes
-    on beyond the left, the right end.
-    """
+    """Hold a line's interval as positions on an axis. ``ratio``: None if the line has no ratio. ``below``, ``above``:
+    the interval goes on beyond the left end, beyond the right end."""
 
     low: float
     ratio: float | None
@@ -66,7 +67,7 @@ def axis_of(rows: Iterable[Verdict]) -> Axis:
 
 
 def strip(row: Verdict, axis: Axis) -> Strip | None:
-    """Return a line's picture; None where its interval is unbounded on both sides."""
+    """Return the positions of a line's interval; None if the interval has no bound at all."""
     if row.low <= 0 and row.high is None:
         return None
     high = math.inf if row.high is None else row.high

@@ -1,8 +1,7 @@
 """Treat all lines of a judgement as one family: choose the first line, and adjust each p for the others.
 
-Every choice here depends only on the sizes of the rounds' contributions, which no flip of a sign changes, so the tests
-stay exact.
-"""
+Every choice here depends only on the sizes of the rounds' contributions. A flip of a sign does not change a size, so
+the tests stay exact."""
 
 from __future__ import annotations
 
@@ -16,20 +15,19 @@ from jitter_workshop.stats.rounds import Line
 
 _PRIMARY = stall_measure(100_000)
 _PRIMARY_EVENTS = 10
-"""The stalls a round, both of its runs together, that a primary line needs."""
+"""The number of stalls in a round (both runs together) that a primary line needs."""
 
 
 def primary(shown: Sequence[Line]) -> int | None:
-    """Return the index of the line that is asked first: stalls over 100 µs. On a quiet host with fewer than ten such
-    stalls in a round, it is the next shorter length with at least ten. None where no length has.
-    """
+    """Return the index of the primary line: stalls over 100 µs. On a quiet host with fewer than ten such stalls in a
+    round, it is the next shorter length with at least ten stalls. Return None if no length has ten."""
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
     return next((i for i in stalls[first:] if _enough(shown[i])), None)
 
 
 def usual(shown: Sequence[Line]) -> int:
-    """Return the index of the line to report first: the primary one, else stalls over 100 µs, else the first."""
+    """Return the index of the line to report first: the primary line, else stalls over 100 µs, else the first line."""
     first = primary(shown)
     if first is None:
         first = next((i for i, line in enumerate(shown) if line.measure == _PRIMARY), 0)
@@ -37,16 +35,15 @@ def usual(shown: Sequence[Line]) -> int:
 
 
 def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
-    """Return each p adjusted for all of them, in the order given (Holm, Scandinavian Journal of Statistics 6, 1979).
+    """Return the ps, each adjusted for all ps, in the order given (Holm, Scandinavian Journal of Statistics 6, 1979).
 
-    All lines together then claim a change that is not there in at most 5 % of cases, for any dependence between them.
+    In at most 5 % of cases any line then claims a change that is not there, however the lines depend on each other.
 
-    ``weights``: each line's share of the doubt, equal where not given (his section 4). Raise ValueError for a p outside
-    0..1, for a weight that is not positive, and for a different number of weights.
-    """
+    ``weights``: each line's share of the error rate, equal by default (Holm's section 4). Raise ValueError for a p
+    outside 0..1, for a weight that is not positive, and for a different number of weights."""
     shares = [1.0] * len(ps) if weights is None else list(weights)
     if any(not 0 <= p <= 1 for p in ps) or any(not w > 0 for w in shares) or len(shares) != len(ps):
-        raise ValueError("a p lies between 0 and 1 and has a positive weight")
+        raise ValueError("each p must lie between 0 and 1 and have a positive weight")
     adjusted = [1.0] * len(ps)
     left, largest = sum(shares), 0.0
     for index in sorted(range(len(ps)), key=lambda i: ps[i] / shares[i]):
@@ -57,11 +54,11 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
-    """Return Holm's p of each line. The primary line has half of the doubt, and the others share the other half.
+    """Return Holm's p of each line. The primary line gets half of the error rate, and the other lines share the other
+    half.
 
-    A line with too few events to be significant with any signs takes no share, and its own p is 1.0 (Tarone, Biometrics
-    46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
-    """
+    A line with so few events that it can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46,
+    1990). Lines without a verdict because of a gate do get a share, because they are shown."""
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
     others = sum(i != first for i in counted)
@@ -69,35 +66,34 @@ def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
 
 
 def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
-    """Return Holm's p of each line for the claim that nothing changes, with equal weights. This is a family of its own:
-    a line cannot be wrong in both claims, because its ratio is either 1 or outside the band.
+    """Return Holm's p of each line for the claim that nothing changes, with equal weights. These ps are a family of
+    their own: a line cannot be wrong in both claims, because a wrong claim of a change needs a ratio of 1, and a wrong
+    claim of no change needs a ratio outside the band.
 
-    Here too, a line with events in too few rounds takes nothing from the others. Only the presence of events in a round
-    counts, because the sizes that are flipped at the band's ends differ from those at 1.
-    """
+    A line with events in too few rounds gets no share here, either. Only whether a round has events counts, because the
+    contributions at the band's ends have other sizes than those at ratio 1."""
     return _holm_of([i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
 
 def _holm_of(counted: Sequence[int], ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
-    """Return Holm's p of the lines at the places ``counted``, and 1.0 of the others."""
+    """Return Holm's p for the lines with the indices ``counted``, and 1.0 for the other lines."""
     adjusted = dict(zip(counted, holm([ps[i] for i in counted], weights), strict=True))
     return [adjusted.get(i, 1.0) for i in range(len(ps))]
 
 
 def doubt_of_no_change(shown: Sequence[Line]) -> float:
-    """Return the limit for a line's unadjusted p below which it shows no change, if all others claim nothing."""
+    """Return the unadjusted p below which a line shows no change, if no other line claims anything."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 
 def can_claim(line: Line) -> bool:
-    """Return True if any signs of its contributions could make a line significant."""
+    """Return True if the line's contributions could be significant with some choice of their signs."""
     return smallest_flip_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
-    """Return the limit for a line's unadjusted p below which it shows a change, if all others claim nothing. Further
-    rounds would have to reach it.
-    """
+    """Return the unadjusted p below which the line ``index`` shows a change, if no other line claims anything. Further
+    rounds would have to reach this p."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

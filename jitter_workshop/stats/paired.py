@@ -1,21 +1,23 @@
-"""Estimate the ratio of two sides measured in pairs: test it against 1, give its interval, and its spread.
+"""Estimate the ratio with ÷ without of runs made in pairs: test the ratio against 1, and give its interval and its
+spread.
 
 Each pair (x without, y with) contributes to a ratio r under test
 
     d(r) = (v - u) / (v + u + c),   v = y / √r, u = x · √r
 
-which changes its sign where the two sides change places, and r its direction. For times (a percentile) c is 0, and d is
-tanh of half the distance of the paired log ratio from log r: a log ratio in which one wild round counts as one round.
-For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score of a
-Poisson rate does, so that rounds without an event need no invented half. Far above ten it is the bounded log ratio
-again. Ten is where luck between rounds (a spread of the log ratio of about 0.6) outweighs that of counting: 4/c = 0.6².
+which changes its sign if x and y change places and r becomes 1/r. For times (a percentile) c is 0, and d is tanh of
+half the distance of the pair's log ratio from log r. As tanh is bounded, one wild round counts as one round. For
+counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score of a
+Poisson rate does, so that no half event must be invented for a round without events. Far above ten it is the bounded
+log ratio again. At ten events, luck between rounds (a spread of the log ratio of about 0.6) begins to outweigh luck in
+the counts: 4/c = 0.6².
 
-The test flips signs (``stats.exact.flip_p``). It is exact for r = 1 in rounds of random order, for every distribution.
-At other ratios flipped score contributions stay right under overdispersion (Hemerik, Goeman and Finos, JRSS B 82,
-2020), and the interval is all ratios that the test does not reject. With few events a flip test cannot know how
-uncertain a side without any is. So a ratio of counts is rejected only where the exact conditional test of two Poisson
-rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). That can only widen intervals and raise ps.
-"""
+The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order it is exact, for every distribution.
+At other ratios flipped score contributions keep the right error rate under overdispersion (Hemerik, Goeman and Finos,
+JRSS B 82, 2020), and the interval is all ratios that the test does not reject. If the runs without the change, or those
+with it, have no event, a flip test cannot know how uncertain this zero is. So a ratio of counts is rejected only if the
+exact conditional test of two Poisson rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). The second
+test can only widen intervals and raise ps."""
 
 from __future__ import annotations
 
@@ -27,20 +29,20 @@ from jitter_workshop.model.verdict import CONFIDENCE
 from jitter_workshop.stats.exact import binomial_two_sided, flip_p, solve
 
 SOFTENING = 10.0
-"""c in the module's docstring, for counted events."""
+"""The constant c of the module's docstring, for counted events."""
 
 _FAR = 40.0
 _FIRST_STEP = 0.05
 _FINE = 1e-5
 _HAIR = 1e-12
-"""A pair closer to the ratio than this differs by rounding alone."""
+"""A pair whose log ratio is closer than this to the tested one differs by rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Hold one measure in all rounds: ``x`` without, ``y`` with, of equal length, none negative (else ValueError).
-    ``counted``: they are events at equal time (whole or not), else times. ``step``: times closer together than this are
-    the same."""
+    """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
+    negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
+    ``step``: times that differ by less than this are the same."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -49,12 +51,12 @@ class Pairs:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
-            raise ValueError("a pair has two sides")
+            raise ValueError("each pair needs a value without and a value with the change")
         if any(not (math.isfinite(v) and v >= 0) for v in (*self.x, *self.y)):
-            raise ValueError("a measure is a finite number, zero or more")
+            raise ValueError("each value must be a finite number, zero or more")
 
     def contributions(self, log_ratio: float) -> list[float]:
-        """Return d of each pair, in their order."""
+        """Return the contribution d of each pair at a log ratio, in the order of the pairs."""
         root, soft = math.exp(log_ratio / 2), SOFTENING if self.counted else 0.0
         found: list[float] = []
         for x, y in zip(self.x, self.y, strict=True):
@@ -68,15 +70,14 @@ class Pairs:
 
     @property
     def coarseness(self) -> float:
-        """Return how much the clock's step alone may change a log ratio."""
+        """Return the largest change of a log ratio that the clock's step alone can make."""
         smallest = min((sum(side) / len(side) for side in (self.x, self.y) if side), default=0.0)
         return math.log1p(self.step / smallest) if self.step and smallest > 0 else 0.0
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return the p-value: how rarely pairs lie this far from the ratio by luck. A result above ``give_up`` may be less
-    exact.
-    """
+    """Return the p-value of a log ratio: how often luck alone gives pairs this far from it. A result above ``give_up``
+    may be less exact."""
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or p > give_up:
         return p
@@ -84,10 +85,9 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return the p-value for no change: how rarely pairs are so even if the ratio really lies outside 1/(1 + within) …
-    1 + within. It is the larger p of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics
-    and Biopharmaceutics 15, 1987). The clock's step narrows the band.
-    """
+    """Return the p-value for no change: how often the pairs look so equal although the true ratio is outside 1/(1 +
+    within) … 1 + within. It is the larger p of two one-sided tests, one at each end (Schuirmann, Journal of
+    Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's step narrows the band."""
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0
@@ -100,9 +100,8 @@ def no_change_p(pairs: Pairs, within: float) -> float:
 
 
 def estimate(pairs: Pairs) -> float | None:
-    """Return the ratio at which the contributions are balanced. It is 0 if there are no events with the change. It is
-    None, without a bound, if there are none without the change, or none at all.
-    """
+    """Return the ratio at which the sum of the contributions is 0. The ratio is 0 if there are no events with the
+    change. Return None if there are no events without the change, or no events at all."""
     if not any(pairs.x):
         return None
     if not any(pairs.y):
@@ -111,8 +110,8 @@ def estimate(pairs: Pairs) -> float | None:
 
 
 def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the bounds of all ratios that are not rejected; 0 and infinity are no bounds. The clock's step widens
-    it."""
+    """Return the smallest and the largest ratio that the test does not reject; 0 or infinity means no bound. The
+    clock's step widens the interval."""
     doubt = 1 - confidence
 
     def accepted(log_ratio: float) -> bool:
@@ -129,8 +128,7 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
     """Return the log ratio, and the standard deviation of one pair's log ratio, to compute how many rounds are needed.
     Return None where there are no events. The spread is the sandwich estimate from the contributions, and for counts
-    never less than Poisson's. A side without an event counts as half a one here.
-    """
+    never less than Poisson's. If there is no event without or with the change, half an event is counted here."""
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):
         return None
@@ -149,20 +147,21 @@ def _poisson_p(pairs: Pairs, log_ratio: float) -> float:
 
 
 def _slope(pairs: Pairs, ratio: float) -> float:
-    """Return how fast the contributions' sum falls with the log ratio."""
+    """Return the derivative of the contributions' sum by the log ratio, as a positive number."""
     root, soft = math.sqrt(ratio), SOFTENING if pairs.counted else 0.0
     both = [(y / root, x * root) for x, y in zip(pairs.x, pairs.y, strict=True) if x or y]
     return math.fsum((2 * u * v + soft * (u + v) / 2) / (u + v + soft) ** 2 for v, u in both)
 
 
 def _edge(accepted: Callable[[float], bool], start: float, direction: int) -> float:
-    """Return the last accepted log ratio on the way from ``start``, infinite if all are accepted."""
+    """Return the last log ratio from ``start`` in a direction (1 or -1) that the test accepts; infinite if it accepts
+    all."""
     inside, step = start, _FIRST_STEP
     while accepted(outside := inside + direction * step):
         inside, step = outside, step * 2
         if abs(inside) > _FAR:
             return direction * math.inf
-    # A side without events starts at the far end, where no ratio is rejected on the way out.
+    # Without events in one of the two, the search starts at the far end, beyond which no ratio is rejected.
     if abs(start) >= _FAR and start * direction > 0:
         return direction * math.inf
     while abs(outside - inside) > _FINE:

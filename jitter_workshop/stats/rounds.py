@@ -1,9 +1,8 @@
-"""Combine runs made in pairs into rounds, in an order drawn by chance, and collect the lines of a judgement.
+"""Combine pairs of runs into rounds, draw the order of their runs by chance, and collect the lines of a judgement.
 
-A line is one measure's pairs over all rounds, with the reason if it can have no verdict. Stalls come first: how often,
-over each decade, and how much time they stole. Only a few percentiles are shown, because every line makes all others
-harder to prove. The maximum is never shown, because it is one event.
-"""
+A line is one measure's pairs over all rounds, with a reason if it can have no verdict. Stalls come first: how often
+they exceed each decade's length, then how much time they stole. Only a few percentiles are shown, because every line
+makes all others harder to prove. The maximum is never shown, because it is one event."""
 
 from __future__ import annotations
 
@@ -24,14 +23,15 @@ from jitter_workshop.stats.stalls import union
 
 PERCENTILES = ("50", "99", "99.9", "99.99")
 PERCENTILES_OF_SPIN = ("99.999", "99.9999")
-"""``spin`` reads the clock tens of millions of times a second: below these, a reading shows the clock alone."""
+"""The percentiles for ``spin``, which reads the clock tens of millions of times a second: lower ones show the clock
+alone."""
 
 _UNGATED = 99.0
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
-    """Return as many AB as BA (an odd one by chance) in random order. A steady drift, and the effect of a run on the
-    next one, then fall on both sides alike."""
+    """Return the orders of the rounds: as many AB as BA, shuffled (of an odd number, one is drawn by chance). A steady
+    drift and the effect of a run on the next one then change the runs without and with the change alike."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -40,9 +40,8 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 
 def side_of(run: Run) -> Side:
-    """Return the figures of a run that verdicts need. Its time is the one that its rates refer to: a sampler with
-    pauses was looking for less time than the run lasted.
-    """
+    """Return the figures of a run that verdicts need. ``duration_s`` is the time that the run's rates refer to: a
+    sampler with pauses samples for less time than the run lasts."""
     summary = run.histograms.get(run.main_histogram)
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
@@ -59,13 +58,12 @@ def side_of(run: Run) -> Side:
 
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
-    """Count the distinct stalls of the main histogram's own thread that lasted at least ``value_ns``: those beyond one
-    of its percentiles. Another thread's stalls do not count, and stalls that overlap are one event.
+    """Count the distinct stalls of at least ``value_ns`` (a percentile's value) of the main histogram's thread. Other
+    threads' stalls do not count, and stalls that overlap are one event.
 
-    A run with many stalls lists only the longest, so this is a lower bound: it can prevent a verdict, but not cause
-    one. Where the rates count that thread alone, they are used instead (not for ``ring``, whose rates include the
-    producer's stalls).
-    """
+    A run with many stalls lists only the longest ones, so the result is a lower bound: it can prevent a verdict, but
+    not cause one. If the run's rates count this thread alone, they may raise the result (not for ``ring``, whose rates
+    include the producer's stalls)."""
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
     begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]
@@ -81,8 +79,8 @@ def main_stalls(run: Run) -> tuple[Stall, ...]:
 
 
 def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
-    """Return rounds from (order, run without, run with). Raise ValueError, in words, where any two runs were not
-    measured alike (``comparison.differences``)."""
+    """Return rounds from (order, run without, run with). Raise ValueError, with the reason, if two of the runs cannot
+    be compared (``comparison.differences``)."""
     listed = list(pairs)
     runs = [run for _, without, with_it in listed for run in (without, with_it)]
     for run in runs[1:]:
@@ -93,9 +91,9 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Hold one measure over all rounds. ``pairs`` are empty where nothing can be compared. ``gate``: why there is no
-    verdict, "" where there can be one. ``without`` and ``with_it``: the sides' levels. ``seconds``: measured time of
-    either side. ``counts``: stalls of either side, None for a percentile."""
+    """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
+    verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
+    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile."""
 
     measure: str
     name: str
@@ -108,8 +106,8 @@ class Line:
 
 
 def lines(rounds: Sequence[Round], workload: str = "ring") -> list[Line]:
-    """Return the measures that all rounds of a workload have in common: the primary ones first, and the longest stalls
-    first among them."""
+    """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
+    time, then percentiles."""
     if not rounds:
         return []
     sides = [side for one in rounds for side in (one.without, one.with_it)]
@@ -128,9 +126,8 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
-    """Return the events of each side in the shorter one's time, so that the length of a run changes neither its stalls
-    nor its weight.
-    """
+    """Return the events of each round, scaled to the time of its shorter run. So the length of a run changes neither
+    its number of stalls nor its weight."""
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -158,9 +155,9 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> Line:
-    """Return stolen time as a number of stalls of one telling length: (Σs)²/Σs² stalls of equal length vary like the
-    real ones of unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums).
-    """
+    """Return the line of stolen time, as a number of stalls of one equal length: (Σs)²/Σs² stalls of equal length vary
+    like the real stalls of unequal length s (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson
+    sums)."""
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
@@ -177,7 +174,8 @@ def _stolen_line(rounds: Sequence[Round]) -> Line:
 
 
 def _telling_length(rounds: Sequence[Round]) -> float:
-    """Return Σs²/Σs of all stalls of both sides, from the decades' counts and sums; ns, at least 1."""
+    """Return Σs²/Σs in ns, at least 1, over the lengths s of all stalls of all runs, from the counts and sums of each
+    decade."""
     count: dict[int, float] = {}
     stolen: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):
@@ -212,14 +210,14 @@ def _percentile_line(rounds: Sequence[Round], percentile: str) -> Line:
 
 def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> str:
     if known < len(rounds):
-        return "not every run has enough samples for it"
+        return "not every run has enough samples for this percentile"
     if float(percentile) <= _UNGATED:
         return ""
     fewest = round(min(_sums(rounds, lambda side: side.beyond.get(percentile, 0))))
     if fewest >= SOLID_BEYOND:
         return ""
     stalls = f"distinct stall{'' if fewest == 1 else 's'}"
-    return f"only {fewest} {stalls} beyond it on one side, and {SOLID_BEYOND} are needed"
+    return f"only {fewest} {stalls} beyond this value, without or with the change, and {SOLID_BEYOND} are needed"
 
 
 def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[float | None, float | None]:

@@ -1,6 +1,6 @@
-"""Compute how much must be measured, and how well a figure is supported. This covers the rounds until a proof has a
-verdict, the samples until a percentile is solid, and the samples and stalls behind each percentile of a run.
-"""
+"""Compute how much must be measured, and how well a figure is supported. The results are the rounds until a proof has a
+verdict, the samples until a percentile is solid, and the numbers of samples and stalls beyond each percentile of a
+run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 MANY_ROUNDS = 1_000
-"""The largest number of rounds that is recommended; a larger one is no useful advice."""
+"""The largest number of rounds to recommend: more rounds are no useful advice."""
 
 _POWER = 0.9
 
@@ -29,15 +29,14 @@ def rounds_needed(
     coarseness: float = 0.0,
     p_for_no_change: float = SIGNIFICANCE / 2,
 ) -> int | None:
-    """Return the number of rounds for which nine in ten proofs would have a verdict. The verdict is a difference of
-    this size at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band). It is
-    more than the rounds there are, and at least ten.
+    """Return the number of rounds with which nine in ten proofs would have a verdict. The verdict is a change of
+    ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band).
+    The result is more than ``rounds``, the number so far, and at least ten.
 
-    This is a guess for the next try, made from the same few rounds. ``spread`` is the standard deviation of one round's
-    log ratio, ``coarseness`` the clock's share of an interval. The number is computed by the normal approximation plus
-    a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None where more than
-    :data:`MANY_ROUNDS` would be needed.
-    """
+    The result is a guess for the next try from the few rounds so far. ``spread``: the standard deviation of one round's
+    log ratio. ``coarseness``: the change of a log ratio that the clock's step can make. The method is the normal
+    approximation plus a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None if
+    more than :data:`MANY_ROUNDS` would be needed."""
     z = NormalDist().inv_cdf
     candidates: list[float] = []
     beyond_clock = abs(log_ratio) - coarseness
@@ -46,7 +45,7 @@ def rounds_needed(
         candidates.append(((sure + z(_POWER)) * spread / beyond_clock) ** 2 + sure**2 / 2)
     room = math.log1p(NO_CHANGE_WITHIN) - abs(log_ratio) - coarseness
     if room > 0:
-        # In the middle of the band both ends must be excluded.
+        # No change needs two tests: the interval must exclude both ends of the band.
         sure = z(1 - min(p_for_no_change, SIGNIFICANCE / 2))
         candidates.append(((sure + z((1 + _POWER) / 2)) * spread / room) ** 2 + sure**2 / 2)
     fewest = min(candidates, default=math.inf)
@@ -54,12 +53,11 @@ def rounds_needed(
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
-    """Return the number of messages until :data:`SOLID_BEYOND` events lie beyond a percentile, and the seconds for them
-    at ``per_second`` messages.
+    """Return the number of messages until :data:`SOLID_BEYOND` events lie beyond a percentile, and the seconds that
+    these messages take at ``per_second`` messages a second.
 
-    ``messages_per_stall``: messages that one stall makes late; they count as one event. Raise ValueError for a
-    percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message.
-    """
+    ``messages_per_stall``: the messages that one stall makes late, which count as one event. Raise ValueError for a
+    percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message."""
     if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
         raise ValueError(f"no budget for p{percentile} at {per_second} a second, {messages_per_stall} a stall")
     events = Fraction(SOLID_BEYOND) / (1 - Fraction(percentile) / 100)
@@ -68,9 +66,9 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget from a run like the planned one: its own rate of messages, and stalls of its own size. Where
-    the run knows the percentile, the rate of stalls beyond it decides, if that needs more messages. Return None for an
-    empty run."""
+    """Return the budget for a percentile from a run like the planned one: from its rate of messages and the messages
+    that one stall made late. If the run knows the percentile, this number comes from the stalls beyond it. Return None
+    for a run without messages."""
     summary = run.histograms.get(run.main_histogram)
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
@@ -85,15 +83,16 @@ def budget_from(run: Run, percentile: str) -> Budget | None:
 
 FEW_SAMPLES, FEW_STALLS = "·", "~"
 LEGEND = {
-    FEW_SAMPLES: "fewer than ten samples beyond it: the chart draws it dotted",
-    FEW_STALLS: "fewer than ten distinct stalls beyond it: it varies by chance",
+    FEW_SAMPLES: "fewer than ten samples beyond this value: the chart draws it dotted",
+    FEW_STALLS: "fewer than ten distinct stalls beyond this value: it varies by chance",
 }
 _RARE = 99.0
-"""The percentile beyond which a handful of stalls decides (docs/measuring.md)."""
+"""Above this percentile, few stalls decide a value (docs/measuring.md)."""
 
 
 def standings(run: Run) -> tuple[Standing, ...]:
-    """Return the support of each percentile of a run's main histogram; () without that histogram."""
+    """Return for each percentile of a run's main histogram how many samples and stalls lie beyond it; () if the run
+    lacks the histogram."""
     summary = run.histograms.get(run.main_histogram)
     if summary is None:
         return ()
@@ -108,9 +107,8 @@ def standings(run: Run) -> tuple[Standing, ...]:
 
 
 def of_count(count: int) -> dict[str, str]:
-    """Return percentile → mark, by the number of samples alone. The mark is "" for a curve whose number of samples is
-    not known (0).
-    """
+    """Return percentile → mark, by the number of samples alone. All marks are "" if the number of samples is not known
+    (0)."""
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 
@@ -120,8 +118,8 @@ def of_run(run: Run) -> dict[str, str]:
 
 
 def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
-    """Return percentile → mark, by samples and by distinct stalls. A value shorter than ``threshold_ns``, a run's
-    shortest stall, is not judged by stalls."""
+    """Return percentile → mark, by samples and by distinct stalls. Stalls do not matter for a value below
+    ``threshold_ns``, the length from which the run counts stalls."""
     marks = {}
     for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE
@@ -131,16 +129,16 @@ def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]
 
 
 def of_curve(shown: RunCurve) -> dict[str, str]:
-    """Return the marks of a curve in a chart: those of its run, else by its samples."""
+    """Return the marks of a curve in a chart: those of its run if it has one, else marks by its number of samples."""
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
 def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
-    """Return cells with their marks appended, and padded with blanks where there is no mark."""
+    """Return each cell with its mark appended, or with a blank if the mark is ""."""
     return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def legend(marks: Iterable[str]) -> list[str]:
-    """Return a line of explanation for each mark that occurs."""
+    """Return one line that explains a mark, for each mark in ``marks``."""
     present = set(marks)
     return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

@@ -1,8 +1,8 @@
-"""Define the axes that the terminal's chart and the SVG share.
+"""Define the axes of charts in the terminal and in SVG files.
 
 x is log10(1/(1-p)): 0 at the 0th percentile, 1 at 90 %, 2 at 99 %; y is log10 of nanoseconds. So every decade of rarity
-has the same width, every decade of time the same height, and a stall that is ten times rarer moves its knee one tick.
-"""
+has the same width, every decade of time the same height, and if a stall becomes ten times rarer, its knee moves by one
+tick."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Hold a chart's ranges: x from ``x_low`` to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
+    """Hold the ranges of a chart's axes: x from ``x_low`` to ``x_high``, y from ``y_low`` to ``y_high``, all in
+    log10."""
 
     x_high: float
     y_low: float
@@ -65,8 +66,8 @@ def nice_ns(value_ns: float | None) -> str:
 
 
 def nice_duration(seconds: float) -> str:
-    """Return a readable waiting time: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``; from ten minutes on without
-    seconds."""
+    """Return a readable duration: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``. From ten minutes on, seconds are
+    left out."""
     whole = max(0, round(seconds))
     if whole >= 600:
         hours, minutes = divmod(round(whole / 60), 60)
@@ -76,7 +77,7 @@ def nice_duration(seconds: float) -> str:
 
 
 def nice_number(value: float) -> str:
-    """Return a readable number, such as a rate, with three significant digits at least and never an exponent:
+    """Return a readable number, such as a rate, with at least three significant digits and without an exponent:
     ``0.0021``, ``4.2``, ``38``, ``1,450``."""
     if value and abs(value) < 99.95:
         places = min(max(2 - math.floor(math.log10(abs(value))), 1), 12)
@@ -94,7 +95,7 @@ def times(ratio: float | None) -> str:
 
 
 def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
-    """Return one tick a decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
+    """Return one tick for each decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
     ticks = [Tick(0.0, "0 %"), Tick(1.0, "90 %"), Tick(2.0, "99 %")]
     ticks += [Tick(float(n), "99." + "9" * (n - 2) + " %") for n in range(3, math.floor(x_high) + 1)]
     return tuple(t for t in ticks if t.position <= x_high + 1e-9)
@@ -103,9 +104,8 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
     """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``.
 
-    A time has one tick a decade: 100 ns, 1 µs, 10 µs, …; or one in ``every`` decades: 1 ns, 1 µs, 1 ms for 3. So has a
-    plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …
-    """
+    A time and a number have one tick for each decade (100 ns, 1 µs, 10 µs, …; 10⁻³, 0.01, 0.1, 1, …, 1,000, 10⁴, …), or
+    one for ``every`` decades (3: 1 ns, 1 µs, 1 ms)."""
     if unit == "percentile":
         return percentile_ticks(high)
     decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
@@ -115,11 +115,9 @@ def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
-    """Return ranges that hold all curves and marks (percentile, ns), in quarters of a decade: a growing curve rescales
-    rarely.
-
-    The y axis spans two decades at least: a quiet host's curve must look flat, not dramatic.
-    """
+    """Return ranges that include all curves and marks (percentile, ns). They end at quarters of a decade, so that a
+    growing curve seldom changes them. The y axis spans at least two decades, because a quiet host's curve must look
+    flat."""
     xs, ys = [0.0], []
     for curve in curves:
         xs += [x_of_percentile(p.percentile) for p in curve.points[-1:]]

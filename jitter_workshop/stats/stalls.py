@@ -1,4 +1,4 @@
-"""Merge windows of stolen time into distinct stalls, compute a run's rates from its blocks' totals, and count gaps."""
+"""Merge windows of stolen time into distinct stalls, and compute a run's rates of stalls and gaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jitter_workshop.model.run import GapBucket, Stall, StallRate, Stalls, Stall
 from jitter_workshop.stats.exact import rate_limits
 
 WORST_KEPT = 100
-"""The number of stalls that a run keeps in full; all of them are counted."""
+"""The number of stalls that a run keeps in full. All stalls are counted."""
 
 _US = (2, 3, 4, 6, 8, 10, 14, 20, 30, 40, 60, 80, 100, 140, 200, 300, 400, 600, 800)
 _MS = (1, 2, 5, 10, 20, 50, 100)
@@ -21,7 +21,8 @@ _HOUR_NS = 3_600_000_000_000
 
 
 def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge windows [start, end) in ns that overlap or touch into distinct ones. Empty ones are dropped."""
+    """Merge windows (start, end) in ns that overlap or touch. Return the merged windows in order of time; empty windows
+    are dropped."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(w for w in windows if w[1] > w[0]):
         if merged and start <= merged[-1][1]:
@@ -32,7 +33,8 @@ def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, ...]:
-    """Return totals of many blocks as rates over ``duration_s`` of measured time, the lowest threshold first."""
+    """Return the sums of many blocks' totals as rates over ``duration_s`` of measured time, the lowest threshold
+    first."""
     sums: dict[int, tuple[int, int]] = {}
     for total in totals:
         count, stolen = sums.get(total.threshold_ns, (0, 0))
@@ -44,18 +46,16 @@ def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, .
 
 
 def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
-    """Return the longest stalls, longest first; of equals the earlier one."""
+    """Return the ``keep`` longest stalls, the longest first; of equal stalls the earlier one first."""
     return tuple(heapq.nsmallest(keep, stalls, key=lambda s: (-s.duration_ns, s.start_ns)))
 
 
 def of_run(
     threshold_ns: int, totals: Iterable[StallTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
-    """Return all stalls of a run: the totals over ``threshold_ns`` first, then the rates by decade and the worst in
-    full. ``duration_s``: the time in which they could be seen.
-
-    ``listed`` must count from the run's start already. A threshold that no block reported has no stalls.
-    """
+    """Return the stalls of a run: the count and time over ``threshold_ns``, the rates by decade, and the longest
+    stalls. ``duration_s``: the time in which stalls could be seen. ``listed``: stalls whose start counts from the run's
+    start. A threshold that no block reported has no stalls."""
     by_threshold = rates(totals, duration_s)
     main = next((r for r in by_threshold if r.threshold_ns == threshold_ns), StallRate(threshold_ns, 0, 0.0, 0.0))
     low, high = rate_limits(main.count, duration_s) or (None, None)
@@ -73,11 +73,11 @@ def of_run(
 
 
 def buckets(counts: Sequence[int], sampled_ns: int) -> tuple[GapBucket, ...]:
-    """Return counts by bucket as events in an hour of ``sampled_ns``. Raise ValueError unless there are 26 counts.
+    """Return the counts of the 26 buckets with their rates an hour of sampled time. Raise ValueError unless there are
+    26 counts.
 
-    The hour is one of *sampled* time, because a sampler sees no gap while it sleeps. Only so can a thread that is busy
-    a tenth of the time be compared with one that is always busy.
-    """
+    Only *sampled* time counts, because a sampler sees no gap while it sleeps. So a thread that is busy for a tenth of
+    the time can be compared with one that is always busy."""
     ends = (*BUCKETS_NS[1:], None)
     return tuple(
         GapBucket(start, end, count, count * _HOUR_NS / sampled_ns if sampled_ns > 0 else None)

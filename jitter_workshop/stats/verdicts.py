@@ -1,9 +1,8 @@
 """Give verdicts on a change from paired rounds (docs/verdicts.md).
 
-``lower`` and ``higher``: the sign-flip test, adjusted by Holm for all lines shown, gives p < 0.05 and the interval lies
-on one side. ``no_change``: the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as well, give
-p < 0.05. Else ``cannot_tell``, with the number of rounds that would tell.
-"""
+``lower`` and ``higher``: the sign-flip test, adjusted by Holm for all lines shown, gives p < 0.05, and the interval
+does not contain 1. ``no_change``: the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as
+well, give p < 0.05. Else the verdict is ``cannot_tell``, with the number of rounds that would be enough."""
 
 from __future__ import annotations
 
@@ -32,17 +31,16 @@ from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95
-"""A change by this factor or more is shown as a factor, a smaller one in percent."""
+"""A change by this factor or more is shown as a factor, a smaller change in percent."""
 _NAMED = 2
-"""The largest number of contradicting lines that a headline names."""
+"""The largest number of lines with the opposite verdict that a headline names."""
 _SMALL = f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """Hold one measure over all rounds so far. ``ratios``: with ÷ without of each round in order of time: 0.0 where
-    there was nothing with the change, inf where there was nothing without it, None where there was nothing on either
-    side."""
+    """Hold one measure over all rounds so far. ``ratios``: for each round in order of time, the value with the change ÷
+    the value without it: 0.0 if only the value with the change is 0, inf if only the other is 0, None if both are 0."""
 
     measure: str
     name: str
@@ -50,8 +48,8 @@ class SoFar:
 
 
 def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
-    """Return all results that rounds of a workload give on the change between their sides. Fewer than ten give figures
-    and no verdict. Raise ValueError for none at all."""
+    """Return the judgement of a change from all its rounds. Fewer than ten rounds give figures and no verdict. Raise
+    ValueError without any round."""
     if not rounds:
         raise ValueError("no round was measured")
     shown = lines(rounds, workload)
@@ -66,8 +64,8 @@ def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
 
 
 def so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
-    """Return the measure that a judgement would report first, round by round; None where the rounds have none in
-    common. The choice may change with the next round: it depends on how often stalls came."""
+    """Return the measure that a judgement would report first, round by round; None if no measure has a value in all
+    rounds. The choice may change with the next round, because it depends on the number of stalls."""
     shown = lines(rounds, workload)
     if not shown:
         return None
@@ -109,9 +107,8 @@ def _needed(line: Line, rounds: int, p_to_reach: float, p_for_no_change: float) 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """Return the primary line if it claims a change. Else return the first line that does. If none does, return the
-    primary line. Its text also names proven changes in the other direction.
-    """
+    """Return the line ``first`` if it claims a change, else the first line that claims one, else the line ``first``.
+    The text also names proven changes in the other direction."""
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
@@ -141,26 +138,24 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """Return one sentence without its full stop, to follow the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: the
-    ratio was shown to lie within the band of no change, adjusted for all other lines.
-    """
+    """Return the verdict on a line in words, to be put after the line's name: ``57× rarer (1/70 to 1/45)``. ``even``:
+    True if the ratio was proven to be within the band of no change, adjusted for all other lines."""
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
-        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each side"
+        return f"cannot tell: none without and none with the change, so each time {rarer_than(min(line.seconds))}"
     span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
     if word == "cannot_tell":
-        alone = ", too weak beside the other lines" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
+        alone = ", too weak if all lines count" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
-    """Return the words of ``first``, followed by rows with a proven change in the other direction, the largest change
-    first: ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``.
-    """
+    """Return the words of ``first``, followed by the rows with a proven change in the other direction, the largest
+    change first: ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``."""
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
     if not contrary:
@@ -173,19 +168,18 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """Return a sentence with the longest stall on each side, as one event in so many seconds."""
+    """Return a sentence with the longest stall without and with the change, and with the seconds that were measured."""
     said = []
     for name, sides in (("without", [r.without for r in rounds]), ("with", [r.with_it for r in rounds])):
         seen = [side.worst_ns for side in sides if side.worst_ns is not None]
         seconds = sum(side.duration_s for side in sides)
-        said.append(f"{nice_ns(max(seen)) if seen else 'nothing'} in {seconds:,.0f} s {name}")
+        said.append(f"{nice_ns(max(seen)) if seen else 'nothing'} in {seconds:,.0f} s {name} the change")
     return f"Worst seen: {', '.join(said)}. Each is a single event, so no verdict is based on it."
 
 
 def rarer_than(seconds: float) -> str:
-    """Return in words the 95 % limit of the rate if no event was seen in ``seconds``: below 3/T (Hanley and
-    Lippman-Hand, JAMA 1983).
-    """
+    """Return in words the 95 % upper limit of the rate if no event was seen in T = ``seconds``: 3/T (Hanley and
+    Lippman-Hand, JAMA 1983)."""
     return f"rarer than one in {seconds / poisson_limits(0)[1]:,.3g} s"
 
 
@@ -195,7 +189,7 @@ def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
             f"{count:,} in {seconds:,.0f} s" if count else f"none in {seconds:,.0f} s, {rarer_than(seconds)}"
             for count, seconds in zip(line.counts, line.seconds, strict=True)
         )
-        return f"{word}: {without}, without; {with_it}, with it"
+        return f"{word}: {without} without the change; {with_it} with it"
     if not ratio:
         return word
     return _by_how_much(line.measure, word, ratio)
@@ -211,7 +205,7 @@ def _by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
 
 
 def _short(row: Verdict) -> str:
-    """Return a proven row without its interval: ``stalls over 1 µs 4.8× more often``."""
+    """Return a row with a proven change in words, without its interval: ``stalls over 1 µs 4.8× more often``."""
     name = "the median" if row.measure == "p50" else measure_name(row.measure)
     if not row.ratio:
         return f"{name} {'only without it' if row.verdict == 'lower' else 'only with it'}"
@@ -223,7 +217,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Return True if this line alone would have a verdict from its interval."""
+    """Return True if a line with this interval would have a verdict if it were the only line."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

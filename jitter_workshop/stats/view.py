@@ -1,8 +1,7 @@
-"""Prepare a chart of runs: their curves by percentile, or the same values turned and counted in other ways.
+"""Prepare a chart of runs: percentile curves, CCDFs, numbers of values by length, or rates of gaps.
 
-A view is points, ranges and the two axes' units; the terminal's chart and the SVG draw any of them alike. All axes are
-logarithmic (``stats.scale``).
-"""
+A view holds points, ranges and the units of both axes. The chart in the terminal and the SVG draw every view alike. All
+axes are logarithmic (``stats.scale``)."""
 
 from __future__ import annotations
 
@@ -18,18 +17,17 @@ from jitter_workshop.stats.histogram import Bin
 Point = tuple[float, float]
 
 PER_DECADE = 20
-"""The number of bars of a frequency histogram in a decade of time: humps that lie 12 % apart can be told from each
-other.
-"""
+"""The number of bars of a frequency histogram in a decade of time. Humps whose lengths differ by 12 % are then in
+different bars."""
 
 _FLOOR = 0.5
-"""The height of an empty bar. A logarithmic axis has no zero; half of the smallest visible count is an honest floor."""
+"""The height of an empty bar. A logarithmic axis has no zero, so an empty bar is half as high as a count of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Hold the points (log10) of each curve, from left to right. ``solid``: the number of leading points of each curve
-    that are solid; the rest is drawn dotted. ``x`` and ``y``: units that ``scale.ticks`` knows."""
+    """Hold the points (log10) of each curve, from left to right. ``solid``: the number of solid points at the start of
+    each curve; the other points are drawn dotted. ``x`` and ``y``: the axes' units, as ``scale.ticks`` knows them."""
 
     paths: tuple[tuple[Point, ...], ...]
     solid: tuple[int, ...]
@@ -42,7 +40,7 @@ class View:
 
 
 def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) -> View:
-    """Return the view of value by percentile: rarer values lie further to the right."""
+    """Return the view of values by percentile: rarer values are further to the right."""
     paths = tuple(
         tuple((scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in c.points) for c in curves
     )
@@ -59,9 +57,8 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
-    """Return the view of P(value > x): the percentile curve with its axes exchanged, so that one reads the share above
-    a threshold at the threshold. Its last point is the largest of n values, at 1/n.
-    """
+    """Return the view of P(value > x): the percentile curve with its axes exchanged. At a threshold on the x axis one
+    reads the share of longer values. The last point is the largest of n values, at 1/n."""
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )
@@ -69,8 +66,8 @@ def ccdf(curves: Sequence[PercentileCurve]) -> View:
 
 
 def frequency(bins: Sequence[Sequence[Bin]]) -> View:
-    """Return the view of how many values fall into each twentieth of a decade, as outlines of bars; one sequence of
-    counters a curve."""
+    """Return the view of the number of values in each twentieth of a decade, as outlines of bars. ``bins`` has one
+    sequence of counters for each curve."""
     paths = tuple(_outline(_bars(some), _FLOOR) for some in bins)
     return _view(paths, tuple(map(len, paths)), "number", "How many of each length", "length", "how many")
 
@@ -81,15 +78,15 @@ def rates(buckets: Sequence[Sequence[GapBucket]]) -> View:
     paths = []
     for some in buckets:
         known = [b for b in some if b.per_hour]
-        # One gap is the smallest count that the sampled time could show.
+        # The rate of a single gap is the lowest rate that the sampled time can show.
         floor = min((b.per_hour / b.count for b in known if b.per_hour), default=1.0) * _FLOOR
         paths.append(_outline([(b.from_ns, b.to_ns or 2 * b.from_ns, b.per_hour or 0.0) for b in some], floor))
     return _view(tuple(paths), tuple(map(len, paths)), "number", "Gaps an hour of sampled time", "gap", "gaps an hour")
 
 
 def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
-    """Return (from, to, count) of every bar between the shortest value and the longest, the empty ones as well. A
-    counter that lies across a border goes to the bar of its middle."""
+    """Return (from, to, count) of every bar from the shortest value to the longest one, including empty bars. A counter
+    across the border of two bars goes to the bar of its middle."""
     counts: dict[int, int] = {}
     for low, high, samples in bins:
         bar = math.floor(math.log10(max((low + high) / 2, 1.0)) * PER_DECADE + 1e-9)
@@ -103,8 +100,8 @@ def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
 
 
 def _outline(bars: Sequence[tuple[float, float, float]], floor: float) -> tuple[Point, ...]:
-    """Return the upper edge of bars that touch each other, from the first that is not empty to the last, down to the
-    floor at both ends; () where all are empty."""
+    """Return the outline of bars that touch each other: from the floor up, along the tops from the first bar that is
+    not empty to the last, and down to the floor. Return () if all bars are empty."""
     held = [n for n, (_, _, height) in enumerate(bars) if height]
     if not held:
         return ()
@@ -130,7 +127,7 @@ def _view(
     y_name: str,
     top: float | None = None,
 ) -> View:
-    """Return a view over time, in whole decades of it, with every point inside."""
+    """Return a view with time on the x axis, in whole decades, that includes every point."""
     everything = [point for path in paths for point in path]
     xs, ys = [x for x, _ in everything] or [3.0, 6.0], [y for _, y in everything] or [0.0, 3.0]
     x_low, x_high = math.floor(min(xs)), math.ceil(max(xs) + 1e-9)

@@ -559,6 +559,6 @@ with BoardStore(folder) as store:
     told = done.stdout.splitlines()
     assert done.stderr == ""
     assert "the board cannot be written" in told[0]
-    assert "the next ones include these" in told[0]
+    assert "the next post sends these again" in told[0]
     assert told[1] == told[0]
     assert told[2:] == ["['first']", "['later']"]

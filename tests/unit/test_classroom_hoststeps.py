@@ -39,7 +39,7 @@ class Fakes:
 def test_only_what_is_wrong_is_to_be_done() -> None:
     fakes = Fakes()
     todo = open_steps((fakes.step("a", ""), fakes.step("b"), fakes.step("c", "", again=True)))
-    assert [(step.what, why) for step, why in todo] == [("b", "missing"), ("c", "to use what is new")]
+    assert [(step.what, why) for step, why in todo] == [("b", "missing"), ("c", "to use the new files")]
     assert [step.what for step in do(tuple(step for step, _ in todo))] == ["b", "c"]
     assert fakes.done == ["b", "c"]
 
@@ -52,7 +52,7 @@ def test_what_is_done_again_is_not_done_for_itself() -> None:
 def test_a_step_that_did_not_help_ends_it_in_its_own_words() -> None:
     fakes = Fakes()
     todo = (fakes.step("a"), fakes.step("b", mends=False), fakes.step("c"))
-    with pytest.raises(HostError, match="b: this was done, but missing"):
+    with pytest.raises(HostError, match="b: this step was done, but missing"):
         list(do(todo))
     assert fakes.done == ["a", "b"]
 

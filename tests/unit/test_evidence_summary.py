@@ -109,8 +109,8 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
     ]
     found = report(one(events, [(1_000, 1_500, 1)])).worst[0]
     assert found.notes == (
-        "other on CPU 0 had flush_tlb_func called on CPU 1, 3 times",
-        "other on CPU 0 had CPU 1 reschedule",
+        "other on CPU 0 made CPU 1 run flush_tlb_func, 3 times",
+        "other on CPU 0 made CPU 1 reschedule",
         "other on CPU 1 moved sampler to CPU 1",
     )
     assert [(s.offset_ns, s.event, s.functions) for s in found.stacks] == [

@@ -62,8 +62,8 @@ def test_every_table_says_the_same(run: Any) -> None:
     for lines in (written(result(run, 80)).splitlines(), screen):
         (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
         assert "50 µs ~" in marked
-        assert any("fewer than ten distinct stalls beyond it" in line for line in lines)
-        assert any("fewer than ten samples beyond it" in line for line in lines)
+        assert any("fewer than ten distinct stalls beyond this value" in line for line in lines)
+        assert any("fewer than ten samples beyond this value" in line for line in lines)
         assert max(map(len, lines)) <= 80
     assert [len(row) for row in curve_rows(shown).rows] == [3] * 9
 

@@ -73,5 +73,5 @@ def test_a_rate_is_a_count_over_its_time(count: int, duration_s: float) -> None:
 
 @pytest.mark.parametrize(("count", "confidence"), [(-1, 0.95), (1, 0.0), (1, 1.0)])
 def test_nonsense_has_no_limits(count: int, confidence: float) -> None:
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="not be negative"):
         poisson_limits(count, confidence)

@@ -193,9 +193,8 @@ def test_none_on_either_side_is_no_proof_of_no_change() -> None:
     assert (none.verdict, none.ratio, none.low, none.high) == ("cannot_tell", None, 0.0, None)
     assert none.rounds_needed is None
     # Three in 50 s is what none in 50 s excludes.
-    assert (
-        none.words == "stalls over 100 µs: cannot tell: none on either side, so rarer than one in 16.7 s on each side"
-    )
+    assert none.words.startswith("stalls over 100 µs: cannot tell: none without and none with the change, so each ")
+    assert none.words.endswith("time rarer than one in 16.7 s")
 
 
 def test_stalls_that_went_away_altogether_are_told_with_both_counts() -> None:
@@ -228,8 +227,8 @@ def test_a_percentile_beyond_p99_needs_ten_distinct_stalls_beyond_it_on_each_sid
     few[0] = replace(few[0], without=replace(few[0].without, beyond={"99.9": 500}))
     for percentile, verdict in (("p99", "higher"), ("p99.9", "cannot_tell"), ("p99.99", "cannot_tell")):
         assert row(judge(few), percentile).verdict == verdict
-    assert "only 0 distinct stalls beyond it" in row(judge(few), "p99.9").words
-    assert "beyond it on one side" in row(judge(few), "p99.9").words
+    assert "only 0 distinct stalls beyond this value" in row(judge(few), "p99.9").words
+    assert "without or with the change, and 10 are needed" in row(judge(few), "p99.9").words
     one_each = each_side(tail, beyond={"99.9": 1, "99.99": 1})
     assert row(judge(one_each), "p99.9").verdict == "higher"
 
@@ -246,7 +245,8 @@ def test_a_percentile_that_one_run_does_not_know_has_no_verdict() -> None:
 def test_the_maximum_is_named_and_never_judged() -> None:
     judgement = judge(make_rounds(10))
     assert judgement.worst == (
-        "Worst seen: 3 ms in 50 s without, 3 ms in 50 s with. Each is a single event, so no verdict is based on it."
+        "Worst seen: 3 ms in 50 s without the change, 3 ms in 50 s with the change. "
+        "Each is a single event, so no verdict is based on it."
     )
     assert "max" not in {r.measure for r in judgement.rows}
 

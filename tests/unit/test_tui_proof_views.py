@@ -85,7 +85,7 @@ def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
 
 def test_of_nothing_seen_and_of_few_rounds() -> None:
     quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
-    assert "none on either side" in quiet
+    assert "none without and none with" in quiet
     few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "It ended after 4 of 10 rounds." in few
     assert "10 rounds: these 4 give only" in few
