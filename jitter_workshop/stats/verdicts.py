@@ -189,7 +189,7 @@ def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
             f"{count:,} in {seconds:,.0f} s" if count else f"none in {seconds:,.0f} s, {rarer_than(seconds)}"
             for count, seconds in zip(line.counts, line.seconds, strict=True)
         )
-        return f"{word}: {without} without the change; {with_it} with it"
+        return f"{word}: without the change {without}; with it {with_it}"
     if not ratio:
         return word
     return _by_how_much(line.measure, word, ratio)

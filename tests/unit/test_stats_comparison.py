@@ -60,7 +60,7 @@ def test_differences_below_the_clocks_resolution_are_the_same(make_run: MakeRun)
     found = cp.compare(a, b)
     assert {r.measure: r.ratio for r in found.rows}["p99.9"] == 1.0
     assert "p99.9 the same within" in found.text
-    assert "within the clock's 10 ns" in found.text
+    assert "within the clock's step of 10 ns" in found.text
     coarse = dataclasses.replace(a, clock=dataclasses.replace(a.clock, resolution_ns=1))
     fine = dataclasses.replace(b, clock=dataclasses.replace(b.clock, resolution_ns=1))
     assert {r.measure: r.ratio for r in cp.compare(coarse, fine).rows}["p99.9"] == pytest.approx(1.09)
