@@ -182,4 +182,4 @@ def proof_of(rounds: Sequence[Round], **how: Any) -> Proof:
     return dataclasses.replace(proof, **how)
 
 
-REFUSED = HostError("governor is applied already, so both sides would have it", "restore it first (undo)")
+REFUSED = HostError("governor is applied already, so all runs would have it", "restore it first (undo)")

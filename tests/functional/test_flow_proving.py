@@ -260,7 +260,11 @@ def test_what_a_chapter_measures_is_measured(
     [
         (words("nohz-full"), HostError, "takes effect with a boot"),
         (words("user-tasks"), HostError, "does not change"),
-        (words("stat-interval=1"), HostError, "both sides would be the same; prove another value: stat-interval=VALUE"),
+        (
+            words("stat-interval=1"),
+            HostError,
+            "a proof would have nothing to change; prove another value: stat-interval=VALUE",
+        ),
         (words("thp", "placement"), UsageError, "or settings, not both"),
         (words("thp", rounds=0), UsageError, "1 to 1,000 rounds"),
         (words("thp", rounds=1001), UsageError, "1 to 1,000 rounds"),

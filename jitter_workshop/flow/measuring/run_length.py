@@ -37,7 +37,7 @@ class Outlook:
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
-    """Return the outlook of a checked request, by the newest run like it. Raises UsageError."""
+    """Return the outlook of a checked request, with figures of the newest run of the same kind. Raises UsageError."""
     before = like(request, runs)
     cut = blocks(request)
     rate = _per_second(request, before)
@@ -56,10 +56,10 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
 
 
 def sentence(found: Outlook) -> str:
-    """Return seconds, messages and the percentiles that they reach: one line, shown before a run."""
+    """Return the line that is shown before a run: its time, its messages and the percentile that they reach."""
     what = KINDS[found.workload].makes
     if found.messages is None:
-        return f"{_takes(found.seconds)}; the first run shows how many {what} that is."
+        return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
@@ -68,7 +68,8 @@ def sentence(found: Outlook) -> str:
 
 
 def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """Return this sentence for a chapter's run, "" for a request with an error: its run reports the error."""
+    """Return the line of :func:`sentence` for a chapter's run. Return "" if the request has an error: the run itself
+    reports the error."""
     try:
         return sentence(outlook(request, runs))
     except UsageError:
@@ -76,9 +77,9 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
-    """Return the request with the duration after which ten events lie beyond a percentile on this host, and a line with
-    that duration. Raises UsageError where the percentile is none of the known ones, where the workload's rate is not
-    known yet, or where it would take more than a day.
+    """Return the request with a duration after which ten events lie beyond ``percentile`` on this host, and a line with
+    that duration. Raises UsageError if the percentile is not a known one, if the workload's rate is not known yet, or
+    if the run would take more than a day.
     """
     wanted = percentile.removeprefix("p").removesuffix("%").strip()
     if wanted not in PERCENTILES:
@@ -106,7 +107,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """Return the newest whole run of the same workload, pace, duty, noise and kind of placement; None without one."""
+    """Return the newest complete run with the workload, pace, duty, noise and kind of placement of ``request``, or
+    None."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -128,13 +130,15 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Compute by stalls where they decide, beyond p99; else by messages alone."""
+    """Return the messages and time that a percentile needs: beyond p99 by the stalls of run ``before``, if there is
+    one, else by messages alone."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 
 
 def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
-    """Return the last percentile for which so many messages are enough, as they are for all before it."""
+    """Return the highest percentile for which ``messages`` are enough, or None. ``needs``: (percentile, budget), the
+    lowest first."""
     reached = None
     for percentile, need in needs:
         if messages < need.messages:

@@ -1,7 +1,7 @@
-"""Record the kernel's trace beside a run through the agent, block by block, and keep it as one trace. If there is no
-trace, read the counters that need no rights.
+"""Record the kernel's trace of a run through the agent, block by block, and keep it as one trace. If there is no trace,
+read the counters that need no rights.
 
-The buffer is not read during a block. Its content is read in the pause after the block, decoded by the agent.
+The trace's buffer is not read during a block. The agent reads and decodes its content in the pause after the block.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 CLOCKS = {"tsc": "x86-tsc", "clock_monotonic": "mono"}
-"""The benchmark's clock → the trace's clock with the same ticks, so that nothing has to be converted."""
+"""The workload's clock → the trace's clock that has the same ticks, so that no time has to be converted."""
 
 
 class Tracer(Protocol):
-    """Record a trace through the agent (``agent.client.AgentClient``). All methods raise HostError."""
+    """Record a trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError."""
 
     def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
     def evidence_start(self) -> None: ...
@@ -47,11 +47,10 @@ class Tracer(Protocol):
 
 
 class TraceWitness:
-    """Record a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
-    ``tracer``: None where there is none, for the reason ``why_not``. ``counting``: counts beside it.
+    """Record one run's trace and counters for ``bench.runner``. ``cpus``: the CPUs on which the measured threads may
+    run. ``tracer``: None if there can be no trace, for the reason ``why_not``. ``counting``: reads the counters.
 
-    A trace that is not available, or ends early, does not end a run: ``why_not`` has the reason, and the run goes on
-    without it.
+    If the trace is not available or ends early, the run goes on without a trace, and ``why_not`` has the reason.
     """
 
     def __init__(self, tracer: Tracer | None, cpus: CpuSet, why_not: str = "") -> None:
@@ -131,7 +130,7 @@ class TraceWitness:
             self._on = False
 
     def end(self) -> None:
-        """End the kernel's trace, and count once more."""
+        """Read the counters again, and end the kernel's trace."""
         self.counting.end()
         if self._tracer is not None and self._info is not None:
             with self._failing():
@@ -145,7 +144,7 @@ class TraceWitness:
         return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
 
     def notes(self) -> dict[str, str]:
-        """Return a run's notes on its trace."""
+        """Return the note on why the run's trace is missing or not complete, {} if it is complete."""
         if self.why_not:
             count = len(self._blocks)
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
@@ -163,8 +162,8 @@ class _Look:
 
 
 class Counting:
-    """Count what happens on ``cpus`` between ``begin`` and ``end``. A run's threads are counted by its child, block by
-    block (``bench.worker``)."""
+    """Read the counters of ``cpus`` at ``begin`` and ``end``. The measuring child reads the counters of its threads
+    itself, block by block (``bench.worker``)."""
 
     def __init__(self, root: HostRoot, cpus: CpuSet) -> None:
         self._root = root
@@ -177,12 +176,12 @@ class Counting:
         self._before = self._look()
 
     def end(self) -> None:
-        """Read the counters again; nothing where ``begin`` was not called."""
+        """Read the counters again; do nothing if ``begin`` was not called."""
         if self._before is not None:
             self._after = self._look()
 
     def counters(self, why_no_trace: str) -> Counters | None:
-        """Return the growth of the counters; None where no block was measured."""
+        """Return the growth of the counters, with the reason for the missing trace; None if they were not read twice."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -206,7 +205,7 @@ class Counting:
                 yield CpuCounters(cpu, tasks.ran_ns, tasks.waited_ns, tasks.timeslices, steal_ns)
 
     def notes(self) -> dict[str, str]:
-        """Return a reason for every null of the counters, by its path in the run."""
+        """Return path in the run → reason, for each counter that is null."""
         before, after = self._before, self._after
         found: dict[str, str] = {}
         if before is None or after is None:
@@ -225,8 +224,8 @@ class Counting:
 
 
 class Evidence:
-    """Collect the evidence of one run by its witness: the trace, if it was requested, and counters that need no rights,
-    from before the first block on. Without a trace the counters are all there is.
+    """Collect the evidence of one run, if it is wanted: the trace or, if there is no trace, the counters that need no
+    rights.
     """
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
@@ -246,7 +245,7 @@ class Evidence:
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
-        """Return the witness of a run of this spec; None where no evidence is wanted."""
+        """Return the witness for a run with this specification; None if no evidence is wanted."""
         if self._wanted:
             cpus = CpuSet.of(spec.placement.cpus) or self._allowed
             self._witness = TraceWitness(self._tracer, cpus, self._why_not)
@@ -260,7 +259,7 @@ class Evidence:
         return self._witness.trace() if self._witness is not None else None
 
     def counters(self) -> Counters | None:
-        """Return the counters of a run without a trace."""
+        """Return the counters of a run without a trace; None if there is a trace, or no evidence is wanted."""
         witness = self._witness
         if witness is None or witness.trace() is not None:
             return None

@@ -1,4 +1,4 @@
-"""Offer a proof of a chapter's change at its compare step. It is measured like the chapter's second run."""
+"""Offer a proof of a chapter's change at its compare step. The proof's runs are made like the chapter's second run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the reason why a chapter has nothing to prove here, a sentence without its full stop; "" where it has."""
+    """Return the reason why a chapter's change cannot be proven here, as a sentence without a full stop, or ""."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
     if walk.host.rehearsed:
@@ -20,7 +20,7 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     if chapter.changes == "nothing" or first is None or again is None:
         return "this chapter changes nothing that a proof could apply and restore"
     if workshop.hunts.hiding:
-        return "a hidden noise is running and would affect both sides: name it or give up first"
+        return "a hidden noise is running and would affect all runs: name the noise or give up first"
     if chapter.reboot:
         return "boot parameters take effect at a boot, but a proof applies and restores a change within seconds"
     if chapter.changes == "placement" and first.placement == again.placement:
@@ -29,9 +29,9 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
-    """Return the prover of a chapter's change. It proves the chapter's settings that are to be made here, or that this
-    workshop applied; workload, duty, noise and CPUs are those of the chapter's second run. Raises HostError where there
-    is nothing to prove, UsageError."""
+    """Return the prover of a chapter's change: of the settings that its plan would make here or that this workshop has
+    applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raises HostError if there is nothing
+    to prove, UsageError."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
@@ -46,34 +46,34 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 
 
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
-    """Return the chapter's newest proof in this session, however old; None where there is none."""
+    """Return the chapter's newest proof in this session; None if there is none."""
     ours = _key(workshop, walk)
     found = [proof for proof in workshop.handle.proofs() if proof.chapter == ours]
     return found[-1] if found else None
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Update the session after a proof: settings from before the proof are not in effect any more, but can be applied
-    again.
+    """Record the applied settings in the session after a proof. A proof restores its chapter's settings; the session
+    still has them, so that they can be applied again.
     """
     if walk.chapter.changes == "tunables":
         workshop.note_stack()
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """Return the chapter's tunables that would change something, or are in effect already. Raises HostError for
-    none.
+    """Return the chapter's tunables that its plan would change or that this tool has applied. Raises HostError if there
+    are none.
     """
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
     if not words:
         raise HostError(
-            "all settings of this chapter already have their values, so both sides would be the same",
+            "all settings of this chapter already have their values, so a proof would have nothing to change",
             "prove another value: 'jitter-workshop prove TUNABLE=VALUE'",
         )
     return words
 
 
 def _key(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the key under which the chapter's proofs are kept: two courses may have chapters of the same id."""
+    """Return the key under which the chapter's proofs are kept. Two courses may have chapters with the same id."""
     return key_of(workshop.course.id, walk.chapter.id)

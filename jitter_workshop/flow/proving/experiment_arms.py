@@ -1,7 +1,7 @@
-"""Bring a host to the two sides of a proof, with and without a change, and define the measurement on each.
+"""Apply and restore the change of a proof, and define the measurement without and with the change.
 
-To compare placed threads with threads left to the scheduler, two requests are enough. Settings are made by the agent as
-a lease before each run with them, exactly those that were shown, and given back right after it.
+If the change is the placement of threads, two different requests are enough. If it is settings, the agent applies them
+under a lease before each run with the change, and restores them right after the run. Only shown settings are applied.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides:
-    """Set and give back the two sides of a proof. Here nothing is set: threads that are placed (``with_it``) are
-    compared with threads that the scheduler may move. ``standing``: True if something may be set that must be given
-    back. ``ids``: the tunables whose settings are the difference.
+    """Apply and restore the change of a proof. In this class the change is the placement: a run with placed threads
+    (``with_it``) is compared with a run whose threads the scheduler may move, and no setting changes. ``standing``:
+    True if settings may have to be restored. ``ids``: the tunables of the change.
     """
 
     standing = False
@@ -44,47 +44,48 @@ class Sides:
         self._without = dataclasses.replace(with_it.on(Placement("none")), placement="none")
 
     def request(self, side: SideName) -> MeasureRequest:
-        """Return the measurement of a side."""
+        """Return the request for a run without or with the change."""
         return self._with if side == "with" else self._without
 
     def begin(self) -> None:
-        """Bring the host to the side without the change, and check that it can be changed. Raises HostError."""
+        """Restore the change if it is applied, and check that it can be applied and restored. Raises HostError."""
 
     def apply(self) -> None:
-        """Bring the host to the other side. Raises HostError if only a part of the change could be made; that part is
-        then in effect.
+        """Apply the change. Raises HostError if only a part of the change could be applied; that part is then in
+        effect.
         """
 
     def drifted(self) -> str:
-        """Return a sentence if a setting is not in effect any more, else ""."""
+        """Return a sentence on a setting of the change that is no longer in effect; "" if there is none."""
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        """Go back to the side without the change; return the settings that could not be given back. Raises HostError
-        without an agent.
+        """Restore the change, and return the settings that could not be restored. Raises HostError if there is no
+        agent.
         """
         return ()
 
     def strange(self) -> tuple[LeftAlone, ...]:
-        """Return the values of the host that differ from those before the proof, while no part of the change is in
-        effect.
+        """Return the settings whose values differ from those before the proof. Call this while no part of the change is
+        applied.
         """
         return ()
 
     def spoiled(self, without: Run, with_it: Run) -> str:
-        """Return the reason why two runs are not the two sides of one round, or ""."""
+        """Return the reason why the difference of two runs is not only the change, or ""."""
         unsteady = next((run.notes[UNSTEADY] for run in (without, with_it) if UNSTEADY in run.notes), "")
         return unsteady or "; ".join(differences(without, with_it)) or _another_stack(without, with_it, self.ids)
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the reader of the proof on how the sides were made."""
+        """Return notes for the reader of the proof on how the change was applied and measured."""
         return ()
 
 
 @dataclass
 class TunableSides(Sides):
-    """Compare settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: their changes as shown, for the
-    CPUs ``hot``; ``measurement``: on the same CPUs on both sides."""
+    """Apply and restore settings of the host as the change of a proof. ``words``: the settings, as ``ID`` or
+    ``ID=VALUE``. ``changes``: their writes that were shown, for the hot CPUs ``hot``. ``measurement``: the request for
+    all runs, without and with the change."""
 
     agent_session: AgentSession
     words: tuple[str, ...]
@@ -109,13 +110,13 @@ class TunableSides(Sides):
         other = _other_plan(self.changes, fresh.changes)
         if other:
             raise HostError(f"the writes are no longer those that were shown: {other}", _AGAIN)
-        # Make and give back the change once before the first run: an error shows before anything is measured, and the
-        # agent and its heartbeat run on both sides of every round.
+        # Apply and restore the change once before the first run. So an error shows before anything is measured, and the
+        # agent and its heartbeat run during all runs, without and with the change.
         self.apply()
         drifted = self.drifted()
         self._must_be_back(self.give_back())
         if drifted:
-            raise HostError(drifted, "another program sets this too: while it does, there is nothing to prove")
+            raise HostError(drifted, "another program changes this setting, too: stop that program first")
 
     def apply(self) -> None:
         self.standing = True
@@ -131,7 +132,7 @@ class TunableSides(Sides):
             raise HostError(f"another program or user set {where} to the value to prove", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
-            # The rest would be written to tasks that began after the plan was shown: the user has not agreed to those.
+            # The other writes are for tasks that began after the plan was shown: the user has not agreed to them.
             rest = self.agent_session.plan(self.words, self.hot).changes
             self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
@@ -169,7 +170,7 @@ class TunableSides(Sides):
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):
-            said = "the two sides were not measured on the same CPUs, so the CPUs are part of the difference"
+            said = "runs without and with the change used different CPUs, so the CPUs are part of the difference"
             self._notes[said] = None
         return super().spoiled(without, with_it)
 
@@ -209,15 +210,16 @@ class TunableSides(Sides):
 
 
 def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
-    """Return the first path on which two plans differ, "" for none. Tasks come and go, which is no difference."""
+    """Return the first path whose write differs between two plans; "" if there is none. Writes to tasks are not
+    compared, because tasks begin and end all the time."""
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
 
 
 def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
-    """Return how the settings in effect differ between two runs, apart from ``ids``, which were in effect in the second
-    alone; "" for no difference.
+    """Return a sentence on settings that differ between two runs as they should not; "" if there are none. Only those
+    of ``ids`` should differ: they should be in effect in the second run alone.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())

@@ -1,4 +1,4 @@
-"""Plan a proof before it runs: the exact writes, the measurement with its CPUs, and the time it takes."""
+"""Plan a proof before it is made: the exact writes, the measurement with its CPUs, and the time of the proof."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 START_S = 1.0
-"""Seconds that a run takes beside its blocks: the child starts, calibrates, locks memory, and ends (measured)."""
+"""Seconds that a run takes in addition to its blocks: the child starts, calibrates, locks memory, and ends (measured).
+"""
 BETWEEN_S = 0.11
 """Seconds between two blocks."""
 CHANGE_S = 0.5
-"""Seconds to make a change and give it back; corrected by the first one."""
+"""Seconds to apply and restore a change; the first measured time replaces this estimate."""
 
 HERE = Path("/")
 
 
 @dataclass(frozen=True)
 class ProveRequest:
-    """Hold what a user asks for. ``words``: ``ID`` and ``ID=VALUE``; none, or ``placement``: threads placed against the
-    scheduler left free. ``workload`` None: the ring where two CPUs may measure, else ``spin``. ``duration_s``: of each
-    run, instead of the preset's. ``seed``: of the order; None: drawn. ``cpus``: the hot ones, a list.
+    """Hold a user's options for a proof. ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``; () or
+    ``placement`` proves placed threads against free ones. ``workload``: None means the ring if a run may use two CPUs,
+    else ``spin``. ``duration_s``: seconds of each run, instead of the preset's. ``seed``: for the order of the runs;
+    None draws a seed. ``cpus``: a list of hot CPUs.
 
-    ``like``: a chapter's measurement; its workload, placement, noise, duty, pacing and priority are taken, and the CPUs
-    that its learner chose. ``wait_s``: how long to queue for the host's turn.
+    ``like``: a chapter's request, which gives workload, placement, noise, duty, pacing, priority and the CPUs that the
+    learner chose. ``wait_s``: seconds to wait for the host's turn.
     """
 
     words: tuple[str, ...] = ()
@@ -65,28 +67,29 @@ class ProveRequest:
 
     @property
     def asked(self) -> WorkloadName:
-        """Return the workload that was asked for, or the usual one."""
+        """Return the requested workload, or else the chapter's, or else the ring."""
         return self.workload or (self.like.workload if self.like is not None else "ring")
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold a plan and the sides that it is made with."""
+    """Hold the plan of a proof, and the object that applies and restores its change."""
 
     plan: ProofPlan
     sides: Sides
 
 
 def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
-    """Return the plan of a proof on this host. Reads only; for settings it asks the agent for the plan as root sees it.
+    """Return the plan of a proof on this host. Nothing is written. For settings the agent makes the plan, because root
+    sees more.
 
-    Raises UsageError and HostError, each with what to do.
+    Raises UsageError and HostError, each with advice.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
     words = tuple(word for word in request.words if word.strip() != PLACEMENT)
     if words and len(words) < len(request.words):
-        raise UsageError("a proof takes either placement or settings, not both", "leave one of them out")
+        raise UsageError("a proof is about either placement or settings, not both", "leave one of them out")
     asked = request.asked
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
@@ -97,14 +100,15 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
-    """Return the time of one run's blocks, and about how long the whole run takes, in seconds."""
+    """Return the seconds that one run's blocks take, and the approximate seconds of the whole run."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
     return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
-    """Return the measurement without its CPUs. Values of ``like`` that belong to another workload are dropped."""
+    """Return the request of a proof's runs, without CPUs if no ``like`` has them. Values of ``like`` that belong to
+    another workload are dropped."""
     like = request.like or MeasureRequest()
     if workload != like.workload:
         like = MeasureRequest(placement=like.placement, noise=like.noise, sched_priority=like.sched_priority)
@@ -162,7 +166,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     if len(topology.allowed | space.isolated) < 2:
         raise HostError(
             f"this process may use only one CPU ({topology.allowed}), so its threads run there, placed or not",
-            "prove a setting instead: 'jitter-workshop status' shows which could help",
+            "prove a setting instead: 'jitter-workshop status' shows settings that could help",
         )
     asked = request.asked
     if request.workload is None and asked in TWO_THREADS and space.cpus < 2:
@@ -174,13 +178,14 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Dra
     view = plan_on(root, topology, base, isolated)
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
-        base = dataclasses.replace(base, no_journaller=True)  # both sides must have the same threads
+        base = dataclasses.replace(base, no_journaller=True)  # all runs must have the same threads
     notices = [view.text, *warnings(summarise(root, topology)), *_beside(root, frozenset())]
     return _planned(request, Sides(base), PLACEMENT, hot, view.changes, notices, 0.0)
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """Return the same measurement on the named CPUs: the threads in their order."""
+    """Return the same request on these CPUs, which the threads get in their order. Raises UsageError for a wrong number
+    of CPUs."""
     most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:
@@ -195,7 +200,8 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
 
 
 def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
-    """Return the measurement on these CPUs; a ring without a CPU for its journaller has none on either side."""
+    """Return the request on the CPUs of a placement. A ring without a CPU for its journaller has no journaller in any
+    run."""
     no_journaller = base.workload == "ring" and placement.journaller is None
     return dataclasses.replace(base.on(placement), no_journaller=no_journaller)
 
@@ -224,7 +230,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
         notices += [agent_session.notice] if agent_session.notice else []
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
-        notices.append(f"What is applied of {names} is restored first, and is not applied again at the end.")
+        notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
     notices += [*warnings(summarise(root, topology)), *_beside(root, ids)]
     measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
@@ -234,7 +240,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
 
 
 def _must_be_quick(one: Wanted) -> None:
-    """Raise HostError for a setting that no round could set and give back."""
+    """Raise HostError for a setting that cannot be applied and restored within a round."""
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
@@ -243,18 +249,18 @@ def _must_be_quick(one: Wanted) -> None:
         )
     if not tunable.changes_host:
         raise HostError(
-            f"this tool reports {one.id} and does not change it", "'jitter-workshop status' shows what it can change"
+            f"this tool reports {one.id} and does not change it", "'jitter-workshop status' shows what can be changed"
         )
 
 
 def _must_change(plan: Plan) -> None:
-    """Raise HostError where a tunable of a plan would change nothing: then there is nothing to prove."""
+    """Raise HostError if a tunable of a plan would change nothing: then there is nothing to prove."""
     left_out = [one for one in plan.skipped if not one.partly]
     if not left_out:
         return
     first = left_out[0]
     good = first.reason.startswith("nothing to do")
-    why = "both sides would be the same" if good else "it cannot be proven here"
+    why = "a proof would have nothing to change" if good else "this tunable cannot be proven here"
     advice = "'jitter-workshop status' shows what can be changed"
     if good and find(first.tunable).values:
         advice = f"prove another value: {first.tunable}=VALUE"
@@ -264,22 +270,22 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the active entries of these tunables that belong to our own lease. Raises HostError for entries of another
-    owner: a change must not be proven against itself.
+    """Return the active journal entries of these tunables, which our own lease has made. Raises HostError for entries
+    of another owner: runs without the change could not be made.
     """
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
         raise HostError(
-            f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so both sides would have it",
+            f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so all runs would have it",
             f"restore it first: 'jitter-workshop restore {' '.join(strange)}'",
         )
     return found
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError if we have applied a tunable with another value than the one to prove: its writes are not known
-    until it is given back.
+    """Raise HostError if we have applied a tunable with a value other than the one to prove: the writes for that one
+    are not known before a restore.
     """
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
@@ -292,7 +298,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 
 
 def _change_of(entry: Entry) -> Change:
-    """Return the change that would be made again once this entry is given back."""
+    """Return the change that can be made again after this journal entry is restored."""
     tunable = find(entry.tunable)
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 
@@ -300,8 +306,8 @@ def _change_of(entry: Entry) -> Change:
 def _measured(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """Return the measurement while settings change, on the same CPUs for both sides, and a sentence on the choice, or
-    "". Raises HostError, UsageError."""
+    """Return the request for all runs of a proof of settings, on the same CPUs without and with the change, and a
+    sentence on the choice of the workload, or "". Raises HostError, UsageError."""
     asked = request.asked
     why = ""
     walled = "isolation" in ids and len(hot) < 2
@@ -316,14 +322,15 @@ def _measured(
             asked = "spin"
     base = _base(request, asked)
     if base.placement == "none":
-        return base, "The scheduler may move the threads on both sides, as in the chapter."
+        return base, "The scheduler may move the threads in all runs, as in the chapter."
     if any(cpu is not None for cpu in (base.cpu, base.producer_cpu, base.accumulator_cpu, base.journaller_cpu)):
         return base, why
     return _pinned(base, root, topology, hot), why
 
 
 def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSet) -> MeasureRequest:
-    """Pin each thread to a named hot CPU: a setting may change what the placement would choose."""
+    """Return the request with each thread on a fixed hot CPU: an applied setting could otherwise change the choice of
+    the CPUs."""
     usable = with_allowed(topology, own_cpus(root))
     isolated = read_isolation(root).isolated | own_cpus(root)
     pair = base.workload in TWO_THREADS
@@ -338,6 +345,6 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 
 
 def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """Return a sentence on the other settings of this tool, which are in effect on both sides."""
+    """Return a sentence on other settings of this tool, which are in effect in all runs; () if there are none."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
-    return (f"On both sides these stay applied: {', '.join(others)}.",) if others else ()
+    return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

@@ -1,4 +1,4 @@
-"""Settle proofs that were killed or did not give everything back: record the host's state since then."""
+"""Update proofs that were killed or that could not restore everything: find out if their changes are still in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jitter_workshop.session import history
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
 
-GIVEN_BACK_LATER = "not everything was restored at its end; by this host's journal nothing of it is in place any more"
+GIVEN_BACK_LATER = "the proof could not restore everything; by this host's journal all of it is restored now"
 _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
@@ -27,14 +27,14 @@ def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):
         if _waits(before) and (proof != before or before.stopped == CUT_OFF):
-            # On a full disk it is recorded at the next call.
+            # On a full disk the result is recorded at the next call.
             with contextlib.suppress(SessionError):
                 session.add_proof(proof)
 
 
 def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
-    """Return the session's proofs. A proof whose process was killed has ended, and a proof that was not given back gets
-    a note on whether its change is still in effect. This uses the host's journal, and only on the host of the proofs.
+    """Return the session's proofs. A proof whose change was not restored is checked against the journal of this host:
+    it becomes ``restored`` if no part of the change is in place. On another host it gets a note that this is not known.
     """
     proofs = session.proofs()
     if not any(map(_waits, proofs)):
@@ -49,7 +49,7 @@ def _waits(proof: Proof) -> bool:
 
 
 def stands(subject: str, root: HostRoot) -> bool:
-    """Return True if a host's journal has an active change of a proof's tunables."""
+    """Return True if a host's journal has an active change to a tunable of the proof's ``subject``."""
     names = {word.partition("=")[0] for word in subject.split()}
     return any(entry.tunable in names for entry in standing(root))
 

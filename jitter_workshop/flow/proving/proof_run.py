@@ -1,7 +1,8 @@
-"""Prove a change: rounds of a run without it and a run with it, in an order drawn by chance, given back at the end.
+"""Prove a change. Each round has a run without and a run with the change, in an order drawn by chance; the change is
+restored after each run with it.
 
-The host's turn is held for all of it, so that no other measurement runs while settings come and go. Finished rounds are
-kept after each round: however a proof ends, the rounds so far are judged and reported.
+The host's turn is held during the whole proof, so that no other measurement runs while settings change. The proof is
+kept after each round: however it ends, the rounds so far are judged and reported.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ from jitter_workshop.stats.verdicts import judge
 __all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
 
 MOST_LEFT_OUT = 3
-"""Rounds that may be spoiled (a setting changed meanwhile) and measured again before a proof gives up."""
+"""Number of spoiled rounds (for example, a setting changed during a run) that a proof measures again before it ends."""
 _SUBJECT = 36
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class ProofStep:
-    """Hold the run that begins: ``number`` (from 0) ``of`` all, of ``round`` (from 0); ``left_s``: of the whole
-    proof."""
+    """Hold the run that begins: run ``number`` (from 0) ``of`` all runs, in round ``round`` (from 0). ``left_s``: the
+    seconds until the end of the whole proof."""
 
     number: int
     of: int
@@ -63,21 +64,21 @@ class ProofStep:
 
 
 class ProofObserver(Protocol):
-    """Watch a proof. The methods are called on the proof's thread, never during a block."""
+    """Observe a proof. The methods are called on the proof's thread, never during a block."""
 
     def side_begins(self, step: ProofStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
-        """Take the rounds so far. They are not judged yet."""
+        """Receive the finished rounds, which are not judged yet, the ``planned`` number, and the seconds left."""
 
     def restoring(self) -> None:
-        """Note that no run follows and that the settings are given back."""
+        """Learn that no more run follows and that the settings are being restored."""
 
 
 class Prover:
-    """Run one proof: call ``plan`` any number of times, then ``prove`` once, on a thread that lives until it returns.
-    ``not_kept``: why the session does not have all that ``prove`` returned, a sentence, or ""."""
+    """Make one proof. Call ``plan`` any number of times, then ``prove`` once, on a thread that lives until ``prove``
+    returns. ``not_kept``: a sentence on why the session could not store the proof, or ""."""
 
     def __init__(self, request: ProveRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
@@ -87,12 +88,12 @@ class Prover:
         self.not_kept = ""
 
     def plan(self) -> ProofPlan:
-        """Return what would be done, read now; nothing is changed. To prove settings it asks for root's rights, because
-        root sees more. Raises UsageError, HostError, SessionError."""
+        """Read the host, and return the plan of the proof; no setting changes. A plan for settings needs root's rights,
+        because root sees more. Raises UsageError, HostError, SessionError."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
-        # A class host lends its hot CPUs only with the turn: without it there is nothing to plan for.
+        # On a class host only a turn gives the hot CPUs: without the turn a plan would have none.
         in_class = need_turn(self._agent_session)
         settle_cut_off(self._session)
         self._drawn = draw(self._request, self._agent_session)
@@ -108,12 +109,12 @@ class Prover:
         cancel: CancelToken,
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Proof:
-        """Make the proof that was ``shown``, and keep it in the session. The host's settings are given back in any
+        """Make the proof whose plan was ``shown``, and keep it in the session. The host's settings are restored in any
         case. ``queued``: as in ``flow.measuring.measure.measure``.
 
-        A stopped proof is returned like any other (``complete`` False, ``stopped`` says why). It raises only if no
-        round was finished and nothing is left to restore: Cancelled where ``cancel`` was pressed, else the error that
-        kept it from beginning (HostError, BusyError, MeasureError, …).
+        A proof that ended early is returned like others, with ``complete`` False and the reason in ``stopped``. An
+        error is raised only if no round was finished and nothing is left to restore: Cancelled if ``cancel`` was
+        pressed, else the error that ended the proof (HostError, BusyError, MeasureError, …).
         """
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
@@ -132,11 +133,11 @@ class Prover:
 
 
 class _Spoiled(Exception):
-    """Report a round that does not count; the message says why."""
+    """Report that a round does not count. The message has the reason."""
 
 
 def _too_short(plan: ProofPlan) -> str:
-    """Return a sentence where a proof is longer than the rest of the turn; "" where it fits."""
+    """Return a warning if a proof takes longer than the rest of the turn, else ""."""
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or plan.total_s <= left:
         return ""
@@ -145,7 +146,7 @@ def _too_short(plan: ProofPlan) -> str:
 
 
 class _Times:
-    """Estimate the time that a proof still takes: at first by its plan, then by the times of its runs and changes."""
+    """Estimate how long a proof still takes: at first by its plan, then by the times of its runs and changes."""
 
     def __init__(self, drawn: Drawn) -> None:
         self._of = 2 * drawn.plan.rounds
@@ -202,7 +203,7 @@ class _Series:
             for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
                 self._round(number, order)
         except WorkshopError as error:
-            # An error at the end of the turn comes from that end: the machine is given back by then.
+            # If the turn has ended, its end has caused the error: the machine is restored by then.
             over = "" if isinstance(error, TurnOver) else self._agent_session.turn_lost()
             cause = TurnOver(over) if over else error
         finally:
@@ -210,7 +211,7 @@ class _Series:
         still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
         back = not (self._left_alone or self._trouble or self._sides.standing or still)
         if back:
-            # Nothing of ours stands: other values on the host were set by others, and the reader has to know.
+            # All our changes are restored: other values on the host are those of others, and the reader must know them.
             self._left_alone = self._sides.strange()
         if cause is not None and not self._rounds and back:
             raise cause
@@ -242,18 +243,18 @@ class _Series:
             if run.disturbed:
                 load = run.disturbed[0]
                 self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
-        # It is marked as not given back: it is read again only after a kill.
+        # This state of the proof is read only if the process is killed, so it is marked as not restored.
         self._session.add_proof(dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False))
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
-        """Return both runs of a round, without and with. Raises _Spoiled where they are not the two sides of one
-        round."""
+        """Return the runs of a round without and with the change. Raises _Spoiled if the change is not their only
+        difference."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
         why = self._sides.spoiled(made["without"], made["with"])
         if not why and self._first is not None:
-            # A round with another clock, for example, cannot be compared with the others.
+            # A round with another clock, for example, cannot be compared with the other rounds.
             why = "; ".join(differences(self._first, made["without"]))
         if why:
             raise _Spoiled(why)
@@ -290,17 +291,17 @@ class _Series:
             raise _Spoiled(drifted)
         return run
 
-    # -- giving back ---------------------------------------------------------------------------------------------------
+    # -- restoring -----------------------------------------------------------------------------------------------------
 
     def _take_back(self) -> None:
-        """Give back after a run with the change. Raises HostError where a part of it stays."""
+        """Restore the change after a run with it. Raises HostError if a part of the change stays applied."""
         self._left_alone = self._sides.give_back()
         if self._left_alone:
             left = self._left_alone[0]
             raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
 
     def _give_back(self) -> None:
-        """Give back at the end of the proof. Raises only the observer's errors, and only after all is given back."""
+        """Restore the change at the end of the proof. An error of the observer is raised only after the restore."""
         try:
             self._observer.restoring()
         finally:
@@ -335,16 +336,16 @@ class _Series:
         )
 
     def _company(self) -> tuple[str, ...]:
-        """Return a note on the runs that other tasks disturbed; they count."""
+        """Return a note on the runs that other tasks disturbed. These runs count, too."""
         if not self._disturbed:
             return ()
         named = ", ".join(self._disturbed[:_NAMED])
         more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
         runs = many(len(self._disturbed), "run")
-        return (f"other tasks used the measured CPUs in {runs}, which count all the same: round {named}{more}",)
+        return (f"other tasks used the measured CPUs in {runs}, which count, too: round {named}{more}",)
 
     def _early(self) -> tuple[str, ...]:
-        """Return a warning for a proof that was stopped when it could already have a verdict."""
+        """Return a warning if the user stopped the proof when it had enough rounds for a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
         often = "a proof that stops as soon as a line claims something claims too often"
@@ -360,12 +361,12 @@ def _drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once, with the number of its occurrences."""
+    """Return each sentence once. A sentence that came several times has the number in brackets."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 
 def _why(cause: WorkshopError) -> str:
-    """Return the reason why a proof ended early, for its reader."""
+    """Return the reason why a proof ended early, in words."""
     if isinstance(cause, TurnOver):
         return f"the turn ended: {clean(cause.why, 200)}"
     if isinstance(cause, Cancelled):
