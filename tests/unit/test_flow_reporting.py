@@ -267,7 +267,7 @@ def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable
         workshop.close()
     assert document.recorded
     assert document.summary[0].startswith(
-        f"This is about a recorded host, {document.recorded}: this report shows its settings"
+        f"This report is about a recorded host, {document.recorded}. It shows the host"
     )
     assert "Nothing was measured." in document.summary
     assert document.hosts[0].recorded

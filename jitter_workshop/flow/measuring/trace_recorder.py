@@ -181,7 +181,7 @@ class Counting:
             self._after = self._look()
 
     def counters(self, why_no_trace: str) -> Counters | None:
-        """Return the growth of the counters, with the reason for the missing trace; None if they were not read twice."""
+        """Return the growth of the counters, with the reason for the missing trace; None without a measured block."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None

@@ -1,11 +1,10 @@
-"""Make a report for others: without the names of hosts, users and other people's tasks. A pure function of the
-document.
+"""Remove the names of hosts, users and other people's tasks from a report that is meant for others.
 
-Text that people or other hosts chose (labels, the session's name, imports, paths that are not the system's, arguments
-of options) is always replaced: no list of names could be complete. Our own sentences may hold a name that a field has,
-too: they are made again from the field, or the exact words are replaced. Where neither is possible, the sentence is
-left out. Public names of tasks stay, because a report is there to say which task took the time: the kernel's threads in
-the forms in which it prints them, known services, and the measured threads.
+Text that people or other hosts chose is always replaced, because no list of names could be complete: labels, the
+session's name, imports, paths that are not the system's, and arguments of options. The tool's own sentences may also
+hold a name of a field. Such a sentence is made again from the field, or the name in it is replaced, or the sentence is
+left out. A report has to say which task took the time, so public names of tasks stay: the kernel's threads in the forms
+in which the kernel prints them, known services, and the measured threads.
 """
 
 from __future__ import annotations
@@ -50,16 +49,16 @@ SESSION, PATH = "session", "PATH"
 LISTING = "user-tasks"
 """The check that lists processes."""
 _UNSAID = frozenset({"reason", "stopped", "sentence"})
-"""Fields whose sentences may name a task that is in no other field."""
+"""Fields whose sentences may name a task that no other field names."""
 
 T = TypeVar("T")
 
 _NAMELESS = Judgement | HistogramSummary | Standing | Stalls
-"""Records to skip: thousands of figures in a large report, and the tool's own words."""
+"""Records that hold only figures and the tool's own words. They are skipped: a large report has thousands of them."""
 
 AROUND = "around"
 _NAMING_KINDS = frozenset({"task", "migration"})
-"""Kinds of causes whose name is a task's."""
+"""Kinds of causes whose name is the name of a task."""
 
 _OWN_WORDS = """
     id run session_id subject tunable workload pacing preset placement main_histogram percentile measure kind did fate
@@ -67,16 +66,16 @@ _OWN_WORDS = """
     thread main_thread sched noise pause source mode state question guess learnt candidates title
 """
 _AS_THEY_ARE = frozenset(_OWN_WORDS.split())
-"""Fields of the tool's own words, ids and times."""
+"""Fields that hold only the tool's own words, ids and times."""
 
 _VERSIONS = frozenset({"kernel", "cpu_model"})
-"""Fields in which text like an address is a version."""
+"""Fields in which text that looks like an address is a version."""
 
 _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
 """Fields whose sentences may name a host."""
 
 _MEASURED_THREADS = frozenset({"producer", "accumulator", "journaller", "sampler", "sleeper", "sender", "receiver"})
-"""The measured threads: another program's task with such a name reveals nothing by it."""
+"""The names of measured threads. Another program's task with such a name reveals nothing, either."""
 
 _DEVICE = r"(?:(?:[shv]|xv)d[a-z]{1,2}\d*|nvme\d+n\d+(?:p\d+)?|dm-\d+|md\d+|mmcblk\d+(?:p\d+)?|loop\d+|sr\d+)"
 _KERNEL_FORMS = (
@@ -116,7 +115,7 @@ _NUMBERED = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Hold the private names of a report, each kind in the order in which it is met."""
+    """Hold the private names of a report. Each kind is in the order in which the report has the names."""
 
     hosts: tuple[str, ...]
     users: tuple[str, ...]
@@ -124,14 +123,15 @@ class Names:
 
 
 def is_private(task: str) -> bool:
-    """Return True if a task's name may reveal a user's work: it is neither the kernel's, nor a service's, nor ours."""
+    """Return True if a task's name may reveal a user's work: it is no task of the kernel, a known service or ours."""
     known = task in SERVICE_TASKS or task in _MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
-    """Return the names of hosts, of users by their home folders, and of tasks neither the kernel's nor known services'.
-    ``hosts_beside``: hosts that sentences may name, too, such as the one on which the report is made."""
+    """Return the private names in a report: of hosts, of users (from their home folders), and of tasks that
+    :func:`is_private` names so. ``hosts_beside``: more hosts that sentences may name, such as the one that makes the
+    report."""
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
     users: dict[str, None] = {}
     tasks: dict[str, None] = {}
@@ -148,8 +148,9 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
-    """Return the document without these names and other chosen words, MAC and IP addresses, UUIDs and serial numbers.
-    ``private`` is set, so that no raw data go with it. A document that is private already comes back equal."""
+    """Return the document for others: without the names of :func:`names_in`, other words that people chose, MAC and IP
+    addresses, UUIDs and serial numbers. Its ``private`` is True, so that raw data are left out. A document that is
+    private already is returned as it is."""
     if document.private:
         return document
     made = _Anonymizer(document, *hosts_beside).document()
@@ -157,13 +158,13 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return runs for the formats that are made of runs, with the names that the report ``document`` for others
-    uses."""
+    """Return runs for the formats that are made of runs. Private names in them are replaced by the same words as in the
+    report ``document`` for others."""
     return _Anonymizer(document).hidden(tuple(runs))
 
 
 def _task_of(value: object) -> str | None:
-    """Return the task that a part of a report names, or None."""
+    """Return the name of the task in a part of a report, or None."""
     if isinstance(value, ForeignLoad):
         return value.name
     if isinstance(value, Cause | Part | Slice | InterferingTask):
@@ -172,7 +173,7 @@ def _task_of(value: object) -> str | None:
 
 
 def _each(value: object) -> Iterator[object]:
-    """Yield every part of a document, the outer parts first."""
+    """Yield each part of a document, an outer part before its inner ones."""
     yield value
     if isinstance(value, dict):
         for one in value.values():
@@ -197,7 +198,7 @@ class _Anonymizer:
             for one in _each(document)
             if isinstance(one, Cause | Part | Slice | InterferingTask) and one.kind not in (AROUND, *_NAMING_KINDS)
         }
-        """The kernel's events: a time around one of these names is around the event, even if a task has the same
+        """Names of kernel events. If a time is around such a name, the event is meant, even if a task has the same
         name."""
         self._labels = {run.id: f"run {i}" for i, run in enumerate(document.runs, 1) if run.label}
         either = "|".join(re.escape(n) for n in sorted(names.hosts, key=len, reverse=True))
@@ -206,7 +207,7 @@ class _Anonymizer:
         self._task_words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, called_so))})(?!\w)") if called_so else None
         loads = [load for run in document.runs for load in run.disturbed]
         self._loads: dict[str, str] = {}
-        """Phrases about tasks beside a run → the same phrases without names."""
+        """Phrases on other tasks during a run → the same phrases without names."""
         for load in loads:
             if shown := self._tasks.get(load.name):
                 pid, share = f"(pid {load.pid})", f"{load.cpu_percent:g} %"
@@ -234,7 +235,7 @@ class _Anonymizer:
         )
 
     def hidden(self, value: T, field: str = "") -> T:
-        """Return the same value with its names replaced."""
+        """Return a copy of a value, with its private names replaced. ``field``: the name of the value's field."""
         made: Any = value
         if isinstance(value, str):
             made = self._text(value, field)
@@ -263,7 +264,7 @@ class _Anonymizer:
         return made
 
     def _own(self, value: Any) -> dict[str, Any]:
-        """Return the fields of a record that hold a name, replaced."""
+        """Return field → new value, for the fields of a record that hold a name."""
         if isinstance(value, HostSummary):
             notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
             return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}
@@ -284,7 +285,7 @@ class _Anonymizer:
             known = self._tasks if around or _task_of(value) is not None else {}
             return {"name": known.get(value.name, value.name)}
         if isinstance(value, ExplainedStall):
-            # The notes name sender and waker, which stand in no field, and so may be private.
+            # The notes name the sender and the waker. No field has these names, so they may be private.
             return {"notes": (LEFT_OUT,) if value.notes else ()}
         if isinstance(value, CheckState):
             return {"reason": self._of_check(value.id, value.reason)}
@@ -295,13 +296,12 @@ class _Anonymizer:
         return {"command": _command(value.command)} if isinstance(value, Command) else {}
 
     def _of_check(self, ident: str, text: str) -> str:
-        # The check lists processes, which stand in no field.
+        # The check lists processes, which no field names.
         listed = _LISTED.fullmatch(text) if ident == LISTING else None
         return self._or_left_out(listed[1] + (listed[2] or "") if listed is not None else text)
 
     def _or_left_out(self, text: str) -> str:
-        """Return a sentence with its names replaced, or LEFT_OUT if it names a private task: no field holds that
-        name."""
+        """Return a sentence with its names replaced, or ``LEFT_OUT`` if the sentence has the name of a private task."""
         if self._task_words is not None and self._task_words.search(text):
             return LEFT_OUT
         return self._text(text, "notes")
@@ -332,7 +332,7 @@ class _Anonymizer:
 
 
 def _command(line: str) -> str:
-    """Return a line of shell without the arguments that people chose."""
+    """Return a line of shell in which the arguments that people chose are replaced."""
     words = shlex.split(line)
     for at, word in enumerate(words):
         option, equals, given = word.partition("=")

@@ -39,7 +39,7 @@ from jitter_workshop.stats.comparison import import_line
 from jitter_workshop.stats.scale import nice_ns
 
 TOP_STALLS = 5
-"""Number of a run's worst stalls in a report; 'explain' shows as many as the user asks for."""
+"""Number of a run's longest stalls in a report; 'explain' shows as many as the user asks for."""
 
 
 def build(
@@ -51,12 +51,12 @@ def build(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> ReportDocument:
-    """Return the report of a session. A workshop brings its own host and course; an open session without a workshop
-    takes ``root`` and the course in ``course_dir`` (None: the built-in one).
+    """Return the report of a session. A workshop has its own host and course. For an open session without a workshop,
+    ``root`` is the host and ``course_dir`` the course (None: the built-in one).
 
-    ``runs``: ids of the runs to report, () for all of the session; with ids, chapters and proofs are left out.
-    ``progress``: called during slow work, mainly the explaining of traces. Raises NothingToReport, SessionError,
-    LessonError, and the errors of ``progress``.
+    ``runs``: ids of the runs to report, () for all runs; with ids, chapters and proofs are left out. ``progress``:
+    called during slow work, mainly while traces are explained. Raises NothingToReport, SessionError, LessonError, and
+    the errors of ``progress``.
     """
     subject = subject_of(given, root, course_dir, runs, progress)
     if not subject.runs and not (subject.recorded and subject.walks):
@@ -112,8 +112,8 @@ def explain_ahead(
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Keep the findings of a report about this host, for a later one that is made elsewhere or after a reboot: status,
-    and the outcome of proofs that were cut off. Building a report itself writes nothing.
+    """Store what a report found out about this host: its status, and if killed proofs are restored. A later report that
+    is made elsewhere or after a reboot needs this. :func:`build` itself writes nothing.
     """
     if root.recorded or session.read_only:
         return
@@ -124,7 +124,7 @@ def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -
 
 
 class NothingToReport(SessionError):
-    """Report that the session has no run."""
+    """Report that the session has no run, so that there is nothing to report."""
 
     title = "There is nothing to report yet"
 
@@ -136,10 +136,10 @@ class NothingToReport(SessionError):
 
 
 def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
-    """Yield the first lines: proofs, runs, chapters and standing settings. They claim no more than the data."""
+    """Yield the report's first sentences: on proofs, runs, chapters and settings that are still applied."""
     if subject.recorded:
-        looked = "" if subject.runs else ": this report shows its settings; nothing was measured on it"
-        yield f"This is about a recorded host, {subject.recorded}{looked}."
+        looked = "" if subject.runs else ". It shows the host's settings; nothing was measured"
+        yield f"This report is about a recorded host, {subject.recorded}{looked}."
     yield from _verdicts(subject)
     yield _measured(subject)
     done = [walk.chapter.title for walk in subject.walks if walk.progress.done]
@@ -153,7 +153,7 @@ def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
         yield f"Of {len(near)} {guesses} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
-        yield f"Still changed on this host by this tool: {clean(stands, 300)}."
+        yield f"This tool still changes these settings of this host: {clean(stands, 300)}."
     elif standing.stands is not None:
         yield "No change of this tool is in place on this host."
 
@@ -184,7 +184,7 @@ def _measured(subject: Subject) -> str:
 
 
 def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
-    """Return every host that runs were made on, newest first. Two hosts are the same if their lasting facts are
+    """Return each host on which runs were made, the newest first. Two hosts are the same if their lasting facts are
     equal."""
     found: dict[tuple[object, ...], HostSummary] = {}
     for run in reversed(subject.runs):
@@ -199,7 +199,7 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
     if not found and not subject.elsewhere:
         return (subject.context.host,)
     if not found:
-        subject.notes["hosts"] = "no run names the host that it was made on"
+        subject.notes["hosts"] = "no run names its host"
     return tuple(found.values())
 
 
@@ -207,12 +207,13 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
 
 
 def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
-    """Return the chapters that were begun, in the order of the course. ``notes`` names those of another course."""
+    """Return the chapters that were begun, in the order of the course. The subject's ``notes`` get the names of
+    chapters of another course."""
     known = {key_of(subject.course.id, chapter.id) for chapter in subject.course.chapters}
     strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
     if strange and not subject.chosen:
         names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
-        subject.notes["chapters"] = f"of another course, so not shown here (name that course with --course): {names}"
+        subject.notes["chapters"] = f"chapters of another course are not shown (name it with --course): {names}"
     return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 
@@ -222,7 +223,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
     comparison, text = None, ""
     if first is not None and second is not None:
         view = compare_runs(first, second)
-        # Where all was good and nothing had to be set, a note that nothing was set would mislead.
+        # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
         comparison, text = view.comparison, " ".join([*strayed, view.headline])
     return ReportedChapter(
@@ -243,7 +244,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
 
 
 def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
-    """Return the guess in words; "" for none."""
+    """Return the guess in words; "" if there is none."""
     task = walk.chapter.prediction
     if prediction is None or task is None:
         return ""
@@ -258,8 +259,9 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 
 def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
-    """Return the culprits of each chapter's explained run and of the newest run with evidence, oldest run first. Where
-    runs were picked, return those of all picked runs with evidence. ``keep``: write new ones into the session."""
+    """Return the causes of stalls in each chapter's explained run and in the newest run with evidence, oldest run
+    first; if the user picked runs, in all picked runs with evidence. ``keep``: store new explanations in the session.
+    """
     wanted = _explainable(subject)
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))
 

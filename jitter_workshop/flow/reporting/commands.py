@@ -1,4 +1,4 @@
-"""Write the commands that repeat a session: lines of shell, safe to paste whatever labels and names were chosen."""
+"""Write the commands that repeat a session, as lines of shell. Each is safe to paste, whatever labels people chose."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.paths import APP
 
 _TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
-"""The form of a tunable. A session's files may be edited, or come from another person: 'apply -- COMMAND' would run
-their text."""
+"""The form of a tunable in a command. Other text in a session's files is not used: the files may come from another
+person, and ``apply -- COMMAND`` would run it."""
 _NEARLY = 0.02
 WORD_LIMIT = 4_096
-"""Characters of a word: a path may be as long."""
+"""Greatest number of characters of a word, as many as a path may have."""
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
-    """Return the commands for all that the report shows: the host's status, each run that a chart has, with the
-    settings of that time, the comparisons, the proofs, and the report. No line comes twice."""
+    """Return the commands that repeat what the report shows: the host's status, each run of a chart with its settings,
+    the comparisons, the proofs, and the report itself. No line comes twice."""
     found: dict[str, Command] = {}
     for one in _all(subject):
         found.setdefault(one.command, one)
@@ -34,12 +34,13 @@ def commands(subject: Subject) -> tuple[Command, ...]:
 
 
 def line(*words: str) -> str:
-    """Return one line of shell; each word is one word for the shell, and on one line."""
+    """Return one line of shell that runs this program. Each of ``words`` is quoted, so that it stays one word."""
     return shlex.join([APP, *(clean(word, WORD_LIMIT) for word in words)])
 
 
 def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
-    """Return the words of ``measure`` that ask for a run like this one, without the defaults."""
+    """Return the words of a ``measure`` command that makes a run like ``run``. Options with default values are left
+    out."""
     kind = KINDS.get(run.workload)
     words = ["measure"]
     words += _option("--workload", run.workload) if run.workload != "ring" else []
@@ -63,12 +64,13 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
 
 
 def _option(name: str, value: str) -> list[str]:
-    """Return an option with its value; the value may look like an option itself."""
+    """Return the words for an option and its value. A value that looks like an option is joined with ``=``."""
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 def _seconds(measured_s: float) -> str:
-    """Return the length that was asked for: the shortest number close to it, as blocks always take a little longer."""
+    """Return the requested duration of a run, which the measured one exceeds a little: the shortest number that is
+    close enough."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:
@@ -116,7 +118,7 @@ def _all(subject: Subject) -> Iterator[Command]:
 
 
 def _runs(subject: Subject) -> Iterator[Command]:
-    """Yield each run that is drawn; runs that were made under the same settings come together."""
+    """Yield the commands for each run that a chart shows. Runs with the same applied settings come together."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in subject.runs:
         if run.id in subject.drawn:
@@ -128,7 +130,7 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line("apply", *stands), "make these writes; the command shows each write and asks")
         for run in groups[stands]:
             traced = subject.context.traced(run)
-            beside = ", which was made beside a hidden noise" if HUNTED in run.notes else ""
+            beside = ", which was measured while a hidden noise was running" if HUNTED in run.notes else ""
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(
@@ -139,8 +141,8 @@ def _runs(subject: Subject) -> Iterator[Command]:
 
 
 def proving(proof: Proof, first: Run | None) -> Command:
-    """Return the command of a proof like this one. ``first``: one of its runs, which gives their length where a proof
-    of an older version does not."""
+    """Return the command that makes a proof like ``proof``. ``first``: one of its runs, which gives the duration of a
+    run if the proof, of an older version, does not have it."""
     words = proof.subject.split()
     options = ["--rounds", str(proof.planned)]
     if proof.preset:

@@ -1,6 +1,6 @@
-"""Prepare a report before it is written: built once, made in any format, with its names or without.
+"""Prepare a report before it is written. The report is built once and can be made in any format, with or without names.
 
-The verb, the screen and the plain walk make their files here; ``flow.reporting.files`` writes them.
+The verb, the screen and the plain walk make their files here; ``flow.reporting.files`` writes these files.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ RAW = "html"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Hold one format. ``about``: its use, in a few words. ``module``: in ``report``, imported when it is needed; its
-    ``files`` writes (``report.formats.common`` says what each module takes and returns)."""
+    """Hold one format. ``about``: what the format is for. ``module``: the module in ``report`` that makes the files. It
+    is imported when it is needed; ``report.formats.common`` describes its function ``files``."""
 
     name: str
     ending: str
@@ -41,8 +41,8 @@ class Format:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "one page to hand on, with all raw data inside", "html"),
-        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", "markdown"),
+        Format("html", ".html", "one page to hand on, with all raw data in it", "html"),
+        Format("md", ".md", "text and files with charts, for a wiki or a pull request", "markdown"),
         Format("json", ".json", "every figure, for scripts", "formats.json_document"),
         Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "formats.pyperf"),
         Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", "formats.hlog"),
@@ -53,8 +53,8 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(slots=True)
 class Draft:
-    """Hold a report that is not written yet. ``document``: with its names. ``host``: the host that it is made on, which
-    its sentences may name, too."""
+    """Hold a report that is not written yet. ``document``: the report with all names. ``host``: the name of the host on
+    which the report is made; the report's sentences may have this name, too."""
 
     session: OpenSession
     host: str
@@ -63,8 +63,8 @@ class Draft:
 
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
-        """Build the draft of a workshop's report. Takes a second for 500 runs, more where traces have to be explained
-        first. Raises NothingToReport, SessionError, LessonError, and the errors of ``progress``.
+        """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
+        explained. Raises NothingToReport, SessionError, LessonError, and the errors of ``progress``.
         """
         explain_ahead(workshop, progress=progress)
         document = build(workshop, progress=progress)
@@ -72,7 +72,7 @@ class Draft:
         return cls(workshop.handle, workshop.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
-        """Return the document, or with ``private`` the one for others."""
+        """Return the report; with ``private`` return the report for others, without names."""
         if not private:
             return self.document
         if self._hidden is None:
@@ -80,7 +80,7 @@ class Draft:
         return self._hidden
 
     def files(self, chosen: Format, private: bool, name: str) -> Files:
-        """Return what would be written for the file of this name: name → content, that file first. Raises
+        """Return file name → content for all files of a report in a format. The file ``name`` is first. Raises
         WorkshopError."""
         told = {run.id for run in self.document.runs}
         runs = tuple(run for run in self.session.runs() if run.id in told)
@@ -90,16 +90,16 @@ class Draft:
         return made
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
-        """Return a path in the folder where no file is yet."""
+        """Return a path in the folder that no file has yet."""
         return free(folder / default_name(self.shown(private), chosen.ending))
 
 
 def places() -> tuple[Path, ...]:
-    """Return folders for a report, the best first: the working directory, the user's documents, their home. Those that
-    can be written come before the others; a folder that is not there is left out."""
+    """Return the folders for a report, the best first: the working directory, the user's documents, the user's home.
+    Folders that can be written come before the others. A folder that does not exist is left out."""
     found: dict[Path, None] = {}
     for one in (Path.cwd, paths.documents_dir, Path.home):
-        # A working directory may be gone, a user may have no home.
+        # The working directory may be deleted, and a user may have no home.
         with contextlib.suppress(OSError, RuntimeError):
             folder = one()
             if folder is not None and folder.is_dir():
@@ -108,5 +108,6 @@ def places() -> tuple[Path, ...]:
 
 
 def opened_with(path: Path, host: str) -> tuple[str, str]:
-    """Return lines of shell that show a file: on this machine, and from another one that can reach this host."""
+    """Return two lines of shell: one that shows a file on this machine, and one that copies the file to another
+    machine."""
     return f"xdg-open {shlex.quote(str(path))}", f"scp {shlex.quote(f'{host}:{path}')} ."

@@ -1,7 +1,7 @@
-"""Name and write the files of a report or a chart: each file is either whole or not there.
+"""Name and write the files of a report or a chart. Each file is written as a whole or not at all.
 
-Nothing is overwritten by accident. A link in the place of the report is never followed, also not with ``force``: the
-link may have been meant for another file. A link to a folder on the way is followed.
+No file is overwritten by accident. If the report's path is a link, the link is never followed, not even with ``force``:
+it may point to another file that must stay. Links to folders in the path are followed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class NotWritten(WorkshopError):
-    """Report that a file was made and could not be written; nothing of it is left."""
+    """Report that a file could not be written. No part of it is left on the disk."""
 
     title = "The file is not written"
 
 
 def default_name(document: ReportDocument, ending: str) -> str:
-    """Return ``jitter-workshop-SESSION-DATE.html``: only letters, digits and dashes, also for other session names."""
+    """Return ``jitter-workshop-SESSION-DATE.html``. SESSION has only letters, digits and dashes, whatever the session's
+    name."""
     return name_of(document.session_name, document.session_id, document.made_at, ending)
 
 
 def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
-    """Return the name as :func:`default_name` does, where there is no report yet."""
+    """Return the file name of :func:`default_name` before there is a report."""
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
     date = made_at[:10]
@@ -69,8 +70,8 @@ def free(path: Path) -> Path:
 
 
 def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write all of these files (name → content) into a folder, or none; return their paths. Raises NotWritten, also
-    where a file is there already and ``force`` is not given."""
+    """Write all of ``files`` (name → content) into a folder, or none of them, and return their paths. Raises
+    NotWritten, also if a file exists already and ``force`` is False."""
     targets = [folder / name for name in files]
     for target in targets:
         check(target, force)
@@ -100,10 +101,10 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
 
 
 def check(target: Path, force: bool) -> None:
-    """Refuse a target that cannot be written, before anything is made: a report may take a while. Raises NotWritten."""
+    """Raise NotWritten for a target that cannot be written. Call this before the report is made: that may take long."""
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
-        raise NotWritten(f"{shown or 'that'} is not a file name", "name a file with -o")
+        raise NotWritten(f"'{shown}' is not a file name", "name a file with -o")
     with _explained(target):
         try:
             there = target.lstat()
@@ -134,7 +135,7 @@ def _fill(path: Path, content: bytes) -> None:
 
 
 def _place(temporary: Path, target: Path, force: bool) -> None:
-    """Give a whole file its name. Without ``force`` it never replaces another file, also not one that came
+    """Rename a finished file to ``target``. Without ``force`` no other file is replaced, not even one that was made
     meanwhile."""
     if force:
         temporary.replace(target)
@@ -144,7 +145,7 @@ def _place(temporary: Path, target: Path, force: bool) -> None:
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
-        # A file system without hard links (FAT, some network shares): take the name first, then fill it by a rename.
+        # On a file system without hard links (FAT, some network shares), make an empty file first, then replace it.
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
         temporary.replace(target)
 

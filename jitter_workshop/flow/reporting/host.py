@@ -1,4 +1,4 @@
-"""Collect a report's host: each write with its fate, status before and after, and the points that are still open."""
+"""Collect a report's part on the host: each write with its fate, the status before and after, and the open points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
-_ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted since"
+_ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
 _GONE = (
     "by the host's journal it is no longer in place, but this session did not see its restore (another "
     "terminal restored it, or this program was killed)"
@@ -25,8 +25,8 @@ _GONE = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold the host's part of a report. ``after``: status now, or the last one that is known. ``stands``: the settings
-    that this tool has made on this host and not given back, in any session; None if this host is not the session's.
+    """Hold a report's part on the host. ``after``: the present status, or the last known one. ``stands``: the settings
+    that this tool has applied to this host and not restored, in any session; None if this host is not the session's.
     """
 
     events: tuple[HostEvent, ...]
@@ -36,7 +36,8 @@ class Standing:
 
 
 def look(subject: Subject) -> Standing:
-    """Read this host if it is the session's, and join it with the history. Unknown facts stand in ``notes``."""
+    """Read this host if it is the session's, and combine its state with the session's history. The subject's ``notes``
+    get the reasons for unknown facts."""
     stands, unread = _stands(subject)
     events, changes = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
     folded = sum(e.did in ("applied", "refused") for e in subject.events) - len(changes)
@@ -47,12 +48,13 @@ def look(subject: Subject) -> Standing:
 
 
 def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
-    """Return the open points: applied settings, a reboot, checks to improve, chapters of a course that was begun."""
+    """Return the open points: settings that are still applied, a reboot to make, checks to improve, and unfinished
+    chapters."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
 
 
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
-    """Return the active entries of the host's journal, or None and the reason why they are not known."""
+    """Return the active entries of the host's journal and "", or None and the reason why they are not known."""
     if subject.recorded:
         return None, "unknown: this report is about a recorded host"
     if subject.elsewhere:
@@ -68,11 +70,11 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and each write and refusal with its fate, in the order of time; both without the rounds of a
-    proof, which the proof applied and gave back itself.
+    """Return the events, and each write and refusal with its fate, in the order of time. Writes that a proof both
+    applied and restored are left out of both.
 
-    The last write is given back first: a ``restored`` belongs to the newest write of its path that is not given back
-    yet. ``stands`` None: this host's journal does not concern the session; ``unread`` has the reason.
+    The last write is restored first: an event ``restored`` belongs to the newest write of its path that is not restored
+    yet. ``stands``: None if this host's journal does not concern the session, for the reason ``unread``.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
     fates: dict[int, tuple[Fate, str | None, str]] = {}
@@ -109,7 +111,7 @@ def _change(
     boot: str | None,
     unread: str,
 ) -> ReportedChange:
-    """Return a write. If the session did not see it given back, its fate is by the journal of the host."""
+    """Return a write with its fate. If the session did not see the restore of the write, the host's journal decides."""
     if fate in ("standing", "kept"):
         if standing is None:
             fate, text = "unknown", unread
@@ -123,7 +125,8 @@ def _change(
 
 
 def _after(subject: Subject) -> Snapshot | None:
-    """Return status now if this is the session's host, else the last status that the session kept."""
+    """Return the present status if this is the session's host, else the last status in the session. Return None for a
+    report on picked runs, and if there is no status."""
     if subject.chosen:
         return None
     why = subject.elsewhere
@@ -154,7 +157,7 @@ def _reboots(subject: Subject) -> Iterator[OpenPoint]:
     for walk in subject.walks:
         if walk.awaits_reboot:
             yield OpenPoint(
-                "reboot", walk.chapter.id, walk.chapter.title, "its boot parameters take effect at the next boot"
+                "reboot", walk.chapter.id, walk.chapter.title, "the boot parameters take effect at the next boot"
             )
 
 
@@ -167,7 +170,7 @@ def _checks(after: Snapshot | None) -> Iterator[OpenPoint]:
 
 
 def _open_chapters(subject: Subject) -> Iterator[OpenPoint]:
-    """Yield the chapters that are not done, if one chapter of the course was begun; begun ones with their step."""
+    """Yield the unfinished chapters of the course, if at least one was begun. A begun chapter comes with its step."""
     begun = {walk.chapter.id: walk for walk in subject.walks}
     if not begun:
         return

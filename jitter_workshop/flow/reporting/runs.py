@@ -24,22 +24,22 @@ from jitter_workshop.stats.histogram import add, new_histogram
 from jitter_workshop.stats.sample_size import standings
 
 MOST_HISTOGRAMS = 80
-"""Most histograms that the charts of proofs add up, those of the newest proofs: a report takes seconds, not minutes."""
+"""Greatest number of histograms that the charts of proofs add up, newest first, so that a report takes only seconds."""
 _SUMS = (
-    "Each curve holds all messages of one side's runs. It shows what was measured, but not how certain that "
-    "is: runs differ, and the verdict compares rounds."
+    "One curve holds all messages of the runs without the change, the other those with it. The curves do not "
+    "show how certain the difference is: runs differ, and the verdict compares rounds."
 )
 LATEST = 6
-"""Number of runs in a chart where no chapter groups them; more cannot be told apart."""
-ONE_RUN = "There is one run, and nothing to compare it with."
+"""Greatest number of runs in a chart of runs without a chapter: a reader cannot tell more curves apart."""
+ONE_RUN = "There is only one run, so nothing is compared."
 LONGEST = 5
-"""Number of a run's longest stalls in a report; the raw data have all that the run listed."""
+"""Number of a run's longest stalls in a report; the raw data have all listed stalls."""
 _TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked")
-"""The notes of a run that its reader must know, wherever its figures are shown."""
+"""The notes of a run that must be shown wherever its figures are shown."""
 
 
 def roles(subject: Subject) -> dict[str, str]:
-    """Return run id → the purpose of the run; runs of a verb are left out."""
+    """Return run id → the purpose of the run, for the runs of chapters and proofs."""
     found: dict[str, list[str]] = {}
     for chapter in subject.course.chapters:
         for slot, ident in subject.context.progress(chapter.id).runs.items():
@@ -52,8 +52,8 @@ def roles(subject: Subject) -> dict[str, str]:
 
 
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
-    """Return a run as a report has it, with its longest stalls and the notes that its reader must know. ``curve``: only
-    for runs that a chart shows."""
+    """Return a run in the form of a report, with only its longest stalls and its most important notes. ``curve``: given
+    only for runs that a chart shows."""
     made_for = role or ("made for a proof that does not count this run" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
@@ -73,14 +73,15 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
 
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:
-    """Return the charts: proofs, the whole course, each chapter, other runs by workload, then curves from elsewhere."""
+    """Return the charts, in this order: proofs, the whole course, each chapter, other runs by workload, published
+    curves, imported curves."""
     ours = [*_proofs(subject), *_course(subject), *_chapters(subject), *_others(subject)]
     charts = [*ours, *_published(subject), *_imports(subject)]
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """Return the same curves, with a number behind equal names."""
+    """Return the same curves, with a number after each name that came before."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:
@@ -91,7 +92,7 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
 
 
 def _proofs(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart for each proof with a round, oldest first; of many proofs the newest."""
+    """Yield a chart for each proof with a round, oldest first. If there are many proofs, only the newest have one."""
     left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
     for proof in reversed(subject.proofs):
         without, with_it = _runs_of(subject, proof, "without"), _runs_of(subject, proof, "with_it")
@@ -104,7 +105,7 @@ def _proofs(subject: Subject) -> Iterator[Overlay]:
         try:
             curves = (_sum(subject, without, "without"), _sum(subject, with_it, "with"))
         except (SessionError, ValueError):
-            # A run's file may be damaged or edited: the session reports that itself, and the verdict does not need it.
+            # A run's file may be damaged or edited. The session reports that, and the verdict does not need the file.
             continue
         yield Overlay(f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _SUMS, curves)
 
@@ -157,13 +158,14 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
-    """Chart runs of no chapter and no proof: the newest of each workload, or all that were picked."""
+    """Yield a chart of each workload for runs that belong to no chapter and no proof: its newest runs, or all picked
+    ones."""
     taken = {ident for walk in subject.walks for ident in walk.progress.runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
     for workload in dict.fromkeys(run.workload for run in free):
         alike = [run for run in free if run.workload == workload]
         shown = alike if subject.chosen else alike[-LATEST:]
-        less = f" The newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
+        less = f" The chart shows the newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
         title = KINDS[workload].title if workload in KINDS else clean(workload, 40)
         text = f"Single runs are described, not judged.{less}" if len(shown) > 1 else ONE_RUN
         yield Overlay(title, text, _curves(subject, shown))
@@ -176,8 +178,8 @@ def _published(subject: Subject) -> Iterator[Overlay]:
         return
     pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
     text = (
-        f"Transit times of a laptop, {ORIGIN}, next to the first and the newest run here. Machine, kernel and "
-        "year differ: this gives a scale and is no comparison."
+        f"This chart shows transit times of a laptop, {ORIGIN}, and the first and the newest run here. Machine, "
+        "kernel and year differ: the laptop's times give a scale and are no comparison."
     )
     yield Overlay("Next to a laptop of 2015", text, (*_curves(subject, pair), *theirs))
 

@@ -1,4 +1,4 @@
-"""Collect the subject of a report: a session, its reported runs, and whether this host is the session's."""
+"""Collect what a report is about: a session, its reported runs, and whether this host is the session's."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from jitter_workshop.session.store import OpenSession
 HERE = Path("/")
 
 Progress = Callable[[str, int, int], None]
-"""The callback for progress: it gets the current work, the amount done, and the total. An exception from it ends the
-building.
+"""The callback for progress. Its arguments are the current work in words, the amount done, and the total. An exception
+from the callback ends the building of the report.
 """
 
 
 @dataclass(slots=True)
 class Subject:
-    """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``:
-    those that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out. ``elsewhere``:
-    why this host's present state does not concern the session, "" where it does. ``notes``: of the document. ``drawn``:
-    run id → its curve, of those that a chart shows; it grows as charts are made.
+    """Hold what a report is about. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
+    reported runs, oldest first; ``chosen``: True if the user picked them by id. ``elsewhere``: why this host's present
+    state does not concern the session, or "". ``notes``: the notes of the document. ``drawn``: run id → curve, for the
+    runs in the charts that were made so far.
     """
 
     context: SessionContext
@@ -79,8 +79,8 @@ def subject_of(
     runs: Sequence[str],
     progress: Progress,
 ) -> Subject:
-    """Gather a report's subject; it only reads. ``runs``: ids of those to report, () for all. Raises SessionError and
-    LessonError."""
+    """Return what a report is about; nothing is written. ``runs``: ids of the runs to report, () for all. Raises
+    SessionError and LessonError."""
     context: SessionContext
     if isinstance(given, Workshop):
         course, context = given.course, given
@@ -93,7 +93,7 @@ def subject_of(
     folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
-    # Of a proof that was cut off, this host's journal knows what became of it by now.
+    # This host's journal tells if the change of a killed proof is restored by now.
     proofs = context.handle.proofs() if context.root.recorded else settled(context.handle, context.root)
     walks = (ChapterSession(chapter, context) for chapter in course.chapters)
     boots = known_boots(picked, events, (first, history.last(folder)[0]))
@@ -122,7 +122,7 @@ def subject_of(
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Return the reason why this host's present state does not concern the session; "" where it does."""
+    """Return the reason why this host's present state does not concern the session, or ""."""
     session, root = context.session, context.root
     here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:

@@ -1,4 +1,4 @@
-"""Read a host's class, its turn and its queue, and hold the turn while something is measured."""
+"""Read the class of a host, its turn and its queue, and hold the turn while something is measured."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from jitter_workshop.model.run import Run
 
 HoldsTurn = Callable[[], object]
-"""A check that raises once the turn is over."""
+"""The type of a check that raises once the turn is over."""
 
 DAY_S = 86_400.0
 SOON_S = 60.0
-"""Seconds that a free turn may take to begin: the settings of the turn before are given back first."""
+"""Seconds that a free turn may take to begin: the settings of the turn before are restored first."""
 
 _DEEPEST = 64
 _STATUS_BYTES = 16_384
@@ -41,7 +41,8 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ClassHost:
-    """Hold the class of this host and its user. ``instructor``: the class file names ``user``, or ``user`` is root."""
+    """Hold the class of this host. ``described``: the class file. ``user``: the name of this process's user.
+    ``instructor``: True if the user is root or one of the class's instructors."""
 
     described: ClassFile
     user: str
@@ -50,9 +51,9 @@ class ClassHost:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Hold a user's place. ``before``: number of turns that end before theirs begins, 0 = they have the turn, None =
-    they do not wait. ``at_most_s``: seconds until it begins if each turn before it takes its full time; None where an
-    instructor holds the machine or keeps turns from beginning."""
+    """Hold a user's place in the queue. ``before``: the number of turns before the user's turn; 0 means that the user
+    has the turn, None that the user does not wait. ``at_most_s``: seconds until the user's turn begins if each turn
+    before takes its full time; None if an instructor has the machine or no turn can begin."""
 
     before: int | None
     at_most_s: float | None
@@ -60,8 +61,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """Hold one user who waits. ``own``: it is the current user, "you" in ``who``. ``at_most``: the longest time until
-    their turn begins, "" where it is not known.
+    """Hold one user who waits. ``own``: True for the current user, who is "you" in ``who``. ``at_most``: the longest
+    time until the user's turn begins, in words; "" if it is not known.
     """
 
     number: int
@@ -75,7 +76,7 @@ class QueueRow:
 
 
 class TurnHolder(Protocol):
-    """Take, hold and give back the turn (``flow.host_ops.agent_session``)."""
+    """Take, hold and end the turn (see ``flow.host_ops.agent_session``)."""
 
     @property
     def has_turn(self) -> bool: ...
@@ -86,8 +87,8 @@ class TurnHolder(Protocol):
 
 
 class TurnOver(MeasureError):
-    """Report that the turn of a class host ended while something was done in it. ``why``: in the agent's words.
-    ``run``: the finished part of the run, None for nothing.
+    """Report that the turn of a class host ended during a measurement or a change. ``why``: the reason, in the agent's
+    words. ``run``: the finished part of a run, or None.
     """
 
     title = "The turn is over"
@@ -95,20 +96,22 @@ class TurnOver(MeasureError):
     def __init__(self, why: str, run: Run | None = None) -> None:
         kept = f"kept: {many(len(run.blocks), 'finished block')}; " if run is not None else ""
         trouble = read_turns().trouble
-        back = f"not restored completely: {called(trouble, 200)}" if trouble else "the machine is restored"
+        back = (
+            f"the machine is not restored completely: {called(trouble, 200)}" if trouble else "the machine is restored"
+        )
         super().__init__(why, kept + back)
         self.why = why
         self.run = run
 
 
 def as_sentence(why: str) -> str:
-    """Return the reason why a turn is over, with a capital letter; a name at its beginning stays as it is."""
+    """Return the reason why a turn is over, beginning with a capital letter. A name at the beginning is not changed."""
     return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
 
 
 def class_host(where: str = "") -> ClassHost | None:
-    """Return the class of this host, None where there is no class file. ``where``: path of another class file. Raises
-    HostError where the file cannot be read, UsageError where it is not valid."""
+    """Return the class of this host; None if there is no class file. ``where``: the path of another class file. Raises
+    HostError if the file cannot be read, UsageError if it is not valid."""
     where = where or paths.CLASS_FILE
     try:
         with Path(where).open("rb") as file:
@@ -131,22 +134,22 @@ def class_host(where: str = "") -> ClassHost | None:
 
 
 def class_chapters() -> tuple[str, ...]:
-    """Return the chapter ids of this host's class, in its order. Return () for the whole course, for a class file with
-    an error, and where this is no class host."""
+    """Return the chapter ids of this host's class, in the order of the class. Return () if the class takes the whole
+    course, if the class file has an error, and if this is no class host."""
     try:
         host = class_host()
-    except WorkshopError:  # 'class check' says what is wrong with the file
+    except WorkshopError:  # 'class check' reports the error in the file
         return ()
     return host.described.chapters if host is not None else ()
 
 
 def read_turns(folder: str = "") -> TurnState:
-    """Return the turn and the queue as root's agent published them; no turn where it published nothing."""
+    """Return the turn and the queue that root's agent published last; no turn if nothing was published."""
     return state_file.published(folder)
 
 
 def place(state: TurnState, uid: int, at_s: float) -> Place:
-    """Return the place of the user ``uid``; ``at_s`` is the time since boot in seconds."""
+    """Return the place of the user ``uid`` in the queue. ``at_s``: the present time in seconds since boot."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
         return Place(0, 0.0)
@@ -163,7 +166,7 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return the turn's holder, the user's place and the reason if no turn can begin, in sentences."""
+    """Return sentences on the turn's holder, on the place of user ``uid``, and on why no turn can begin, if so."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
     said += [f"{waits}."] if waits else []
@@ -171,7 +174,7 @@ def in_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def holder_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return the holder of the turn, their work and its duration, without a full stop."""
+    """Return a sentence on who has the turn, for what and how long, without a full stop."""
     turn = state.turn
     if turn is None:
         return "No one has the turn"
@@ -186,7 +189,7 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return the place of a user who waits, without a full stop; "" for a user who does not wait."""
+    """Return the place of a waiting user in words, without a full stop; "" for a user who does not wait."""
     here = place(state, uid, at_s)
     if not here.before:
         return "Your turn is about to begin" if any(one.uid == uid for one in state.queue) else ""
@@ -195,7 +198,7 @@ def place_words(state: TurnState, uid: int, at_s: float) -> str:
 
 
 def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
-    """Return the queue in order, as the user ``uid`` sees it."""
+    """Return the rows of the queue in order. The row of user ``uid`` says "you"."""
     rows = []
     for number, one in enumerate(state.queue, start=1):
         here, own = place(state, one.uid, at_s), one.uid == uid
@@ -217,7 +220,7 @@ def barrier_words(state: TurnState) -> list[str]:
 
 
 def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
-    """Return the JSON of ``class turn``: times of day in UTC, and names instead of numbers."""
+    """Return the JSON of ``class turn``, with times of day in UTC and users by their names."""
     turn, notes = state.turn, {}
     ends = None
     if turn is None:
@@ -243,14 +246,14 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration as ``40 s`` or ``3 min``, rounded up: users must not wait longer than we say."""
+    """Return a duration as ``40 s`` or ``3 min``. It is rounded up: users must not wait longer than we say."""
     seconds = max(seconds, 0.0)
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
 def need_turn(agent_session: TurnHolder) -> bool:
-    """Check that ``agent_session`` or a parent process has the turn; return False where this is no class host. Raises
-    TurnOver where the turn is lost, HostError where it was not taken."""
+    """Return True if ``agent_session`` or a parent process has the turn, False if this is no class host. Raises
+    TurnOver if the turn was lost, HostError if it was not taken."""
     if class_host() is None:
         return False
     if why := agent_session.turn_lost():
@@ -261,7 +264,8 @@ def need_turn(agent_session: TurnHolder) -> bool:
 
 
 def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool:
-    """Return True if this user's turn is held by a parent of this process (``pid``), at any distance."""
+    """Return True if this user has the turn, and a parent process of ``pid`` (None: this process) holds it. All
+    ancestors count as parents."""
     turn = state.turn
     if turn is None or turn.uid != os.geteuid() or turn.returning:
         return False
@@ -278,8 +282,8 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
-    """Allow one measurement of this user at a time: several processes may run in one turn. Raises BusyError,
-    HostError."""
+    """Hold a lock that allows this user one measurement at a time: one turn may have several processes. Raises
+    BusyError if another measurement runs, HostError."""
     folder = paths.state_dir()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -295,13 +299,13 @@ def only_one() -> Iterator[None]:
 
 
 def _parent(root: HostRoot, pid: int) -> int:
-    """Return the id of a process's parent, 0 where it cannot be read."""
+    """Return the id of a process's parent; 0 if the id cannot be read."""
     value = line_value(root.text(f"/proc/{pid}/status", _STATUS_BYTES), "PPid")
     return int(value) if value.isdigit() else 0
 
 
 def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
-    """Return the seconds left of a user's turn; None where it has no end, or the user has no turn."""
+    """Return the seconds left of the turn of user ``uid``; None if the turn has no end, or the user has no turn."""
     turn = state.turn
     return None if turn is None or turn.uid != uid or turn.ends_s is None else max(turn.ends_s - at_s, 0.0)
 
@@ -316,13 +320,13 @@ def turn_for(
     doing: str = "",
     keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
-    """Hold this class host's turn; yield :func:`need_turn` as a check, or None where this is no class host. Where
-    ``agent_session`` or a parent process has the turn already, nothing is taken, and nothing given back. ``queued``
-    receives the user's place in a sentence, and "" once the turn has begun. ``keep``: wait for up to a day, and keep
-    the turn until it is given back: a chapter measures, changes and measures again.
+    """Hold the turn of this class host inside the context. Yield :func:`need_turn` as a check, or None if this is no
+    class host. If ``agent_session`` or a parent process has the turn already, it is neither taken nor ended. ``queued``
+    receives sentences on the user's place, and "" once the turn has begun. ``keep``: wait for up to a day, and do not
+    end the turn after the context, because a chapter measures, changes and measures again.
 
-    Raises BusyError after ``wait_s`` seconds, WaitStopped when ``cancel`` is pressed, HostError. An error that occurs
-    because the turn has ended is raised as TurnOver.
+    Raises BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, HostError. If the turn ends and
+    causes an error, TurnOver is raised instead.
     """
     if class_host() is None:
         yield None
@@ -354,7 +358,7 @@ def take_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and take it; it lasts until ``agent_session.give_turn``. Raises the errors of
+    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn``. Raises the errors of
     :func:`turn_for`.
     """
     uid, state = os.geteuid(), read_turns()
@@ -370,7 +374,7 @@ def take_turn(
         except WaitStopped:
             if not cancel.take_suspend() or cancel.reason is not None:
                 raise
-            stop_this_process()  # a stopped program has left the queue; it joins at the end when it continues
+            stop_this_process()  # a stopped program leaves the queue, and joins at its end when it continues
         except BusyError as late:
             raise _busy(read_turns(), uid, waited=True) from late
     if taken:
@@ -378,7 +382,8 @@ def take_turn(
 
 
 def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
-    """Return the error for a turn that did not come, with advice: in a frozen class, waiting alone does not help."""
+    """Return the error for a turn that did not begin, with advice. If no turn can begin, the advice is not only to
+    wait."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"
