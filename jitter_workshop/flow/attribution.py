@@ -52,13 +52,13 @@ class Stopped(WorkshopError):
 
 
 Progress = Callable[[int, int], None]
-"""Function that is called before the first block and after each block, with (blocks done, blocks in all). An exception
-from this function ends the explanation.
+"""The type of a function that is called before the first block and after each block, with (blocks done, blocks in all).
+An exception from this function ends the explanation.
 """
 
 
 def unheard(*progress: object) -> None:
-    """No-op progress callback."""
+    """Take the place of a progress callback, and do nothing."""
 
 
 def explained(
@@ -108,8 +108,8 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the report on a run's trace, or on its counters if the run has no trace. Raises SessionError for a run
-    that has neither and for a damaged trace. Errors of ``progress`` pass through.
+    """Return the report on a run's trace, or on its counters if the run has no trace. Raises SessionError for a damaged
+    trace and for a run without trace and counters, and the errors of ``progress``.
     """
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
@@ -250,7 +250,7 @@ def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
         elif path.partition(".")[0] in _FROM_THE_RUN:
             notes[path] = reason
     if any(thread.waited_ns is None for thread in run.threads) or not run.threads:
-        notes["waited_ns"] = run.notes.get("threads.waited_ns", "this kernel does not count this")
+        notes["waited_ns"] = run.notes.get("threads.waited_ns", "this kernel does not count how long threads wait")
     return notes
 
 

@@ -104,7 +104,7 @@ def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> Non
         ('["stat-interval=1"]', "stat-interval", "on lab-stock there is nothing to write for stat-interval=1"),
         ('["stat-interval=20"]', "stat-interval", "on lab-tuned stat-interval=20 would need 1 write"),
         ('["thp=madvise"]', "thp", ""),
-        ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has it"),
+        ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has this tunable"),
         ('["timer-migration"]', "timer-migration", "on lab-stock there is nothing to do: 1"),
         ('["isolcpus"]', "isolcpus", "write reboot = true"),
         ('["swap"]', "swap", "'improve' before the change; on lab-stock it is 'ok' already: none"),

@@ -85,7 +85,7 @@ def test_commands_of_a_chapter() -> None:
 
 
 def test_steps_that_have_to_wait_say_for_what() -> None:
-    assert "! the step 'compare' cannot be taken yet; measure first." in talk("5|q", chapter="baseline")
+    assert "! the step 'compare' cannot be entered yet; measure first." in talk("5|q", chapter="baseline")
 
 
 def test_cpus_are_picked_and_refused_in_words() -> None:

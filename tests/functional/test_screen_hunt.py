@@ -227,7 +227,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         assert workshop.asked is not None
         assert (workshop.asked.cpu, workshop.asked.label, workshop.asked.evidence) == (0, "with the cure", True)
         assert "▸COMPARE" in text_of(app)
-        assert "Stolen a second" in flat(app)
+        assert "time stolen a second" in flat(app)
         await press(pilot, "t")
         table = flat(app)
         assert "quiet beside the noise with the cure" in table

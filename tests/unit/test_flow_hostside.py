@@ -125,7 +125,7 @@ def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorksho
     hands_of(live).calls.clear()
     view = walk.apply()
     assert hands_of(live).calls == []
-    assert view.text == "There was nothing to write. The settings are as wanted."
+    assert view.text == "There was nothing to write. The settings have the wanted values."
     assert (view.applied, view.settled) == (0, True)
     assert walk.plan().text.startswith("There is nothing to write on this host.")
 

@@ -182,11 +182,11 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
         ({"count": 0}, "count must be a whole number"),
         ({"count": True}, "count must be a whole number"),
         ({"p50": -1}, "p50 must be a time in ns"),
-        ({"p50": 10_000}, "its percentiles must rise or"),
+        ({"p50": 10_000}, "the percentiles must rise or"),
         ({"p50": None}, "min, p50 and max are needed"),
         ({"max": 1e99}, "max must be a time in ns"),
         ({"label": "a\x1b[2Jb"}, "label must be printable text"),
-        ({"p42": 80}, "unknown 'p42'"),
+        ({"p42": 80}, "unknown key 'p42'"),
         ({"applied": ["thp"]}, "applied must be a list"),
     ],
 )

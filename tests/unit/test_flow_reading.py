@@ -105,10 +105,10 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     said = " ".join(knee_sentences(run, (("LOC (local timer)", 1, 250, 250.0),), curve))
     assert "100,000 messages a second" in said
     assert "250 times a second on CPU 1:" in said
-    assert "over 1 ms: 50 a second" in said
-    assert "1 ms on average, each makes" in said
-    assert "makes about 100 messages late" in said
-    assert "begins near p95." in said
+    assert "over 1 ms came 50 times a second" in said
+    assert "1 ms on average; each made" in said
+    assert "made about 100 messages late" in said
+    assert "begins to climb near p95." in said
     assert "curve passes 1 ms at p95.2." in said
 
 
@@ -124,13 +124,13 @@ def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> 
     assert counted_seconds(run) == 1.0
     said = " ".join(knee_sentences(run, (("LOC", 1, 500, 500.0),)))
     assert "knee is at p99.95 if all" in said
-    assert "all come while the thread samples" in said
+    assert "all interrupts come while the thread samples" in said
     assert "is further right if most" in said
 
 
 def test_many_stalls_a_second_are_a_plain_number() -> None:
     said = " ".join(knee_sentences(run_with(stalls=stalls((1_000, 1_453, 2_906_000.0))), (("RES", 1, 9, 7_774.4),)))
-    assert "Stalls over 1 µs: 1,453 a second" in said
+    assert "Stalls over 1 µs came 1,453 times a second" in said
     assert "came 7,774 times a second" in said
 
 

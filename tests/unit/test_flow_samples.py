@@ -102,7 +102,7 @@ def test_until_counts_stalls_where_they_are_known(make_run: MakeRun) -> None:
     assert request.duration_s is not None
     assert plain.duration_s is not None
     assert f"ten stalls like those of {run.id}" in said
-    assert run_length.until(MeasureRequest(), "99", (run,))[1].count("ten of them beyond it") == 1
+    assert run_length.until(MeasureRequest(), "99", (run,))[1].count("ten of them beyond this percentile") == 1
 
 
 @pytest.mark.parametrize("percentile", ["", "95", "max", "-1", "100", "nan", "99.99999", "p", "\x1b[31m"])

@@ -73,7 +73,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     assert walk.next() == "predict"
     walk.predict(Prediction(value_ns=40_000))
     assert walk.next() == "measure"
-    with pytest.raises(WorkshopError, match="the step 'plan' cannot be taken yet"):
+    with pytest.raises(WorkshopError, match="the step 'plan' cannot be entered yet"):
         walk.next()
     finish(workshop, walk, "measure")
     assert walk.compare() is None

@@ -21,7 +21,7 @@ def spec(**changed: Any) -> RunSpec:
 def test_a_noise_at_another_rate_says_so(settle_s: float | None) -> None:
     run = dataclasses.replace(madeup.make_run()[0], noise="spinners", settle_s=settle_s)
     asked = dict(_reasons(run, spec(noise_period_ns=5_000_000)))
-    assert asked["noise"].startswith("a burst about every 5 ms")
+    assert asked["noise"].startswith("a burst came about every 5 ms")
     assert "noise" not in dict(_reasons(run, spec()))
 
 

@@ -84,8 +84,8 @@ class ChapterHost:
         return (*found, *(_fact(check) for check in checks))
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
-        """Return the host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the
-        latter."""
+        """Return the host that is shown: the workshop's own, or the chapter's recording. Raises LessonError if the
+        recording cannot be read."""
         context = self.context
         if self._taught_here():
             return context.root, context.topology, context.host
@@ -232,11 +232,11 @@ class Boots:
         ``settled``: tunable id → True if the tunable needs no improvement now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
-        words = "they are in effect" if good else "not all of them are in effect: 'status' shows which"
+        words = "they are in effect" if good else "not all of them are in effect ('status' shows them)"
         way = self.way()
         if good and way is not None and way.this_boot:
-            words += ", in this boot alone. To keep them, plan them for every boot in the step 'apply'"
-        return good, f"Since its boot parameters were written, this host was rebooted: {words}."
+            words += ", in this boot alone. To keep the parameters, plan them for every boot in the step 'apply'"
+        return good, f"After its boot parameters were written, this host was rebooted: {words}."
 
 
 def refuse_recorded(context: SessionContext) -> None:
@@ -263,7 +263,7 @@ def _value(check: Assessment) -> str:
 
 def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     if not result.applied and not result.refused:
-        return "There was nothing to write." + (" The settings are as wanted." if settled else "")
+        return "There was nothing to write." + (" The settings have the wanted values." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
     said += f". {fell_away(result.ended)[:-1]}" if result.ended else ""

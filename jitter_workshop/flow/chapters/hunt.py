@@ -332,7 +332,7 @@ def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
         return ""
     caught = sum(outcome.named for outcome in hunts)
     told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
-    more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
+    more = f"; and {len(hunts) - most} earlier" if len(hunts) > most else ""
     return f"{caught} of {many(len(hunts), 'hidden noise')} found: {'; '.join(told)}{more}."
 
 

@@ -153,16 +153,16 @@ class _Chapter:
                 continue
             where = ("check", n, "tunable")
             if ident not in first and ident not in then:
-                both = f"neither {at_first} nor {at_last} has it: {_reason(before, ident)}"
+                both = f"neither {at_first} nor {at_last} has this tunable: {_reason(before, ident)}"
                 yield self._problem(f"{ident} cannot be checked: {both}", *where)
                 continue
             if first.get(ident, True):
-                what = _words(before, ident) if ident in first else f"it is not there: {_reason(before, ident)}"
+                what = _words(before, ident) if ident in first else f"it is missing: {_reason(before, ident)}"
                 yield self._problem(f"{ident} must be 'improve' before the change; on {at_first} {what}", *where)
             elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
                 yield self._problem(f"{ident}: applying changes nothing on {at_first}: {why}", *where)
             if not then.get(ident, False):
-                what = _words(after, ident) if ident in then else f"it is not there: {_reason(after, ident)}"
+                what = _words(after, ident) if ident in then else f"it is missing: {_reason(after, ident)}"
                 yield self._problem(f"{ident} must be 'ok' after the change; on {at_last} {what}", *where)
 
     def _nothing_planned(self, seen: Seen, ident: str) -> str:

@@ -29,7 +29,7 @@ quiet runs may differ by as much.
 """
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
-_BY_ONE_RUN = "by one run of each: other runs may say otherwise."
+_BY_ONE_RUN = "This is by one run of each kind: other runs may differ."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
@@ -77,9 +77,10 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         if elsewhere
         else ""
     )
-    said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} with the noise, {nice_ns(after)} now."
+    said = f"The time stolen a second was {nice_ns(before)} without the noise and {nice_ns(during)} with it, and is "
+    said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before, and now takes {nice_ns(seen.now_ns)}"
+        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} a second, and now {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs say nothing about a cure.{where}"
@@ -87,9 +88,9 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         return f"{said} The noise took hardly any time: these runs say nothing about a cure.{where}"
     share = (during - after) / (during - before)
     if share >= _SOME:
-        return f"{said} {100 * min(share, 1.0):.0f} % of the noise's time is gone, {_BY_ONE_RUN}{where}"
+        return f"{said} {100 * min(share, 1.0):.0f} % of the noise's time is gone. {_BY_ONE_RUN}{where}"
     return (
-        f"{said} The stolen time is no lower than with the noise: the cure did not help, or other tasks came, "
+        f"{said} The stolen time is hardly lower than with the noise: the cure did not help, or other tasks began. "
         f"{_BY_ONE_RUN}{where}"
     )
 
@@ -102,7 +103,7 @@ def _untraced(*runs: Run) -> str:
         return ""
     names = " and ".join(f"'{clean(run.label, 40)}'" for run in without)
     why = clean(without[-1].counters.why_no_trace, 200) if without[-1].counters is not None else ""
-    return f"No trace was made of {names} ({why}), and tracing takes time by itself."
+    return f"No trace was made of {names} ({why}). Tracing itself takes time."
 
 
 def _verdict(seen: Weighed) -> str:

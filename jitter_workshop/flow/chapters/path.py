@@ -53,7 +53,7 @@ def _step_state(
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
-    """Return True if a step is done: its result was stored or, for a step to read, the learner went on to the next."""
+    """Return True if a step is done: its result was stored or, for a step to read, the learner went on from it."""
     if step in ("measure", "again"):
         return step in progress.runs
     if step == "predict":
@@ -90,7 +90,7 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     if missing:
         return missing
     if room.cpus < chapter.hot_cpus:
-        short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
+        short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
         return f"{short} while CPU {room.isolated} is isolated: restore the isolation first" if room.reduced else short
     return ""
 
@@ -112,7 +112,7 @@ def entry(
 ) -> PathEntry:
     """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
     nothing to judge. ``missing``: see :func:`reason_not_here`. ``recordings``: the course's recordings, which are read
-    only if the chapter is taught on one; None reads none."""
+    only if the chapter is taught on one; None if no recording may be read."""
     reason = reason_not_here(chapter, room, recorded, missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):

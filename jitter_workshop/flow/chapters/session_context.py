@@ -65,7 +65,7 @@ class SessionContext:
     _runs: dict[str, Run] = field(default_factory=dict)
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
     class_view: ClassView | None = None
-    """On a class host: the turn and the instructor's place."""
+    """On a class host: the turn, and where the instructor is in the course."""
     poster: Poster | None = None
     """On a class host: posts this session to the board of the class."""
 

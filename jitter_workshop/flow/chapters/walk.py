@@ -40,7 +40,7 @@ TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
 QUIET_NS = 10_000
-"""If the first run's p99.99 is below this, it shows hardly any jitter, and the workshop offers a noise."""
+"""If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
@@ -105,7 +105,7 @@ class ChapterSession:
         """
         reason = self.blocked(step)
         if reason:
-            raise WorkshopError(f"the step '{step}' cannot be taken yet", reason)
+            raise WorkshopError(f"the step '{step}' cannot be entered yet", reason)
         progress = self.progress
         here = self.current
         if here not in progress.seen and step_before(self.chapter, step) == here:
@@ -170,7 +170,8 @@ class ChapterSession:
         return outcome(task, prediction, run)
 
     def plan(self) -> PlanView:
-        """Return all writes that ``apply`` would make, or the threads' CPUs. Raises HostError if that is impossible."""
+        """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
+        this host cannot have it."""
         if self.chapter.changes == "tunables":
             return self.host.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
@@ -216,7 +217,8 @@ class ChapterSession:
         return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
-        """Return a sentence on the reboot that this chapter waits for or that was made; "" if it waits for none."""
+        """Return a sentence that asks for the reboot that this chapter waits for or, after the reboot, says if the boot
+        parameters are in effect. Return "" if the chapter waits for none."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
@@ -306,7 +308,7 @@ class ChapterSession:
             return ""
         if room.cpus >= 2:
             return f"The first run measured {taken}, so this run measures {taken} too, instead of the {asked.workload}."
-        said = f"The {asked.workload} needs two CPUs, so the loop {taken} measures instead."
+        said = f"The {asked.workload} needs two CPUs, so the loop {taken} is measured instead."
         alone = (
             f"A run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to measure the"
         )
@@ -420,7 +422,7 @@ class ChapterSession:
         return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
-        """Return the request for the measurement of a slot. ``rehearsed``: it is only planned, on a recording."""
+        """Return the request for the measurement of a slot. ``rehearsed``: the run is only planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in the step '{slot}'")

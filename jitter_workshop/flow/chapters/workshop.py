@@ -127,7 +127,7 @@ class Workshop(SessionContext):
         return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterSession:
-        """Return the chapter with this id, in progress. Raises UsageError for an unknown id."""
+        """Return the object that leads through the chapter with this id. Raises UsageError for an unknown id."""
         return ChapterSession(find_chapter(self.course, chapter_id), self)
 
     def measure(
@@ -179,8 +179,8 @@ class Workshop(SessionContext):
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def findings(self) -> Findings:
-        """Read this host's ``status`` and return its findings, each with the chapters that treat it. This takes a tenth
-        of a second. Raises HostError."""
+        """Read this host's ``status`` and return its checks, each with the first chapter that treats it. This takes a
+        tenth of a second. Raises HostError."""
         return find(self.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:

@@ -133,9 +133,11 @@ def remove() -> tuple[str, ...]:
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
         who = called(" and ".join(turn.people), 60)
-        raise HostError(f"{who} has the turn", "wait, or end it: 'sudo jitter-workshop class turn end'")
+        raise HostError(f"{who} has the turn", "wait, or end the turn: 'sudo jitter-workshop class turn end'")
     if standing(HostRoot()):
-        raise HostError("a setting of this host is still changed", "restore it first: 'sudo jitter-workshop restore'")
+        raise HostError(
+            "a setting of this host is still changed", "restore the setting first: 'sudo jitter-workshop restore'"
+        )
     from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
     from jitter_workshop.tuning.writer import HostWriter
 
@@ -195,7 +197,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
     for chapter in described.chapters:
         if chapter not in known:
             raise UsageError(
-                f"{where}: chapters has '{chapter}', but there is no such chapter", f"one of {', '.join(known)}"
+                f"{where}: chapters has '{chapter}', but there is no such chapter", f"use {', '.join(known)}"
             )
     for who, ids in described.may_apply.items():
         for one in ids:

@@ -73,7 +73,7 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
     if not found:
         return (), "No member has measured here yet." if chapter else "Choose a chapter: class present --chapter ID"
     which = "newest run before the change" if early else "newest run"
-    return shown, f"each member's {which}, as their own programs report it"
+    return shown, f"each member's {which}, as the member's own program reports it"
 
 
 def curves_by(board: Board, chapter: str) -> float:

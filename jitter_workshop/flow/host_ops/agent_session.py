@@ -35,8 +35,8 @@ from jitter_workshop.tuning.planning import digest
 
 HERE = Path("/")
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
-"""The type of a function that runs another function while sudo can ask for a password in the terminal: it hides the
-screen meanwhile.
+"""The type of a function that runs another function in the plain terminal, without a screen, so that sudo can ask for a
+password there.
 """
 
 NOTHING = RestoreResult((), (), False)
@@ -260,7 +260,7 @@ class AgentSession:
         if agent is None:
             if self.class_only and not _in_class():
                 raise HostError(
-                    f"{purpose.noun} is not possible from a browser", "open the workshop in a terminal for that"
+                    f"{purpose.noun} is not possible from a browser", "open the workshop in a terminal instead"
                 )
             may_ask = may_ask and not self.class_only
             try:
@@ -333,8 +333,8 @@ def _until_returned() -> None:
 
 
 def place_once(pid: int) -> CpuSet:
-    """Put a process on the isolated CPUs and return these, over a connection that is closed before the run begins.
-    Raises HostError.
+    """Put a process on the isolated CPUs and return these CPUs. The connection to the agent is closed before the run
+    begins. Raises HostError.
     """
     with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid)

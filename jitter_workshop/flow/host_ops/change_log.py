@@ -24,7 +24,7 @@ from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.tuning import journal
 
-LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's side restored the settings"
+LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's process restored the settings"
 VALUE_LIMIT = 4_096
 """Greatest number of characters of a logged value; a mask of 8,192 CPUs has about half as many."""
 
@@ -102,7 +102,7 @@ class ChangeLog:
             history.keep_last(self._folder, snapshot(self._root))
 
     def _event(self, did: Did, write: Applied | Refused | Restored | LeftAlone | HostEvent, **others: Any) -> HostEvent:
-        """Return an event with the present time and the fields of ``write``. ``others``: fields that it lacks."""
+        """Return an event with the present time and the fields of ``write``. ``others``: the event's other fields."""
         if did != "applied":
             others["read_back"] = None
         now = {"at": timestamp(), "did": did, "chapter": self._chapter, "proof": self._proof, "boot_id": self._boot()}

@@ -100,7 +100,7 @@ def _caches(view: View) -> Fact | None:
     shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
     if len(groups) > 4:
         shown.append(f"{len(groups) - 4} more")
-    meaning = "a message takes about 50 to 150 ns inside one cache, and up to several hundred across two"
+    meaning = "a message takes about 50 to 150 ns inside one cache, and up to several hundred ns between two caches"
     if view.host.hypervisor is not None:
         meaning += "; a guest sees only what its hypervisor shows"
     return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
@@ -125,7 +125,9 @@ def _frequency(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpufreq"
     governors = view.host.governors
     if not governors:
-        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware sets it, or it is fixed"
+        meaning = (
+            "the hypervisor sets the speed" if view.host.hypervisor else "the firmware sets the speed, or it is fixed"
+        )
         return Fact("CPU frequency", "this kernel has no cpufreq", meaning, where)
     value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
     meaning = "the clock mostly follows the load: an idle CPU starts slowly"
@@ -232,8 +234,8 @@ def _realtime(view: View) -> Fact | None:
         return None
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
     if runtime < 0:
-        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can keep its CPU for good", where)
-    meaning = "the rest of each period is for ordinary tasks, where this kernel throttles real-time ones"
+        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can keep its CPU for ever", where)
+    meaning = "the rest of each period is for ordinary tasks, if this kernel throttles real-time tasks"
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 
 

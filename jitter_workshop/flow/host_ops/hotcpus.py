@@ -29,8 +29,8 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the class's on a class host, else the
-    isolated ones, else the tickless ones, else those of the ring's placement. ``topology`` saves reading it again.
+    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the hot CPUs of the class, else the
+    isolated ones, else the tickless ones, else those of the ring's placement. ``topology``: given if it is known.
 
     Raises UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
     """
@@ -43,7 +43,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         )
     if asked is not None:
         hot = _asked(asked, machine)
-        return HotCpus(hot, "as asked with --cpus", "asked", _note(machine, hot))
+        return HotCpus(hot, "--cpus names them", "asked", _note(machine, hot))
     of_class = class_cpus(root) & online
     if of_class:
         return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", _note(machine, of_class))
@@ -103,7 +103,7 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
     if placement.producer is None:
         return hot, "this process may use only this CPU"
     if placement.producer not in hot:
-        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does all other work too"
+        return hot, f"the workshop measures there; CPU {placement.producer} sends the messages and does all other work"
     beside_0 = 0 in machine.siblings_of(hot)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
     return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"

@@ -30,7 +30,7 @@ _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. Runs made in the same way differ by luck; its headline then says how much."""
+    """Return the comparison of two runs. If they were made in the same way, the headline says how far luck goes."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)

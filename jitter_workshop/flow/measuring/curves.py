@@ -119,9 +119,9 @@ def _run(slot: str, entry: Any) -> RecordedRun:
         _expect(type(value) in (int, float) and 0 <= value <= MOST_NS, f"{slot}: {name} must be a time in ns")
     _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
     rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
-    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: its percentiles must rise or stay equal")
+    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: the percentiles must rise or stay equal")
     strange = set(entry) - {"label", "workload", "applied", "count", *FIGURES}
-    _expect(not strange, f"{slot}: unknown {', '.join(sorted(map(repr, strange)))[:80]}")
+    _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
     return RecordedRun(
         _text(entry.get("label"), f"{slot}: label", 40),
         _text(entry.get("workload"), f"{slot}: workload", 20),

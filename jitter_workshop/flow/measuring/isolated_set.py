@@ -19,7 +19,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 Place = Callable[[int], CpuSet]
-"""The type of a function that puts a process of this user on the isolated CPUs and returns these. Raises HostError."""
+"""The type of a function that puts a process of this user on the isolated CPUs and returns them. Raises HostError."""
 
 NOTE = "isolation"
 """The key in a run's notes for the reason why the run was made outside the isolated set."""
@@ -48,8 +48,8 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made inside or outside the set, where more
-    CPUs are."""
+    """Read the isolated set, and return the CPU budget of a run: the larger of the number of CPUs inside the set and the
+    number outside."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

@@ -17,7 +17,7 @@ from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10
-"""With fewer stalls no rate is stated: the next run would have another rate."""
+"""Least number of stalls for which a rate is stated: with fewer stalls the next run would have another rate."""
 
 _LARGEST_SHARE = 0.1
 """If stalls take more than this share of the time, they overlap and delay the producer, too: messages no longer come
@@ -25,8 +25,8 @@ at a steady rate."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
-    """Return the percentile (0..100) of a noise's knee, if each event delays at least one message. A noise that takes
-    all the time has 0."""
+    """Return the percentile (0..100) of a noise's knee, if each event delays at least one message. Return 0 for a noise
+    that takes all the time."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -119,9 +119,9 @@ def knee_sentences(
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
-        meets = f"each delays one of the {what}; the knee is further right if most fall between two of them"
+        meets = f"each interrupt delays one of the {what}; the knee is further right if most interrupts delay none"
         if run.rated_s < run.duration_s:
-            meets = "all come while the thread samples; the knee is further right if most come in its pauses"
+            meets = "all interrupts come while the thread samples; the knee is further right if most come in pauses"
         found.append(
             f"The most frequent interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: "
             f"its knee is at {stands} if {meets}."
@@ -151,11 +151,11 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
     text = (
-        f"Stalls {length}: {nice_number(stalls.per_second)} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
-        f"{made_late} late."
+        f"Stalls {length} came {nice_number(stalls.per_second)} times a second and took {nice_ns(stalls.mean_ns)} on "
+        f"average; each made {made_late} late."
     )
     if share <= _LARGEST_SHARE:
-        text += f" By calculation the climb to them begins near {nice_percentile(100 * (1 - share))}."
+        text += f" By calculation the curve begins to climb near {nice_percentile(100 * (1 - share))}."
     seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
     return (
         text

@@ -258,7 +258,7 @@ def _scratch_dir() -> str:
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
-    """Store the run. Return "", or a sentence with the part that was not kept and the reason."""
+    """Store the run in the session. Return "", or a sentence on why the run could not be stored."""
     if session is None:
         return ""
     gathered = result.gathered

@@ -148,7 +148,7 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     if run.noise is None and run.noise_bursts is None:
         yield "noise_bursts", "the run had no noise"
     elif spec.noise_period_ns is not None:
-        yield "noise", f"a burst about every {spec.noise_period_ns / 1e6:g} ms, which is not usual for this noise"
+        yield "noise", f"a burst came about every {spec.noise_period_ns / 1e6:g} ms, not as often as usual"
     if run.noise_bursts is not None and run.noise_bursts.taken_ns is None:
         yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
     yield from _placement_reasons(spec)
@@ -179,4 +179,4 @@ def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:
             yield "placement.journaller", "no journaller ran"
     else:
         for thread in ("producer", "accumulator", "journaller"):
-            yield f"placement.{thread}", f"the workload {spec.workload} has none"
+            yield f"placement.{thread}", f"the workload {spec.workload} has no {thread}"

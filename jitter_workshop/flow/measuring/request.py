@@ -265,7 +265,7 @@ def _only_for_ring(request: MeasureRequest) -> None:
     if request.pacing is not None:
         raise UsageError(f"--pacing is only for the ring, not for {request.workload}", "leave it out")
     if request.no_journaller:
-        raise UsageError(f"--no-journaller is only for the ring; {request.workload} has none", "leave it out")
+        raise UsageError(f"--no-journaller is only for the ring, not for {request.workload}", "leave it out")
 
 
 def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:

@@ -24,7 +24,7 @@ _LONG_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run of ``seconds``. ``messages``: about how many (None: not known beforehand).
+    """Hold the expected figures of a run of ``seconds``. ``messages``: their number, about (None: not known before).
     ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
     distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run."""
 
@@ -63,7 +63,7 @@ def sentence(found: Outlook) -> str:
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
-        said += f", and to p{found.distinct} with ten distinct stalls if it stalls as {found.like} did"
+        said += f", and to p{found.distinct} with ten distinct stalls if there are as many as in {found.like}"
     return f"{said}."
 
 
@@ -98,7 +98,11 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
         )
     need = _of(wanted, rate, before)
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)
-    why = f"ten stalls like those of {_name(before)}" if need.stalls_seen and before else "ten of them beyond it"
+    why = (
+        f"ten stalls like those of {_name(before)}"
+        if need.stalls_seen and before
+        else "ten of them beyond this percentile"
+    )
     said = f"p{wanted} needs {need.messages:,} {what} ({why}): {_takes(seconds)}"
     if seconds > LONGEST_S:
         raise UsageError(f"{said}, but a run lasts at most a day", "choose a lower percentile or a shorter interval")

@@ -84,7 +84,7 @@ class Sides:
 @dataclass
 class TunableSides(Sides):
     """Apply and restore settings of the host as the change of a proof. ``words``: the settings, as ``ID`` or
-    ``ID=VALUE``. ``changes``: their writes that were shown, for the hot CPUs ``hot``. ``measurement``: the request for
+    ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``. ``measurement``: the request for
     all runs, without and with the change."""
 
     agent_session: AgentSession
@@ -143,7 +143,7 @@ class TunableSides(Sides):
                 continue
             found = kind.read(self.root, path).text
             if found is not None and not kind.same(found, said):
-                return f"{clean(path, 120)} did not keep its value: it says '{clean(found, 60)}'"
+                return f"{clean(path, 120)} did not keep its value: it is '{clean(found, 60)}' now"
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
@@ -200,7 +200,7 @@ class TunableSides(Sides):
         last = {change.path: change.after for change in self.changes}
         odd = [path for path, (kind, said) in self._made.items() if not kind_of(kind).same(said, last[path])]
         if odd:
-            self._notes[f"the host has another value than was written: {clean(odd[0], 120)}"] = None
+            self._notes[f"the host has a value other than the written one: {clean(odd[0], 120)}"] = None
         self._ended = max(self._ended, result.ended)
 
     @staticmethod

@@ -45,7 +45,8 @@ from jitter_workshop.stats.verdicts import judge
 __all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
 
 MOST_LEFT_OUT = 3
-"""Number of spoiled rounds (for example, a setting changed during a run) that a proof measures again before it ends."""
+"""Number of spoiled rounds that a proof measures again; one more ends the proof. In a spoiled round something else
+changed the host."""
 _SUBJECT = 36
 _NAMED = 3
 
@@ -73,7 +74,7 @@ class ProofObserver(Protocol):
         """Receive the finished rounds, which are not judged yet, the ``planned`` number, and the seconds left."""
 
     def restoring(self) -> None:
-        """Learn that no more run follows and that the settings are being restored."""
+        """Note that no run follows and that the settings are being restored."""
 
 
 class Prover:
@@ -348,7 +349,7 @@ class _Series:
         """Return a warning if the user stopped the proof when it had enough rounds for a verdict."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        often = "a proof that stops as soon as a line claims something claims too often"
+        often = "a proof that is stopped as soon as a line shows a difference claims too often"
         return (f"{often}: decide the number of rounds first",)
 
 
@@ -357,7 +358,7 @@ def _drifted_without(strange: Sequence[LeftAlone]) -> str:
         return ""
     one = strange[0]
     says, before = clean(one.found, 60), clean(one.expected, 60)
-    return f"{clean(one.path, 120)} says '{says}' without the change, but its value before was '{before}'"
+    return f"{clean(one.path, 120)} is '{says}' without the change, but its value before was '{before}'"
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:

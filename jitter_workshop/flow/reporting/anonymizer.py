@@ -129,9 +129,9 @@ def is_private(task: str) -> bool:
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
-    """Return the private names in a report: of hosts, of users (from their home folders), and of tasks that
-    :func:`is_private` names so. ``hosts_beside``: more hosts that sentences may name, such as the one that makes the
-    report."""
+    """Return the private names in a report: of hosts, of users (from their home folders), and of tasks (by
+    :func:`is_private`). ``hosts_beside``: more hosts that sentences may name, such as the one that makes the report.
+    """
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
     users: dict[str, None] = {}
     tasks: dict[str, None] = {}

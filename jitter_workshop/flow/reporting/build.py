@@ -162,7 +162,7 @@ def _verdicts(subject: Subject) -> Iterator[str]:
     for proof in subject.proofs:
         verdict, _, text = headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
-        left = "" if proof.restored else " Not everything was restored."
+        left = "" if proof.restored else " Not all settings were restored."
         yield f"{verdict} of {clean(proof.subject, 60)}: {text}.{part}{left}"
     if not subject.proofs and not subject.chosen and len(subject.runs) > 1:
         yield "This report has no proof: single runs are described, and only 'prove' compares rounds."
@@ -213,7 +213,9 @@ def _chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     strange = [clean(key, 60) for key in subject.session.chapters if key not in known]
     if strange and not subject.chosen:
         names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
-        subject.notes["chapters"] = f"chapters of another course are not shown (name it with --course): {names}"
+        subject.notes["chapters"] = (
+            f"chapters of another course are not shown (name that course with --course): {names}"
+        )
     return tuple(_chapter(subject, walk) for walk in subject.walks)
 
 

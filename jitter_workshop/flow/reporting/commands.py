@@ -69,8 +69,8 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _seconds(measured_s: float) -> str:
-    """Return the requested duration of a run, which the measured one exceeds a little: the shortest number that is
-    close enough."""
+    """Return the requested duration of a run in seconds: the shortest number near the measured one. Blocks always take
+    a little longer than requested."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:
@@ -134,7 +134,7 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(
-                    line("explain", run.id, "--session", subject.session.id), "what took the time of its stalls"
+                    line("explain", run.id, "--session", subject.session.id), "what took the time in its stalls"
                 )
         if known:
             yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "restore that change")

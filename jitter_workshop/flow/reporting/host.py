@@ -18,7 +18,7 @@ from jitter_workshop.tuning import journal
 
 _ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
 _GONE = (
-    "by the host's journal it is no longer in place, but this session did not see its restore (another "
+    "by the host's journal this write is no longer in place, but this session did not see its restore (another "
     "terminal restored it, or this program was killed)"
 )
 
@@ -70,8 +70,8 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and each write and refusal with its fate, in the order of time. Writes that a proof both
-    applied and restored are left out of both.
+    """Return the events, and each write and refusal with its fate, both in the order of time. Writes that a proof both
+    applied and restored are left out.
 
     The last write is restored first: an event ``restored`` belongs to the newest write of its path that is not restored
     yet. ``stands``: None if this host's journal does not concern the session, for the reason ``unread``.

@@ -81,7 +81,7 @@ def overlays(subject: Subject) -> tuple[Overlay, ...]:
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """Return the same curves, with a number after each name that came before."""
+    """Return the same curves, with a number after a name that an earlier curve has."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:
@@ -142,7 +142,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
         curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
         if curves:
             both = (
-                "The first run of the course, and the run after the chapter's step. Two single runs are "
+                "The chart shows the chapter's first run and its run after the change. Single runs are "
                 "described, not judged."
             )
             yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves)

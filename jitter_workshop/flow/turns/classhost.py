@@ -226,7 +226,7 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
     if turn is None:
         notes = dict.fromkeys(("ends_at", "holder", "doing"), "no one has the turn")
     elif turn.ends_s is None:
-        notes["ends_at"] = "an instructor keeps the machine until they end that"
+        notes["ends_at"] = "an instructor has the turn, which has no end time"
     else:
         moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
         ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
