@@ -487,7 +487,7 @@ def test_a_host_that_is_another_by_now_ends_it(
 
     proof = prove(words("stat-interval"), session, agent_session, Watcher(meddle))
     assert len(proof.rounds) == 3
-    assert "stat_interval says '7' without" in proof.stopped
+    assert "stat_interval is '7' without" in proof.stopped
     assert "value before was '1'" in proof.stopped
     assert proof.restored
     assert [left.found for left in proof.left_alone] == ["7"]

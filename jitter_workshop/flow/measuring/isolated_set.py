@@ -48,8 +48,8 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run: the larger of the number of CPUs inside the set and the
-    number outside."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made where more CPUs are, inside the set or
+    outside."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
