@@ -397,8 +397,8 @@ class ChapterSession:
         return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """Return (command, reason) of each command that shows the same by hand. Without a run, placeholders become
-        names in capitals."""
+        """Return (command, reason) of each command that shows the chapter's evidence by hand. Without a run,
+        placeholders become names in capitals."""
         explanation = self.explain()
         return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 

@@ -28,7 +28,7 @@ from jitter_workshop.session.store import OpenSession
 SOON_S = 1.0
 """Seconds from a step to its post, so that several steps in a row are one post."""
 STILL_HERE_S = 120.0
-"""Seconds between posts if nothing is done: so the board can tell members who are stuck from those who have left."""
+"""Seconds between posts while nothing is done: they show the board which members are stuck and which have left."""
 AGAIN_S = 30.0
 """Seconds from a post that failed to the next try. A step of the learner begins the next try earlier."""
 LEAVING_S = 3.0

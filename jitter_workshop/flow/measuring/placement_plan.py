@@ -46,7 +46,7 @@ def request_of(
     """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted.
     ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may use. The ring needs two
     CPUs: with fewer ``spin`` is measured, and also if the run ``beside``, with which this run will be compared, was of
-    ``spin``. ``evidence``: make a trace."""
+    ``spin``. ``evidence``: record the kernel's trace."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"

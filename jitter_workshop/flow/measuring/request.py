@@ -121,7 +121,7 @@ class Blocks:
 
 
 def check(request: MeasureRequest) -> None:
-    """Refuse a request that is valid on no host. Raises UsageError."""
+    """Raise UsageError for a request that is not valid on any host."""
     if request.workload not in WORKLOADS:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:

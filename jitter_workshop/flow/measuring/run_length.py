@@ -24,7 +24,7 @@ _LONG_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run of ``seconds``. ``messages``: their number, about (None: not known before).
+    """Hold the expected figures of a run of ``seconds``. ``messages``: about how many messages, None if unknown.
     ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
     distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run."""
 
