@@ -41,7 +41,7 @@ class ClassTable:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for that."""
+    """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for it."""
 
     number: int
     id: str

@@ -71,7 +71,7 @@ class Recordings:
 
 
 def _inside(place: Path, *found: Path) -> bool:
-    """Return True if all paths are in ``place``, links followed: a course may come from anyone."""
+    """Return True if no path leaves ``place``, not even through links: a course may come from anyone."""
     try:
         top = place.resolve()
         return all(path.resolve().is_relative_to(top) for path in found)

@@ -284,8 +284,8 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError if we have applied a tunable with a value other than the one to prove: the writes for that one
-    are not known before a restore.
+    """Raise HostError if we have applied a tunable with a value other than the one to prove: the writes for the value
+    to prove are not known before a restore.
     """
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
