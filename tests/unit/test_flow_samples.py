@@ -61,7 +61,7 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
     assert "to p99.9 with ten distinct stalls" in run_length.sentence(found)
-    assert "stalls as 'mine' did" in run_length.sentence(found)
+    assert "as many as in 'mine'" in run_length.sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
 def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said.startswith("p99.999 needs 1,000,000 messages")
-    assert said.endswith("beyond it): 10 s.")
+    assert said.endswith("beyond this percentile): 10 s.")
     assert request.duration_s == pytest.approx(10.5)
     assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
     long, _ = run_length.until(MeasureRequest(), "99.9999", ())
