@@ -161,12 +161,6 @@ class Agent:
         self.said.append(pid)
         return "2-3"
 
-    def __enter__(self) -> Agent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         self.said.append("closed")
 
