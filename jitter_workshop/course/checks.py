@@ -101,7 +101,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
             found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it has no mark 'setting'"))
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
-        found.append(Flaw(("changes",), f"{message}: no learner can earn it"))
+        found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
     without_hands = [step for step in ("plan", "apply") if step not in chapter.steps]
     if chapter.changes == "tunables" and without_hands:
         missing = " and ".join(f"'{step}'" for step in without_hands)

@@ -98,7 +98,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
-        table.wrong("hunt", "a hunt needs the step 'again', which measures beside the hidden noise")
+        table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
     if tunables and not all(recordings):
         table.wrong("tunables", "a chapter with tunables needs the keys recording and recording_after")
     return Chapter(
@@ -296,7 +296,7 @@ def _check_ids(
             meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
             table.wrong_word(key, word, f"there is no tunable {ident!r}{meant}")
     if len(set(ids)) < len(ids):
-        table.wrong(key, f"{key} lists one of them twice")
+        table.wrong(key, f"{key} lists one tunable twice")
 
 
 def _recording(table: Table, key: str) -> str:

@@ -83,7 +83,7 @@ class CpuSet:
             if len(group) > 8 and len(groups) > 1:
                 raise ValueError(f"not a CPU mask, a group has more than 8 digits: {text!r}")
             if len(group) > (MAX_CPU + 1) // 4 or position > MAX_CPU // 32:
-                raise ValueError("a CPU mask longer than any kernel's")
+                raise ValueError("a CPU mask that is too long for any kernel")
             bits = (bits << 32) | int(group, 16)
         return cls(tuple(i for i, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1"))
 

@@ -72,7 +72,7 @@ NOISES = (
         "greedy",
         "A greedy thread",
         "One thread, bound to the hot CPU, is busy for half a millisecond, about fifty times a second.",
-        "Another task runs on the hot CPU and on no other.",
+        "Another task runs on the hot CPU and on no other CPU.",
         "Move that thread to other CPUs (taskset), or isolate the hot CPU.",
         (What((_MINE,)),),
         busy_ns=500_000,
@@ -83,7 +83,7 @@ NOISES = (
         "Timers",
         "Ten times a second, a thread on the hot CPU arms eighty timers and sleeps. Eight of them expire together.",
         "The hot CPU has ten times as many local timer interrupts as runs of a task.",
-        "A timer expires on the CPU where it was armed. Keep the thread that arms timers off the hot CPU.",
+        "A timer expires on the CPU on which it was armed. Keep the thread that arms timers off the hot CPU.",
         (
             What((("timer", "timerfd_tmrproc"), ("vector", "local_timer"), ("irq", "arch_timer")), "measured"),
             What((_MINE,)),
@@ -94,7 +94,7 @@ NOISES = (
         "softirq",
         "Network softirqs",
         "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that no program reads.",
-        "The softirq NET_RX grows on the hot CPU. It takes more of the time than the task that sends.",
+        "The count of the softirq NET_RX grows on the hot CPU. NET_RX takes more time than the task that sends.",
         "The CPU that sends loopback traffic also handles it. Send from another CPU, or let RPS move the handling.",
         (What((("softirq", "NET_RX"), _MINE)),),
         busy_ns=150_000,
@@ -105,7 +105,7 @@ NOISES = (
         "Kernel work",
         "The kernel folds its memory statistics on every CPU, because a program asks for them (vm.stat_refresh).",
         "A kworker of the hot CPU runs refresh_vm_stats.",
-        "Find the program that asks for this work: it is bound to a CPU. The workqueue mask moves only unbound work.",
+        "Find the program that asks for this work. The workqueue mask does not move it: the work is bound to a CPU.",
         (
             What(
                 (
@@ -156,9 +156,9 @@ NOISES = (
     Noise(
         "bandwidth",
         "A hog of memory bandwidth",
-        "A thread on another CPU streams through 64 MiB for 5 ms of every 20.",
-        "No event of the kernel shows it. Only work that misses the caches becomes slower.",
-        "Keep such work off this memory controller, or limit it (resctrl, where the processor has it).",
+        "A thread on another CPU runs through 64 MiB of memory for 5 ms in every 20 ms.",
+        "No event of the kernel shows this noise. Only work that misses the caches becomes slower.",
+        "Keep such work off this memory controller, or limit its bandwidth (resctrl, if the processor has it).",
         (What((("no_event", ""),)),),
         cpus=2,
         apart=True,
@@ -169,7 +169,7 @@ NOISES = (
         "stall",
         "One long stop",
         "The whole measuring process is stopped once for 100 ms.",
-        "No message arrives for 100 ms, but later almost none counts as late (coordinated omission).",
+        "No message arrives for 100 ms, but afterwards almost no message counts as late (coordinated omission).",
         "Measure latency from the time at which each message was due.",
         (What((("no_event", "asleep"), ("task", "idle"))),),
         by="parent",

@@ -241,7 +241,7 @@ UNSTEADY = "applied"
 HUNTED = "hunt"
 """The key in a run's notes where a hidden noise ran during the run."""
 
-BESIDE = "made beside a hidden noise"
+BESIDE = "measured while a hidden noise was running"
 
 
 @dataclass(frozen=True, slots=True)

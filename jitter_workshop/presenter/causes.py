@@ -81,7 +81,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the causes, the largest first, each with its total time (a logarithmic bar where there is room)."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
-        yield Text("No stall to explain." if not report.stalls else "It is not known what took the time.")
+        yield Text("There is no stall to explain." if not report.stalls else "It is not known what took the time.")
         return
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]

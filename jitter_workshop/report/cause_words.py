@@ -35,7 +35,7 @@ _NO_EVENTS = {
 }
 _STAND_IN = re.compile(r"task \d{1,6}")
 """The name that replaces a task's name in a private report."""
-_NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
+_NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
@@ -72,7 +72,7 @@ def stalls(report: EvidenceReport) -> str:
     distinct stalls."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (
-        f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
+        f" of the measured threads ({report.distinct:,} distinct)" if apart else ""
     )
 
 
@@ -163,7 +163,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
     """Yield sentences that compare the stalls' time with the time in which threads waited for a CPU. Counters allow no
     other claim."""
     if not report.stalls:
-        yield "No stall to explain."
+        yield "There is no stall to explain."
     elif report.waited_ns is None:
         reason = clean(report.notes.get("waited_ns", ""), 200)
         yield (

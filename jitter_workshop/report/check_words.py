@@ -25,13 +25,13 @@ SENTENCES = 1_000
 _FILES = 24
 """The largest number of listed files; a pattern covers the other files."""
 
-_RISKS = {"low": "low", "medium": "medium", "high": "high: understand it before you apply it"}
+_RISKS = {"low": "low", "medium": "medium", "high": "high: understand the change before you apply it"}
 _WHEN = {
-    "runtime": "at once, until it is restored or the host reboots",
+    "runtime": "at once, until you restore the setting or reboot the host",
     "run": "for as long as a run lasts",
-    "boot": "from the next boot on, until it is restored; with 'apply --next-boot' in the next boot only",
+    "boot": "from the next boot on, until you restore the setting; with 'apply --next-boot' in the next boot only",
     "host": "when the owner of the hypervisor changes it",
-    "report": "this tool only reports it and does not change it",
+    "report": "this tool reports the setting and does not change it",
 }
 
 

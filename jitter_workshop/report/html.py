@@ -139,7 +139,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Block]
     yield blocks.Paragraph(
         f"Session {clean(index.session, 80)} is inside this file ({many(len(index.files), 'file')}, "
         f"{sum(f.size for f in index.files):,} bytes on disk), each file with its SHA-256. The command below imports "
-        "it. 'report' then shows the measured figures again, even if this page was edited:"
+        "the session. 'report' then shows the measured figures again, even if this page was edited:"
     )
     yield blocks.Shell((Command("jitter-workshop sessions import REPORT.html", ""),))
     if not index.left_out:

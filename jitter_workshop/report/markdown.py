@@ -31,7 +31,7 @@ _BAR = 20
 _WIDEST_COLUMN = 44
 """The largest width to which columns are padded, for readers of the plain text."""
 _NO_RAW_DATA = blocks.Paragraph(
-    "The raw data are not in this file. 'jitter-workshop report --format html' makes a page with them inside."
+    "The raw data are not in this file. 'jitter-workshop report --format html' makes a page that contains them."
 )
 _NO_CHARTS = "The charts are left out here. With '-o FILE', 'report' writes them beside that file."
 

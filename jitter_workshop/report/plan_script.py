@@ -108,7 +108,7 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         "#   sh plan.sh apply    makes each write only if the value has not changed since",
         "#   sh plan.sh undo     restores the earlier values, in an order that works",
         "#",
-        "# This script does not know masks that were set after it was printed: ending a set overwrites them.",
+        "# This script does not know masks that were set after it was printed: removing a cpuset overwrites them.",
         "#",
         "# Exit codes: 0 all done, 1 something was left alone or refused (see stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
@@ -185,7 +185,7 @@ def _is_back(change: Change) -> list[str]:
     """Return the lines that stop the undo if a CPU that went offline did not come back."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
     words = f"stopped: {clean(change.path, 120)} is not {clean(change.before, 20)}, so the partition is kept. "
-    words += "Without it, all tasks would lose that CPU. Bring the CPU online and run undo again"
+    words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run undo again"
     return [
         f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
         f"    say {quote(words)}",

@@ -36,7 +36,7 @@ def company(proof: Proof) -> str:
     """If other tasks disturbed more than half of the runs, return a remark for the headline, with a blank in front;
     else ""."""
     runs = 2 * len(proof.rounds)
-    return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
+    return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""
 
 
 def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:

@@ -88,8 +88,8 @@ OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "change
 """Keys of notes that are shown in their part of a report; other notes are shown at the report's end."""
 
 FEW = (
-    f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} one with fewer than ten "
-    "distinct stalls beyond it. – means that there are too few samples. The maximum is a single event."
+    f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} a percentile with fewer "
+    "than ten distinct stalls beyond it. – means that there are too few samples. The maximum is a single event."
 )
 """The meaning of the marks in a table of runs."""
 FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
@@ -97,7 +97,7 @@ FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples b
 run."""
 
 HOW_CURVES = (
-    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
+    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up is ten times longer. A line is "
     "solid where at least ten samples lie beyond it and dotted where fewer do."
 )
 HOW_VERDICTS = (
@@ -386,7 +386,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
 
 def _causes(report: EvidenceReport) -> Block:
     if not report.causes:
-        return Paragraph("No stall to explain." if not report.stalls else "The cause of these stalls is not known.")
+        return Paragraph("There is no stall to explain." if not report.stalls else "No stall has a known cause.")
     shares = report.below_now is not None
     columns = [
         Column("cause", brief=True),
@@ -396,12 +396,12 @@ def _causes(report: EvidenceReport) -> Block:
         Column("worst", number=True, brief=True),
         Column("a second", number=True),
     ]
-    columns += [Column("in time without it", number=True)] if shares else []
+    columns += [Column("in time without the cause", number=True)] if shares else []
     most = max(cause.total_ns for cause in report.causes) or 1
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
-        caption += f". {told} The last column shows the same share without that cause and the time around it."
+        caption += f". {told} The last column shows the share without this cause and the gaps around its events."
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 
@@ -510,7 +510,7 @@ def _change(one: ReportedChange) -> Cells:
     fate += [below(told)] if told else []
     back: list[Inline] = [code(one.read_back)]
     if one.read_back is not None and one.after is not None and one.read_back != one.after:
-        back.append(Span("remark", "not what was written"))
+        back.append(Span("remark", "differs from what was written"))
     source = f", in chapter {clean(one.chapter, 40)}" if one.chapter else ""
     setting = (clean(one.tunable, 60), below(time(one.at), source))
     return (setting, code(one.path, 300), code(one.before), code(one.after), tuple(back), tuple(fate))
@@ -546,7 +546,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
                 yield _checks(many(len(others), "other check"), head, others, most=0)
         return
     if before.boot_id != after.boot_id:
-        yield Paragraph("The host was rebooted between the two.", "dim")
+        yield Paragraph("The host was rebooted between before and after.", "dim")
     was, now = ({check.id: check for check in one.checks} for one in (before, after))
     differ = [ident for ident in dict.fromkeys((*now, *was)) if _standing(was.get(ident)) != _standing(now.get(ident))]
     same = [check for check in now.values() if check.id not in differ]
@@ -592,7 +592,7 @@ def _state(check: CheckState | None) -> Inline:
 def _still_open(document: ReportDocument) -> Iterator[Block]:
     """Yield what is still to be done; points on the host come first."""
     if not document.still_open:
-        yield Paragraph("Nothing is open, as far as this report knows.")
+        yield Paragraph("This report knows of nothing that is still to be done.")
     for kind, word in KINDS.items():
         points = [point for point in document.still_open if point.kind == kind]
         if points:

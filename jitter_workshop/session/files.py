@@ -201,7 +201,7 @@ def read_each(
         except OSError as error:
             notices.append(f"{what} {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
         except ValueError as error:
-            notices.append(f"{what} {shown} is damaged ({clean(error, REASON)}); {put_aside(path, may_rename)}")
+            notices.append(f"{what} {shown} is damaged ({clean(error, REASON)}) and is {put_aside(path, may_rename)}")
     return found, notices
 
 

@@ -239,7 +239,7 @@ def _cyclictest(
 
 def _oslat_json(data: bytes, name: str) -> ImportedRun:
     value = load_json(data, name)
-    named, figures = _threads(value, name, "oslat", ("min", "max"), "write it again with the tool that made it")
+    named, figures = _threads(value, name, "oslat", ("min", "max"), "write the file again with the tool that made it")
     durations = [one.get("duration") for one in value["thread"].values()]
     known = [float(one) for one in durations if isinstance(one, float | int) and 0 <= one < 1e9]
     scale = 1 if any("." in text for text in named) else _US

@@ -34,7 +34,7 @@ _MAX_LINE = 1024 * 1024
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,20})?", re.ASCII)
 _STATED = re.compile(r"values (?:are )?in (ns|us|µs|ms|s)\b")
-_ADVICE = "write it again with the tool that made it"
+_ADVICE = "write the file again with the tool that made it"
 
 
 def broken(name: str, what: str, *, line: int | None = None, advice: str = _ADVICE) -> NoReturn:

@@ -78,7 +78,7 @@ def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str],
         number = int(wanted[1:]) if wanted[1:].isdecimal() and len(wanted) < 10 else 0
         if 1 <= number <= len(ids):
             return items[ids[-number]]
-        raise SessionError(f"there is no {kind} {shown}: there are {len(ids)}", advice)
+        raise SessionError(f"there is no {kind} {shown}: the number of {kind}s is {len(ids)}", advice)
     if wanted in items:
         return items[wanted]
     begun = [ident for ident in ids if wanted and ident.startswith(wanted)]

@@ -49,4 +49,4 @@ def _check(run: ImportedRun, ident: str) -> None:
     if not run.bins and not run.points:
         raise ValueError("it holds no samples")
     if run.bins and run.count != run.beyond + sum(samples for _, _, samples in run.bins):
-        raise ValueError("its samples do not add up")
+        raise ValueError("its number of samples does not fit its buckets")

@@ -166,7 +166,7 @@ class OpenSession:
         Raise SessionError if there is no such curve."""
         if wanted.startswith("@"):
             # @1 is the newest run that was measured here; imported curves have no such number.
-            raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
+            raise SessionError(f"there is no import {clean(wanted)}", "give its id or its label")
         known = self.imports()
         return ids.lookup("import", wanted, known, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
@@ -298,7 +298,7 @@ class OpenSession:
         return None
 
     def _set_aside(self, path: Path, what: str) -> None:
-        self._notice(f"{what}; {files.put_aside(path, may=not self.read_only)}")
+        self._notice(f"{what} and is {files.put_aside(path, may=not self.read_only)}")
 
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
         """Return the sum of all intervals that have the tag ``name``; None if there are none or the file is damaged."""

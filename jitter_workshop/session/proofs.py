@@ -127,7 +127,7 @@ def _check(proof: Proof, ident: str) -> None:
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:
-        raise ValueError("its rounds do not add up")
+        raise ValueError("its number of rounds is impossible")
     said = proof.judgement
     if (said is None) != (not proof.rounds) or (said is not None and said.rounds != len(proof.rounds)):
         raise ValueError("its verdict does not fit its rounds")

@@ -43,7 +43,7 @@ def embed(page: str, archive: bytes) -> str:
     """Return the page with an archive before the end of its body. Raise ValueError for a page without a body."""
     head, end, tail = page.rpartition("</body>")
     if not end:
-        raise ValueError("a page has a body")
+        raise ValueError("the page has no body")
     text = base64.b64encode(archive).decode("ascii")
     lines = "\n".join(text[i : i + _LINE] for i in range(0, len(text), _LINE))
     comment = (
@@ -90,7 +90,7 @@ def _why_none(data: bytes) -> SessionError:
         return SessionError("it is a web page that this tool did not write", "give a report of jitter-workshop")
     if b"</html>" not in data[-2_000:]:
         return SessionError("it is cut off", _AGAIN)
-    return SessionError("it was written without its raw data", "ask for one that has them: 'jitter-workshop report'")
+    return SessionError("it was written without its raw data", "'jitter-workshop report' makes one with raw data")
 
 
 def _page_digest(page: bytes) -> str:

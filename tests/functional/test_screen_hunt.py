@@ -86,7 +86,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter")
         assert workshop.measured == 2
         assert workshop.runs()[-1].notes[HUNTED]
-        assert "Made beside a hidden noise" in flat(app)
+        assert "Measured while a hidden noise" in flat(app)
         # It goes on while the learner looks elsewhere, and every title says so.
         await press(pilot, "c")
         assert RUNS in text_of(app).splitlines()[0]

@@ -157,7 +157,7 @@ def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
     [
         ('    "governor",', '    "../x",', '"../x"', "'../x' is neither ID nor ID=VALUE"),
         ('    "governor",', '    "Governor",', '"Governor"', "'Governor' is neither ID nor ID=VALUE"),
-        ('    "governor",', '    "stat-interval",\n    "governor",', "tunables = [", "lists one of them twice"),
+        ('    "governor",', '    "stat-interval",\n    "governor",', "tunables = [", "lists one tunable twice"),
         ('    "governor",', "    3,", "tunables = [", "list of at most 20 texts"),
         ('changes = "tunables"', 'changes = "nothing"', "tunables = [", "so it cannot have tunables"),
         ('changes = "tunables"', 'changes = "placement"', "tunables = [", "so it cannot have tunables"),

@@ -79,8 +79,8 @@ def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> N
     assert "hidden noise" not in remark(before) + written(result(before, 80))
     workshop.hunts.begin(workshop.walk("hunt"))
     beside, again = measured(workshop, "again"), measured(workshop, "again")
-    assert remark(beside) == "Made beside a hidden noise."
-    assert "made beside a hidden noise" in written(result(beside, 80))
+    assert remark(beside) == "Measured while a hidden noise was running."
+    assert "measured while a hidden noise" in written(result(beside, 80))
     assert not same_state(before, beside)
     assert not same_state(beside, again)
     compared = workshop.walk("hunt").compare()

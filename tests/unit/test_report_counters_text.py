@@ -68,7 +68,7 @@ def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
         ({"waited_ns": 11_000_000}, "waited 11 ms for a CPU (the scheduler's run delay)"),
         ({"waited_ns": 11_000_000}, "That may explain all stalls"),
         ({"waited_ns": None}, "waited for a CPU: not counted here."),
-        ({"count": 0, "stolen": 0.0}, "No stall to explain."),
+        ({"count": 0, "stolen": 0.0}, "no stall to explain."),
     ],
 )
 def test_what_the_counters_allow_is_said_and_no_more(how: dict[str, Any], words: str) -> None:

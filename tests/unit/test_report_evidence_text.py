@@ -147,7 +147,7 @@ def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
 
 def test_nothing_to_explain_is_said_so() -> None:
     text = render(made([], []))
-    assert "No stall to explain." in text
+    assert "no stall to explain." in text
     # Not even the tick of that CPU is in it.
     assert "trace of CPU 1 is empty" in text
     assert "is empty in 1 block, so" in text
@@ -184,7 +184,7 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
     ("kind", "name", "said"),
     [
         ("task", "idle", "waking from idle"),
-        ("task", "throttled", "throttled, the CPU idle"),
+        ("task", "throttled", "throttled while the CPU was idle"),
         ("task", "kworker/1:1", "task kworker/1:1"),
         ("task", "   ", "task (no visible name)"),
         ("task", "\u200b\x1b", "task (no visible name)"),

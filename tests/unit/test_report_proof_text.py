@@ -59,16 +59,16 @@ def test_the_words_come_first() -> None:
     assert "rarer" in first
 
 
-@pytest.mark.parametrize(("disturbed", "said"), [(0, ""), (10, ""), (11, " (11 of 20 runs disturbed by others)")])
+@pytest.mark.parametrize(("disturbed", "said"), [(0, ""), (10, ""), (11, " (11 of 20 runs disturbed by other tasks)")])
 def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: str) -> None:
     quiet = make_proof(ratio=0.1)
     proof = dataclasses.replace(quiet, disturbed=disturbed)
     assert headline(proof) == headline(quiet) + said
     for text in (verdict(proof, 400), listed([proof], 400)):
-        assert ("disturbed by others)." in text) == bool(said)
+        assert ("disturbed by other tasks)." in text) == bool(said)
     page = html.render(dataclasses.replace(madereports.bare(), proofs=(proof,)), None)
-    assert ("disturbed by others" in page) == bool(said)
-    assert ("disturbed by others" in proof_view.remembered(proof)) == bool(said)
+    assert ("disturbed by other tasks" in page) == bool(said)
+    assert ("disturbed by other tasks" in proof_view.remembered(proof)) == bool(said)
 
 
 def test_what_nothing_changed_is_not_proven() -> None:
