@@ -71,9 +71,7 @@ def stalls(report: EvidenceReport) -> str:
     """Return the number of stalls of all threads in words. If stalls of several threads overlap, add the number of
     distinct stalls."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
-    return many(report.stalls, "stall") + (
-        f" of the measured threads ({report.distinct:,} distinct)" if apart else ""
-    )
+    return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
 
 def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
