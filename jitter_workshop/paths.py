@@ -42,8 +42,8 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for unpacked recordings and for the benchmark's record and journal files (which have no
-    name)."""
+    """Return the folder for unpacked recordings and for the benchmark's record and journal files (deleted once they are
+    open)."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 

@@ -17,10 +17,10 @@ from jitter_workshop.model.spec import Placement
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Return mark → earned. ``curve`` is always there (if no check is about it: a finished run in each slot);
-    ``setting`` only if the chapter sets something. ``settled``: id of a tunable → True if its assessment finds nothing
-    to improve, without tunables that this host lacks. None: not known; ``setting`` is then left out for a chapter that
-    sets tunables."""
+    """Return mark → earned. ``curve`` is always there (without a check for ``curve`` it needs a finished run in each
+    slot); ``setting`` only if the chapter sets something. ``settled``: id of a tunable → True if its assessment finds
+    nothing to improve, without tunables that this host lacks. None: not known; ``setting`` is then left out for a
+    chapter that sets tunables."""
     earned: dict[str, bool] = {}
     for check in chapter.checks:
         if check.tunable is not None:

@@ -22,7 +22,7 @@ def outcome(task: PredictionTask, prediction: Prediction, run: Run | None) -> Pr
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
-    """Return the answer whose range holds a value (the last one has no upper bound)."""
+    """Return the answer whose range holds a value (the last answer has no upper bound)."""
     for answer in task.answers:
         if answer.up_to_ns is None or value_ns <= answer.up_to_ns:
             return answer

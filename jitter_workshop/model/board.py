@@ -98,8 +98,8 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """Hold one member or one team. ``best``: for each chapter and workload, the lowest run so far (``compared_at``).
-    ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post."""
+    """Hold one member or one team. ``best``: for each chapter and workload, the run with the lowest latency at
+    ``compared_at``. ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post."""
 
     uid: int
     user: str

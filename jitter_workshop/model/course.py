@@ -68,7 +68,7 @@ them."""
 class Measurement:
     """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or
     None. ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the
-    preset's. ``duty``: share of time that ``spin`` samples, in percent."""
+    preset's. ``duty``: share of time in which ``spin`` samples, in percent."""
 
     slot: StepName
     label: str

@@ -72,9 +72,9 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """Hold the facts of a host on one page. A fact that this host does not show is None, with the reason in ``notes``.
+    """Hold the main facts of a host. A fact that this host does not show is None, with the reason in ``notes``.
 
-    ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if it has none.
+    ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if there is no limit.
     ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
     ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: the
     facts come from a recorded host, so no field describes this process.

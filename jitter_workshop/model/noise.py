@@ -35,9 +35,9 @@ class Noise:
     trace), ``treatment`` (the way to keep it away).
 
     ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``root``: it
-    needs root's rights. ``by``: the process that makes it: its own (``child``), the measuring one (``inside``), or that
-    one's parent (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``:
-    approximate length of a burst, and time from burst to burst.
+    needs root's rights. ``by``: the process that makes the noise: one of its own (``child``), the measuring process
+    (``inside``), or the parent of the measuring process (``parent``). ``aimed``: it needs the ids of the measured
+    threads. ``busy_ns`` and ``period_ns``: approximate length of a burst, and time from burst to burst.
     """
 
     id: str

@@ -21,7 +21,7 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProofRound:
-    """Hold the ids of a round's two runs. ``order`` AB: the run without the change was made first."""
+    """Hold the ids of a round's two runs. ``order``: AB if the run without the change was made first, else BA."""
 
     order: Order
     without: str
@@ -33,7 +33,7 @@ class ProofPlan:
     """Hold what a proof would do, shown before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE``
     separated by blanks. ``changes``: all writes of the run with the change; they are made and restored once in each
     round. ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. ``run_s``: length in s of one run's
-    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences that a user should read before."""
+    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences to read before the proof begins."""
 
     subject: str
     rounds: int

@@ -127,7 +127,7 @@ def _build(cls: type, frozen: bool) -> type:
 
 
 def _own_closure(method: Any, old: type, new: type) -> None:
-    """Bind ``super()`` and ``__class__`` in a method to the built class instead of the original one."""
+    """Make ``super()`` and ``__class__`` in a method refer to the new class instead of the old one."""
     for cell in getattr(method, "__closure__", None) or ():
         if cell.cell_contents is old:
             cell.cell_contents = new

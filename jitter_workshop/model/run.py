@@ -177,7 +177,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Hold the main figures of one block, enough to draw drift. ``start_ns`` counts from the run's start.
+    """Hold the main figures of one block, enough to draw how the run drifts. ``start_ns`` counts from the run's start.
 
     ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
     measured just before the block. ``parent_switches``: context switches of the parent while the block ran (time that

@@ -65,7 +65,8 @@ def fell_away(ended: int) -> str:
 
 
 def tally(tunables: Iterable[str]) -> str:
-    """Count tunables and writes: ``2 tunables, 22 writes``. ``tunables``: the tunable's id of each write."""
+    """Return the numbers of tunables and writes in words: ``2 tunables, 22 writes``. ``tunables``: for each write, the
+    id of its tunable."""
     ids = tuple(tunables)
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
 

@@ -130,8 +130,8 @@ class Budget:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Hold how well a run supports a percentile: the samples and the distinct stalls beyond it. ``solid``: at least ten
-    samples (the chart then draws a full line). ``proof``: at least ten distinct stalls, too, as a verdict needs beyond
-    p99."""
+    samples (the chart then draws a full line). ``proof``: also at least ten distinct stalls, without which no
+    percentile above p99 gets a verdict."""
 
     percentile: str
     value_ns: int | None

@@ -37,7 +37,7 @@ _WHEN = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Hold one check in full. ``facts``: (name, sentence), without empty ones. ``files``: (path, value now; "" if the
+    """Hold one check in full. ``facts``: (name, sentence that is not empty). ``files``: (path, value now; "" if the
     value is not read). ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the
     same value."""
 

@@ -177,7 +177,7 @@ def shown(text: str) -> Html:
 
 
 def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html:
-    """Return an element. In attributes' names ``class_`` becomes ``class`` and other underscores become dashes; an
+    """Return an HTML element. In attributes' names ``class_`` becomes ``class`` and other underscores become dashes; an
     attribute that is None or "" is left out."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'

@@ -235,7 +235,7 @@ def heading(level: int, text: str, limit: int = 160) -> Md:
 
 
 def bullets(items: Iterable[str]) -> Md:
-    """Return a list; "" for no items."""
+    """Return a Markdown list; "" for no items."""
     return Md("\n".join(f"- {line(item)}" for item in items if item))
 
 

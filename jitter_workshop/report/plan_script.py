@@ -50,8 +50,8 @@ exit "$failed"
 
 
 def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
-    """Return the script. ``host``: its name; ``made``: the date; both only appear in a comment. ``opened``: CPU lists
-    that the kernel may give a task when the plan's CPUs and cpusets are added or removed (``opened_by``)."""
+    """Return the script. ``host``: the host's name; ``made``: the date; both appear only in a comment. ``opened``: CPU
+    lists that the kernel may give a task when the plan's CPUs and cpusets are added or removed (``opened_by``)."""
     forward = [step(change, undo=False) for change in plan.changes]
     returning = _way_back(plan)
     back = [step(change, undo=True) for change in returning]
@@ -88,7 +88,7 @@ def _way_back(plan: Plan) -> list[Change]:
 
 
 def nothing_written(plan: Plan) -> list[str]:
-    """If a plan has no writes, return a line with the reason for each of its tunables; [] for any other plan."""
+    """Return a line with the reason for each tunable if the plan has no writes, else []."""
     if plan.changes:
         return []
     found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]

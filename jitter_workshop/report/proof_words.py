@@ -33,7 +33,7 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """If other tasks disturbed more than half of the runs, return a remark for the headline, with a blank in front;
+    """Return a remark for the headline, with a blank in front, if other tasks disturbed more than half of the runs,
     else ""."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""

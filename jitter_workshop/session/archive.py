@@ -6,8 +6,8 @@ are all packed. Histograms of single blocks and kernel traces are most of the by
 ``room``, newest runs first; the index names the others. Locks, unfinished files and files that were set aside are not
 packed. The same session gives the same bytes.
 
-Of any input, at most :func:`most_unpacked` bytes are unpacked. No file is written outside the sessions' folder, or
-under a name that no session uses. The session's folder appears whole or not at all.
+Of any input, no more bytes are unpacked than :func:`most_unpacked` allows. No file is written outside the sessions'
+folder, or under a name that no session uses. The session's folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def _damaged(what: str) -> SessionError:
 
 def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
     """Add a session to those in ``sessions_dir``, under its own id, or under a new id if another session has this id.
-    Raise SessionError; then nothing was written."""
+    Raise SessionError if that fails; then nothing was written."""
     session = _session(unpacked)
     wanted = sessions_dir / session.id
     content = unpacked.files

@@ -68,7 +68,8 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file: readers see the old content or the new one, also after a power cut. Raise SessionError."""
+    """Replace a file: readers see the old content or the new one, also after a power cut. Raise SessionError if that
+    fails."""
     with explained("write", path):
         replace(path, content, 0o600)
 

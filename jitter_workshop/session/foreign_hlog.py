@@ -192,8 +192,8 @@ def _ratio(tag: _Tag) -> int | None:
 
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
-    """Return the true maximum in ns if MAX is more exact than the highest counter, else None. ``scale``: ns in the unit
-    of values."""
+    """Return the true maximum in ns if MAX is more exact than the highest counter, else None. ``scale``: ns in one unit
+    of the values."""
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):

@@ -42,8 +42,8 @@ def new_id(moment: datetime.datetime | None = None) -> str:
 
 
 def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = None) -> str:
-    """Return an id so that the folder has no entry with this id and ``ending`` as its name. Raise SessionError if all
-    tries fail."""
+    """Return an id for which the folder has no entry with the name id + ``ending``. Raise SessionError if all tries
+    fail."""
     for _ in range(64):
         ident = new_id(moment)
         if not (folder / f"{ident}{ending}").exists():

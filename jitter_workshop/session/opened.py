@@ -102,11 +102,11 @@ class OpenSession:
         merged: Mapping[str, HdrHistogram] | None = None,
         trace: RunTrace | None = None,
     ) -> None:
-        """Store a run with the histograms of its blocks. Raise SessionError; then nothing of the run is on disk.
+        """Store a run with the histograms of its blocks. Raise SessionError if that fails; then nothing of the run is
+        on disk.
 
         ``merged``: the histograms of the whole run; None = add up those of the blocks. ``trace``: the kernel's trace of
-        the run, if one was recorded.
-        """
+        the run, if one was recorded."""
         self._writable()
         if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
             raise SessionError(f"a run cannot be stored as {clean(run.id)}", "measure again")
@@ -396,7 +396,7 @@ class SessionLock:
 
     def take(self) -> bool:
         """Take the lock without waiting and return True. Return False and set ``holder`` if another process has the
-        lock. Raise OSError."""
+        lock. Raise OSError for other failures."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

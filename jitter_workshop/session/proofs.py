@@ -66,7 +66,8 @@ class Judge:
 
 
 def keep(session: Path, proof: Proof) -> None:
-    """Store a proof, in place of its stored state. Raise SessionError; then the stored state is unchanged."""
+    """Store a proof, in place of its stored state. Raise SessionError if that fails; then the stored state is
+    unchanged."""
     if not ids.is_id(proof.id):
         raise SessionError(f"a proof cannot be stored as {clean(proof.id)}", "prove it again")
     folder = session / FOLDER

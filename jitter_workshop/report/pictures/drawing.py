@@ -92,8 +92,8 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """Hold a part of a curve. ``few``: the part has few samples and is dotted. ``sample``: it is the line in the
-    legend."""
+    """Hold a part of a curve. ``few``: the part has few samples and is dotted. ``sample``: the stroke is a sample in
+    the legend."""
 
     points: tuple[Point, ...]
     series: Series
