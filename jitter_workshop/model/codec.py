@@ -144,7 +144,7 @@ def _dataclass(cls: type) -> Reader:
         if not isinstance(value, dict):
             raise _Unfit("expected an object")
         if not readers:
-            # Only at the first value: a class may refer to itself.
+            # The reader is built at the first value, because a class may refer to itself.
             hints, every = typing.get_type_hints(cls), dataclasses.fields(cls)
             none = dataclasses.MISSING
             required.update(f.name for f in every if f.default is none and f.default_factory is none)

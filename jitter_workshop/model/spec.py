@@ -73,7 +73,7 @@ KINDS: dict[str, WorkloadKind] = {
         threshold_ns=1_000,
         paced=False,
     ),
-    # A sleeper is seldom back within a µs.
+    # A sleeping thread seldom runs again within a µs.
     "wakeup": WorkloadKind(
         title="How late timers wake",
         threads={"sleeper": "sampler"},

@@ -12,7 +12,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 reverse the direction of writing), surrogates, private and unassigned code points, line and paragraph separators."""
 
 
-# The most characters that are shown of a text from elsewhere, by what it is.
+# The largest numbers of characters that are shown of a text from outside, one for each kind of text.
 WORD = 20
 """The largest length of a unit, a version or a key."""
 ID = 40

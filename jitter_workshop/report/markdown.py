@@ -175,7 +175,7 @@ def _span(one: blocks.Span) -> Md:
         # With seconds a time would look like an emoji's name (:00:).
         return said(f"{minute(one.more)} UTC")
     if one.style == "few":
-        # The mark ~ needs no escape: blanks stand around it, so that it does not strike text through.
+        # The mark ~ needs no escape: with blanks around it, it does not strike text through.
         return Md(str(one.text))
     return Md({"aside": ", ", "below": "; "}.get(one.style, "") + told)
 

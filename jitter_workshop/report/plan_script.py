@@ -238,7 +238,7 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind == "frequency-limit":
         return f"limit {path} {quote(first)} {quote(last)}"
     if kind in ("irq-across", "mask-across"):
-        # The driver may have chosen any value since a CPU came or went.
+        # The driver may have chosen any value since a CPU was added or removed.
         form = "cpu-list" if kind == "irq-across" else "cpu-mask"
         return f"file {form} {path} '*' {quote(_listed(form, last))}"
     if kind == "irq-thread" and task is not None:

@@ -140,7 +140,7 @@ def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> 
             break
         found[path] = content
     for path in (path for path in newest if path.endswith(TRACE_FILE)):
-        # A trace is compressed as it is.
+        # A trace is compressed already.
         if sizes[path] <= left:
             found[path] = _read(folder, path)
             left -= sizes[path]
@@ -148,7 +148,7 @@ def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> 
 
 
 def _archive(session: str, content: Mapping[str, bytes], left_out: Iterable[LeftOut], level: int) -> bytes:
-    # Files of one name are alike, and xz finds that where they stand together.
+    # Files of one name are alike; together they are packed smaller.
     paths = sorted(content, key=lambda path: (path.rpartition("/")[2], path))
     index = Index(
         FORMAT_VERSION,
@@ -329,7 +329,7 @@ def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
             session = dataclasses.replace(
                 session, id=ids.free_id(sessions_dir), name=clean(f"{session.name} (imported)", LABEL)
             )
-            # The plain object, so that fields of a later version stay in it.
+            # The JSON object itself is changed, so that fields of a later version are kept.
             plain = json.loads(content[SESSION_FILE]) | {"id": session.id, "name": session.name}
             content = content | {SESSION_FILE: files.json_bytes(plain)}
         files.make_folder(sessions_dir)
