@@ -26,8 +26,8 @@ class Process:
 class Waiting:
     """Hold an entry in the queue. ``people``: the user names of the team, the connected user first. ``agent``: root's
     process that serves the team; when it ends, the team has left. ``client``: the team's own process, which may use the
-    hot CPUs with all that it starts. ``limit_s``: the length of their turn, None for an instructor, who holds the
-    machine until giving it back."""
+    hot CPUs with all that it starts. ``limit_s``: the length of the team's turn, None for an instructor, whose turn has
+    no limit."""
 
     uid: int
     people: tuple[str, ...]
