@@ -1,1 +1,1 @@
-"""Run the whole workshop line by line, on any terminal and for a screen reader, without Textual."""
+"""Run the whole workshop line by line, without Textual, on any terminal and for screen readers."""

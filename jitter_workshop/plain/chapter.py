@@ -1,4 +1,4 @@
-"""Run one chapter line by line. The meaning of the steps is in ``flow.chapters.walk``, not here."""
+"""Run one chapter line by line. ``flow.chapters.walk`` defines what the steps do."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class PlainChapter:
         self._shown: PlanView | None = None
 
     def run(self) -> None:
-        """Show steps and obey commands until the chapter ends. A hidden noise ends with it. Raises Leave and EOFError
-        when the learner leaves the workshop."""
+        """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raises Leave
+        or EOFError when the learner leaves the workshop."""
         try:
             self._run()
         finally:
@@ -75,14 +75,14 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path: ``path``, and ``p`` if it does not start a
-        proof here."""
+        """Return True for an answer that leads back to the path: ``path``, or ``p`` unless it starts a proof at this
+        step."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def _question(self, step: StepName) -> PredictionTask | None:
-        """Return the question, where and while it can be answered."""
+        """Return the question of the predict step; None at other steps, and once the answer has been measured."""
         task = self._walk.chapter.prediction
         return task if step == "predict" and task is not None and self._walk.run_in(task.slot) is None else None
 
@@ -110,15 +110,15 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """Return the menu's words for the other choice of boots, "" if there is none. One boot alone is offered first:
-        if that boot hangs, only that one boot is lost."""
+        """Return the menu's words for the other choice of boots; "" if there is none. The next boot alone is offered
+        first: if it hangs, the boot after it is normal again."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "
 
     def _enter(self, step: StepName) -> bool:
-        """Take the next useful step. Return False when the chapter is over."""
+        """Do what Enter does at this step: measure, apply, or go on. Return False if the chapter is over."""
         walk, talk = self._walk, self._talk
         if walk.unmeasured(step):
             self._measure(step)
@@ -136,7 +136,7 @@ class PlainChapter:
         return False
 
     def _command(self, step: StepName, answer: str) -> bool:
-        """Obey one typed command. Return True when the step should be shown again."""
+        """Carry out a typed command. Return True if the step should be shown again."""
         walk, talk = self._walk, self._talk
         word, _, rest = answer.partition(" ")
         task = self._question(step)
@@ -233,7 +233,7 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """Show the plan again if going on would agree to a plan that was not shown. Return True if it was shown."""
+        """If going on would agree to a plan that was not shown, show it and return True. Else return False."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(step), "")
@@ -241,8 +241,7 @@ class PlainChapter:
         return True
 
     def _plan(self, step: StepName) -> Lines:
-        """Return the lines of the plan. At ``apply`` a plan that was shown just now and has not changed is not
-        repeated."""
+        """Return the lines of the plan. At ``apply`` a plan that was just shown, and has not changed, is only named."""
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if step == "apply" and plan.host_files and plan == before:
@@ -302,7 +301,7 @@ class PlainChapter:
             talk.say("")
 
     def _tell_where(self) -> None:
-        """Tell that the page is about a recording, and why. Tell nothing where it is about this host."""
+        """Tell why the page is about a recording, or why the chapter cannot be done; nothing if this host can do it."""
         host, reason = self._walk.host, clean(self._walk.host.reason, 300)
         if not reason:
             return
@@ -317,8 +316,8 @@ class PlainChapter:
         self._talk.say("")
 
     def _compare_recordings(self) -> None:
-        """Tell the recordings' settings before and after, in place of two curves, and the explanation of each
-        answer."""
+        """Show the recordings' settings before and after the change, and the meaning of each answer. Show curves of
+        another machine if the course has some."""
         walk, talk, chapter = self._walk, self._talk, self._walk.chapter
         if changes := walk.host.compared():
             talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
@@ -407,5 +406,5 @@ class PlainChapter:
 
 
 def _letter(answer: str) -> int:
-    """Return the place of an answer's letter; -1 for anything else."""
+    """Return the index of an answer's letter; -1 if the answer is not a letter of ``_LETTERS``."""
     return _LETTERS.find(answer.lower()) if len(answer) == 1 else -1

@@ -1,4 +1,4 @@
-"""Handle a class host line by line: show the turn and the queue, take and give back the turn, go to the instructor."""
+"""Handle a class host line by line: show, take and give back the turn, show the queue, go to the instructor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HELP = (
 
 
 class Jump(Exception):
-    """Signal that the learner goes to the instructor's chapter and step."""
+    """Signal that the learner wants to go to the instructor's chapter and step."""
 
     def __init__(self, chapter: str, step: str) -> None:
         super().__init__(chapter)
@@ -30,8 +30,8 @@ class Jump(Exception):
 
 
 def tell(workshop: Workshop, talk: Talk) -> None:
-    """Tell before a prompt what has changed in the class since the last prompt. While the learner has the turn, always
-    tell how much of it is left."""
+    """Tell, before a prompt, what has changed in the class since the last prompt. While the learner has the turn,
+    always tell how much time is left."""
     view = workshop.class_view
     if view is None:
         return
@@ -49,7 +49,7 @@ def tell(workshop: Workshop, talk: Talk) -> None:
 
 
 def menu(workshop: Workshop) -> tuple[str, ...]:
-    """Return the words of a class for the path's line of keys."""
+    """Return the class commands for the menu of the path."""
     view = workshop.class_view
     if view is None:
         return ()
@@ -58,12 +58,12 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
 
 
 def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
-    """Return the words of a class and their meaning, for help; () without a class."""
+    """Return the class commands and their meaning, for help; () on a host without a class."""
     return HELP if workshop.class_view is not None else ()
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
-    """Obey a word of a class. Return False for any other answer. Raises HostError and Jump."""
+    """Carry out a class command (turn, take, give, go). Return False for other answers. Raises WorkshopError, Jump."""
     view = workshop.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False
@@ -93,8 +93,8 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
-    """Wait for the turn that the following work needs. Return True at once where this is no class host. Return False if
-    the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raises HostError."""
+    """Wait for the turn that the next piece of work needs. Return True when the turn has come, or if there is no class;
+    False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raises HostError."""
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True

@@ -1,4 +1,4 @@
-"""Run a hunt line by line: hide a noise, see who took the time, name the noise or give up."""
+"""Run a hunt line by line: hide a noise, see what took the time, name the noise or give up."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ HELP = (
 
 
 def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
-    """Return True if a noise is to be hidden before a step is measured."""
+    """Return True if a noise has to be hidden before this step is measured."""
     return walk.hunts and step == "again" and not workshop.hunts.hiding
 
 
 def menu(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the menu's part about causes, to be placed before help and quit; "" if there is none."""
+    """Return the menu's commands about causes and the hunt, to be placed before help and quit; "" if there are none."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.host.rehearsed else ""
@@ -40,7 +40,7 @@ def menu(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
-    """Obey an answer that is about causes or the hunt. Return False for any other answer."""
+    """Carry out a command about causes or the hunt. Return False if the answer is not one. Raises WorkshopError."""
     word, _, rest = answer.partition(" ")
     if answer == "v" and not walk.host.rehearsed:
         tell_causes(workshop, walk, talk)
@@ -69,13 +69,13 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> 
 
 
 def tell_status(workshop: Workshop, talk: Talk) -> None:
-    """Tell what this host's settings do to latency, with the numbers of the chapters that treat them."""
+    """Show the checks of this host that could be better, each with the number of its chapter."""
     numbers = {entry.chapter_id: entry.number for entry in workshop.path()}
     talk.say("", *line_by_line(workshop.findings(), numbers, talk.width), "")
 
 
 def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Show the result of the cure, instead of the comparison of two runs. Return False if no cure was tried."""
+    """Show the result of the cure and return True. Return False if no cure was tried."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
@@ -112,7 +112,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
 
 
 def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Tell what would be hidden, ask, and hide it. Return True if a noise was hidden. Raises HostError."""
+    """Tell which noises could be hidden, ask, and hide one. Return True if a noise was hidden. Raises HostError."""
     if workshop.hunts.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
@@ -136,7 +136,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell on every page of the chapter if a hidden noise runs. If none runs, tell how earlier hunts ended."""
+    """Tell that a hidden noise runs or has just ended. If there is none, tell at some steps how earlier hunts ended."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunts.hunt):
@@ -146,8 +146,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Tell once that the noise was ended, for example from another terminal. ``told``: it is told already. Return True
-    once it has ended."""
+    """Return True if the noise has ended, for example from another terminal. Tell that, unless ``told`` (it was told
+    before)."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:
@@ -156,7 +156,7 @@ def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool)
 
 
 def end(workshop: Workshop, talk: Talk) -> None:
-    """End the noise with its chapter."""
+    """End a hidden noise, because its chapter ends."""
     if workshop.hunts.hiding:
         talk.tell(words.LEFT)
     workshop.hunts.end()

@@ -1,5 +1,5 @@
-"""Prove a chapter's change line by line: the cost, one line per round, the verdict. Ctrl-C stops and keeps the
-rounds."""
+"""Prove a chapter's change line by line: show the cost, one line per round, and the verdict. Ctrl-C stops the proof and
+keeps the finished rounds."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ HELP = (("p", "at compare: prove the change in rounds, or see the newest proof")
 
 
 def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
-    """Return True if ``p`` starts or shows a proof at a step."""
+    """Return True if the command ``p`` starts or shows a proof at this step."""
     if step != "compare" or walk.host.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
 def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
-    """Return the menu's part about the proof, with a separator at its end; "" if no proof is offered."""
+    """Return the menu's words about the proof, with a separator at the end; "" if no proof is offered."""
     if not offered(workshop, walk, step):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
 def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
-    """Tell below a comparison what was proven, or that it can be proven."""
+    """Tell, below a comparison, the result of the newest proof, or that the change can be proven."""
     proof = chapter.newest(workshop, walk)
     if proof is not None:
         talk.tell(words.remembered(proof))
@@ -53,7 +53,7 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
 
 
 def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the newest proof, or make a new one after the learner agreed to its cost. Raises WorkshopError, and Leave
+    """Show the newest proof, or make a new one after the learner has agreed to its cost. Raises WorkshopError; Leave
     for ``q``."""
     before = chapter.newest(workshop, walk)
     if before is not None:
@@ -90,8 +90,8 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Prove on this thread. HUP and TERM stop it like Ctrl-C, and then act as usual when all settings are given
-    back."""
+    """Make the proof on this thread. HUP and TERM stop it like Ctrl-C, and act as usual once all settings are
+    restored."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
     observer = _Lines(talk, plan.workload)
@@ -127,7 +127,7 @@ class _Lines:
 
 
 def _figure(seen: SoFar | None) -> str:
-    """Return the newest round's figure, such as ``stalls over 100 µs 1/13``."""
+    """Return the newest round's ratio with the name of its measure, such as ``stalls over 100 µs 1/13``."""
     if seen is None:
         return "no measure in common"
     ratio = seen.ratios[-1]

@@ -1,4 +1,4 @@
-"""Make the report line by line: show its content and the names in it, then write it to a new file."""
+"""Make a report line by line: show its content and the names in it, then write it to a new file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.presenter import report_preview as preview
 
 
 def tell_report(workshop: Workshop, talk: Talk) -> None:
-    """Show the report, and write it if the learner agrees. Raises WorkshopError where there is nothing to report."""
+    """Show the report, and write it if the learner agrees. Raises WorkshopError if there is nothing to report."""
     try:
         with stopped_by_ctrl_c() as progress:
             draft = Draft.of(workshop, progress)
@@ -41,7 +41,7 @@ def tell_report(workshop: Workshop, talk: Talk) -> None:
 
 
 def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
-    """Print a preview in the report's order. Its last section says what others will see in the report."""
+    """Print a preview in the report's order. Its last section tells what others would see in the report."""
     document = draft.shown(private)
     talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
     for overlay in document.overlays[:1]:
@@ -53,7 +53,8 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
-    """Write the report to the first folder that accepts it. Return True if it was written."""
+    """Write the report to the first folder that accepts it, and ask before each next one. Return True if it was
+    written."""
     for number, folder in enumerate(places()):
         path = draft.path(chosen, private, folder)
         files = draft.files(chosen, private, path.name)

@@ -1,5 +1,5 @@
-"""Measure in the line-by-line workshop, one line every few blocks, and show the causes of a run; Ctrl-C stops this work
-and not the workshop."""
+"""Measure in the line-by-line workshop, with one line every few blocks, and show a run's causes. Ctrl-C stops this
+work, not the workshop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORST = 5
 
 
 class PlainObserver:
-    """Print between blocks, never during one, and wait for nothing."""
+    """Print lines between blocks, never during one. Nothing waits for the output."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
@@ -54,8 +54,8 @@ class PlainObserver:
 
 
 def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
-    """Measure on this thread, and say so first. Ctrl-C cancels the run and keeps its finished blocks. HUP and TERM do
-    the same and then act as usual. Raises WorkshopError where there is no run."""
+    """Tell that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
+    TERM do the same and then act as usual. Raises WorkshopError if there is no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
         run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
@@ -65,14 +65,14 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
 
 
 def queued(talk: Talk, sentence: str) -> None:
-    """Tell what is waited for; "": the turn has come."""
+    """Show a sentence on what the run waits for. "" means that the turn has come."""
     talk.tell(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", "  ")
 
 
 @contextmanager
 def stopping() -> Iterator[CancelToken]:
-    """While this is open, let signals cancel the yielded token, and not the workshop. SIGTERM and SIGHUP are meant for
-    the whole program, so they act as usual afterwards."""
+    """During the ``with`` block, let signals cancel the yielded token instead of ending the workshop. SIGTERM and
+    SIGHUP are meant for the whole program, so they act as usual afterwards."""
     token, received = CancelToken(), list[int]()
     try:
         with stopped_by_signals(token) as received:
@@ -85,7 +85,7 @@ def stopping() -> Iterator[CancelToken]:
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the causes of the run that the chapter shows. Where no run has a trace, offer one more run with a trace.
+    """Show the causes of this chapter's newest traced run. If no run has a trace, offer one more run with a trace.
     Raises WorkshopError."""
     run = walk.traced_run()
     if run is None:
@@ -122,8 +122,8 @@ def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[Callable[[str, int, int], None]]:
-    """While this is open, let Ctrl-C end the work, and not the workshop. Yield a function that shows the work's
-    progress (what, done, total), and raises Stopped after Ctrl-C was pressed."""
+    """During the ``with`` block, let Ctrl-C end the work instead of the workshop. Yield a function that shows the
+    work's progress (what, done, total) and raises Stopped after Ctrl-C."""
     pressed: list[int] = []
     late = LateLine()
 

@@ -1,4 +1,4 @@
-"""Handle the host's settings line by line: show the plan, apply it, show the applied changes, give them back."""
+"""Handle the host's settings line by line: show and apply a plan, show the applied changes, and restore them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _RESTORE = "'jitter-workshop restore' restores it"
 
 
 def barred(workshop: Workshop, walk: ChapterSession) -> bool:
-    """Return True if rights are missing, so that none of the chapter's changes can be written."""
+    """Return True if the chapter's changes cannot be written, because the user lacks the rights."""
     return workshop.agent_session.rights == "none" and not walk.host.applied and bool(walk.plan().changes)
 
 
 def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell at ``apply`` what Enter will do."""
+    """Tell, at ``apply``, what Enter will do, or which commands a user with root's rights needs."""
     if barred(workshop, walk):
         talk.tell(NO_RIGHTS)
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
@@ -44,8 +44,8 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Return True if going on from ``apply`` would agree to a plan that was not shown. For tunables exactly the plan
-    that was shown is written, so any shown plan is enough. Where no plan can be made, there is nothing to agree to."""
+    """Return True if going on from ``apply`` would agree to a plan that was not shown. For tunables any shown plan is
+    enough, because exactly that plan is written. If no plan can be made, return False."""
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -57,7 +57,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 
 def earned(walk: ChapterSession) -> str:
-    """Return the chapter's marks in words."""
+    """Return the chapter's marks for setting and curve in words."""
     if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks
@@ -70,8 +70,8 @@ def earned(walk: ChapterSession) -> str:
 
 
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
-    """Apply the plan that was shown, and tell the result. Return True to go on. Where it cannot be applied, offer the
-    plan as a script for a user with the rights, and go on."""
+    """Apply the plan that was shown, and tell the result. If it cannot be applied, show the commands for a user with
+    root's rights. Return True if the learner may go on; False without the turn, or before a reboot."""
     if walk.host.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -98,7 +98,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Choose for which boots parameters are planned: ``every`` or ``once``. Return True if the plan has changed."""
+    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if done."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
@@ -115,7 +115,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
 
 
 def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
-    """Give a chapter's settings back."""
+    """Restore a chapter's settings."""
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return
@@ -126,8 +126,8 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are applied on the host, and which this session had applied before. Return the commands that
-    this offers."""
+    """Tell which changes are applied on the host, and which this session had applied before. Return the commands for
+    them: "undo", "again"."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
@@ -149,7 +149,7 @@ def undo_everything(workshop: Workshop, talk: Talk) -> None:
 
 
 def apply_again(workshop: Workshop, talk: Talk) -> None:
-    """Show the settings that this session had applied, as one plan. Apply it after the learner agrees."""
+    """Show the settings that this session had applied, as one plan. Apply the plan if the learner agrees."""
     words = workshop.resumable()
     if not words:
         talk.tell("This session has nothing to apply again on this host.")
@@ -177,8 +177,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
-    """Give back the held changes, or keep them if the learner chooses so. Without ``ask``, and at the end of the input,
-    they are given back."""
+    """Restore the held changes on leaving. With ``ask``, the learner may keep them instead; at the end of the input
+    they are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():
@@ -197,8 +197,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
 
 
 def closing_lines(workshop: Workshop, width: int) -> Lines:
-    """Close the workshop, and return lines about the settings that were given back; [] for none, or if they were shown
-    before."""
+    """Close the workshop, and return lines about the settings that were then restored; [] if there were none."""
     told = workshop.agent_session.trouble
     result = workshop.close()
     trouble = workshop.agent_session.trouble

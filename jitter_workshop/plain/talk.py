@@ -1,4 +1,4 @@
-"""Ask and tell line by line, no wider than the terminal."""
+"""Ask and tell line by line, in lines that are no wider than the terminal."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PAGE = 78
 
 
 class Leave(Exception):
-    """Signal that the learner leaves the workshop."""
+    """Signal that the learner wants to leave the workshop."""
 
 
 def _read_line(prompt: str) -> str:
-    """Call ``input`` with its prompt on stdout: on a terminal Python itself would write the prompt to stderr."""
+    """Print the prompt on stdout and read a line: ``input`` alone would write the prompt to stderr on a terminal."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
     if sys.stdin.isatty():
@@ -37,10 +37,10 @@ def _read_line(prompt: str) -> str:
 
 
 def _await_line() -> None:
-    """Sleep until the terminal has a line. Raises what a signal's handler raises.
+    """Sleep until the terminal has a line. Raises whatever the handler of a signal raises.
 
-    ``input`` alone would miss a signal that comes after Python's last look for signals and before read(2): its handler
-    would run with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
+    ``input`` alone would miss a signal that comes between Python's last look for signals and read(2): the handler would
+    run only with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
     """
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -54,8 +54,8 @@ def _await_line() -> None:
 
 
 class Talk:
-    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None = the terminal's
-    own."""
+    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: as wide as the
+    terminal."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Talk:
         return answer
 
     def ask_anything(self, question: str) -> str:
-        """Return the answer like :meth:`ask`, but ``q`` is an answer like any other."""
+        """Return the answer like :meth:`ask`, but treat ``q`` like any other answer."""
         *above, last = wrap(question, max(self.width - len(" > "), 20))
         self.say(*above)
         return self._read(f"{last.plain} > ").strip()
@@ -92,7 +92,7 @@ class Talk:
         self.say(*wrap(text, self.width, indent, hanging))
 
     def say(self, *lines: str | Text) -> None:
-        """Write text as it is, and lines without their styles, cut at the width."""
+        """Print each ``str`` as it is, and each ``Text`` without styles and cut at the width."""
         for line in lines:
             self.write(f"{line if isinstance(line, str) else line.plain[: self.width].rstrip()}\n")
 
@@ -104,7 +104,7 @@ class Talk:
         self.say(*prose(markdown, min(self.width, _PAGE)), "")
 
     def refused(self, error: WorkshopError) -> None:
-        """Show an error: what was not done, and what to do instead."""
+        """Show an error: what was not done, and what the user can do."""
         self.tell(f"! {error.sentence()}.", "", "  ")
 
     def notices(self, notices: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Show the path, the loop of a chapter's steps, and the tour where there is no terminal, as lines of text."""
+"""Show the path, the line of a chapter's steps, and the description for use without a terminal, as lines of text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMMANDS = (
 
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Lines:
-    """Return the chapters with their numbers, as on the home screen."""
+    """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the one to mark."""
     wide = max([24, *(len(e.title) for e in path)])
     lines: Lines = []
     for group in in_groups(path):
@@ -66,14 +66,14 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """Describe the run that will be measured, and the percentiles that it will know."""
+    """Describe the run that would be measured, and the percentiles that it would have."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     return f"{what} {reach(request, runs)}".rstrip()
 
 
 def tour_lines(tour: Tour) -> Lines:
-    """Return this host, the chapters, and the commands to run: at most 120 lines of at most 80 columns."""
+    """Return this host, the chapters, and the commands to type: at most 120 lines of at most 80 columns."""
     lines = [Text(f"Jitter Workshop · {clean(tour.host_name, 40)}"), *wrap(tour.host_line, _TOUR_WIDTH)]
     for notice in tour.notices[:10]:
         lines += wrap(f"! {notice}", _TOUR_WIDTH, "", "  ")

@@ -1,7 +1,7 @@
-"""Run the whole workshop line by line: the same course as on the screen, for any terminal, a screen reader, a slow
-line.
+"""Run the whole workshop line by line: the same course as on the screen, for any terminal, screen reader or slow
+connection.
 
-Enter always takes the next useful step. This module is the path; ``plain.chapter`` runs a chapter.
+Enter always takes the next useful step. This module shows the path; ``plain.chapter`` runs a chapter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_CURVES = 6
 
 
 class PlainWalk:
-    """Run a workshop with ``read`` (prompt → line; raises EOFError at the end) and ``write``."""
+    """Run a workshop line by line. ``read``: prompt → line; raises EOFError at the end. ``write``: takes the output."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class PlainWalk:
         self._summed_up = False
 
     def run(self, chapter_id: str | None = None) -> int:
-        """Run until the learner leaves, by ``q`` or the end of input. Always return 0. Changes that are held are given
-        back on leaving, unless the learner keeps them."""
+        """Run until the learner leaves, by ``q`` or at the end of the input, and return 0. On leaving, held changes are
+        restored, unless the learner keeps them. ``chapter_id``: the chapter to open first."""
         talk = self._talk
         ask, step = True, ""
         try:
@@ -69,8 +69,8 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """Run one chapter. ``step``: the instructor's step, which is opened if the learner has reached it; ""
-        for none."""
+        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the chapter's present
+        step."""
         walk = self._workshop.walk(chapter_id)
         wanted = next((name for name in walk.chapter.steps if name == step), None)
         if wanted is not None:
@@ -87,7 +87,8 @@ class PlainWalk:
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:
-        """Show the path until a chapter is chosen. Raises Leave where there is nothing more to do."""
+        """Show the path until the learner chooses a chapter; return its id. Raises Leave for Enter if nothing is
+        left."""
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)
@@ -124,7 +125,7 @@ class PlainWalk:
                 talk.refused(error)
 
     def _sum_up(self) -> None:
-        """Show the summary of the course. It is shown once automatically, when no chapter is left."""
+        """Show the summary of the course."""
         tell_summary(sum_up(self._workshop), self._talk)
 
     def _command(self, answer: str, chapters: int) -> None:
@@ -151,8 +152,8 @@ class PlainWalk:
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
-    """Tell the stack of curves, the gain of each step, the changes applied now, the open chapters and checks, and the
-    results of the guesses."""
+    """Print the summary: the curves, the gain of each step, the changes applied now, the open chapters and checks, and
+    the results of the guesses."""
     where = ", on a recording" if summary.recorded else ""
     talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")
@@ -171,6 +172,6 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
 
 
 def _numbered(shown: RunCurve, number: int) -> RunCurve:
-    """Return the curve with its number in the table before its label."""
+    """Return the curve with its number in the table put before its label."""
     label = f"{number} {shown.label}"
     return replace(shown, label=label, curve=replace(shown.curve, label=label))

@@ -1,4 +1,4 @@
-"""Prove a chapter's change from its compare step: the cost, the rounds as they are made, the verdict."""
+"""Prove a chapter's change: show the cost, the rounds as they are made, and the verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 class ProvingScreen(HostChangeScreen, scope="proving"):
-    """Show one proof of a chapter. With ``proof``, its verdict is shown first."""
+    """Show one proof of a chapter. ``proof``: the newest one, whose verdict is shown first; None: show the cost."""
 
     def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
     # -- the cost ------------------------------------------------------------------------------------------------------
 
     def _read_plan(self) -> None:
-        """Have the plan drawn. On a class host wait for the turn first: the turn lends the CPUs that the plan needs."""
+        """Make the plan and show it. On a class host wait for the turn first: the plan needs the turn's CPUs."""
         self.frame.class_turn.with_turn(self._read_plan_now, self._back)
 
     def _back(self) -> None:
@@ -111,7 +111,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.redraw()
 
     def _read_plan_now(self) -> None:
-        """Draw the plan on a thread: settings are read by root, and sudo may have to ask for a password."""
+        """Make the plan on a thread, because root reads the settings, and sudo may have to ask for a password."""
         self._page = "cost"
         self._planned = None
         self._why_no_plan = ""
@@ -162,7 +162,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self.run_worker(partial(self._prove, running, prover, shown, self._rounds), thread=True, group="prove")
 
     def _prove(self, running: Proving, prover: Prover, shown: ProofPlan, rounds: int) -> None:
-        """Prove the shown plan on the worker's thread, and have the result shown."""
+        """Prove the shown plan, and have the screen show the result. Runs on the worker's thread."""
         try:
             if rounds != shown.rounds:
                 prover, fresh = self._draw(rounds)
@@ -177,7 +177,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.call_later(self._done, proof)
 
     def _settle_question(self) -> None:
-        """Show the question that is due, or remove it. Call it in a frame between two blocks."""
+        """Show the question whether to stop, if it was asked for, or remove it. Called only between two blocks."""
         if self._asking == "due":
             self._asking = "shown"
         self.sheet("#say").renew()
@@ -193,13 +193,13 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         self._settle_question()
 
     def _stop(self) -> None:
-        """Ask the proof to end now: by a key, or because a signal ends the workshop."""
+        """Ask the proof to end now, because of a key or of a signal that ends the workshop."""
         if self.under_way is not None:
             code = self.frame.exit_code
             self.under_way.stop(signal.Signals(code - 128).name if code > 128 else "hand")
 
     def _over(self) -> bool:
-        """Clean up after the thread has ended. Return True if the proof was stopped on request."""
+        """Clean up after the proof's thread has ended. Return True if the user or a signal stopped the proof."""
         running, self.under_way = self.under_way, None
         if running is not None:
             running.end()
@@ -271,7 +271,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     @property
     def _rounds(self) -> int:
-        """Return the number of rounds that are chosen, or are made."""
+        """Return the chosen number of rounds."""
         return self._choices[self._chosen]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -1,4 +1,4 @@
-"""Show the report before it is written: its content, the names in it, and the key that writes it."""
+"""Show a report before it is written: its content, the names in it, and the keys."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold the result of writing a report: the file, the size of all files in words, and the choice of format and
-    privacy that it was made for."""
+    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``: the
+    format's name, and True if names were left out."""
 
     path: Path
     size: str
@@ -38,7 +38,7 @@ class Written:
 
 
 class ReportScreen(WorkshopScreen, scope="report"):
-    """Show the preview. The report and each format are made on a thread; closing stops that."""
+    """Show the preview of a report. A thread makes the report and its files; closing the screen stops it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     @property
     def _document(self) -> ReportDocument | None:
-        """Return what is shown: the report with its names, or the one for others; None while it is built."""
+        """Return the shown report, with names or without; None while the report is built."""
         return self._draft.shown(self._private) if self._draft is not None else None
 
     @property
@@ -120,7 +120,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             await self._make()
 
     def _told(self, what: str, done: int, total: int) -> None:
-        """Post the progress from the thread. Raises Stopped after the screen was closed."""
+        """Show progress of the work on the thread. Raises Stopped, on the thread, after the screen was closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
         self.call_later(self._goes_on, what, done, total)
@@ -131,14 +131,14 @@ class ReportScreen(WorkshopScreen, scope="report"):
             self.sheet("#report-head").renew()
 
     def _again(self) -> None:
-        """Make the file again: the format, the names or the folder have changed."""
+        """Make the file again, because the format, the names or the folder have changed."""
         self._made = None
         self._wanted = False
         self.redraw()
         self.run_worker(self._make(), exclusive=True, group="report")
 
     async def _make(self) -> None:
-        """Make the file before it is written, so that its size is known and writing takes no time."""
+        """Make the file's content before the user writes it, so that its size is known and writing is fast."""
         draft = self._draft
         if draft is None or not self._places:
             return
@@ -206,7 +206,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
                 yield from self._side(width)
 
     def _side(self, width: int) -> Iterable[Text]:
-        """Yield the purpose of this format, and the parts that the user may not want others to see."""
+        """Yield the formats, and the parts of the report that the user may not want others to see."""
         if self._document is not None:
             yield from preview.about(tuple(FORMATS.values()), self._chosen, width)
             yield from preview.for_others(self._document, self._chosen.name == RAW, width)
@@ -248,7 +248,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
-        """Tell why writing was refused. Offer the next folder, or the next name if only the name was taken."""
+        """Tell why the file could not be written. Offer another name if the file exists, else the next folder."""
         self.said = f"{error.message}."
         if path.exists():
             self.said += " Enter takes another name."

@@ -1,1 +1,1 @@
-"""Drive the terminal: input, restoring it after a kill, and pages in a browser."""
+"""Drive the terminal: read its input, restore it after a kill, and draw into pages of a browser."""

@@ -1,9 +1,9 @@
-"""Drive a terminal like Textual's Linux driver, with an input thread that sleeps until there is input.
+"""Drive a terminal like Textual's Linux driver, but with an input thread that sleeps until there is input.
 
-The original wakes up ten times a second, also while a block is measured. Each wake-up is a context switch that could
-land on a measured CPU. This driver waits without a timeout, and is woken through a pipe when it has to leave. It also
-ends the app when the terminal is gone, where the original would spin on end-of-file. And it lets a run freeze its own
-children before a stop (Ctrl-Z, SIGTSTP) takes this process.
+Textual's driver wakes up ten times a second, also while a block is measured. Each wake-up is a context switch that
+could happen on a measured CPU. This driver waits without a timeout, and a pipe wakes it when it has to leave. It also
+ends the app when the terminal is gone, where Textual's driver would read end-of-file in an endless loop. And before a
+stop (Ctrl-Z, SIGTSTP) stops this process, it lets a run freeze its children.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
 
 
 class _Output(io.TextIOBase):
-    """Wrap the terminal's stream, and call back when all queued output has been written.
+    """Wrap the terminal's stream, and call functions back when all queued output has been written.
 
-    Textual's output thread flushes only when its queue is empty: then all earlier output is on its way.
+    Textual's output thread flushes only when its queue is empty. So at a flush all earlier output is on its way.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -75,7 +75,7 @@ class QuietDriver(LinuxDriver):
         self._file = self._output  # type: ignore[assignment]  # it is used as a stream only
 
     def when_written(self, callback: Callable[[], object]) -> None:
-        """Call back, on the output thread, once everything written so far has left for the terminal."""
+        """Call ``callback`` on the output thread, once everything written so far is on its way to the terminal."""
         self._output.callbacks.append(callback)
         self.write("")
 
@@ -91,7 +91,7 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write, unless the terminal is gone: a full queue without a reader would block the app for ever."""
+        """Write ``data``, unless the terminal is gone: a full queue that nothing reads would block the app."""
         if self._is_on:
             super().write(data)
 
@@ -115,7 +115,7 @@ class QuietDriver(LinuxDriver):
         loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Give the terminal back, then stop. During a run the runner stops this process, after its children."""
+        """Restore the plain terminal, then stop this process. During a run the runner does so, after its children."""
         suspend_run: Callable[[], None] | None = getattr(self._app, "suspend_run", None)
         if suspend_run is None or not self._auto_restart:
             super()._sigtstp_application()
@@ -126,8 +126,8 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Take the terminal again, and set it up again. No program can prepare for a SIGSTOP: the terminal is still
-        ours then, but a shell has used it. A program that got a signal to end while it was stopped just ends."""
+        """Set up the terminal again. It is first released if the process was stopped by SIGSTOP, which no program can
+        prepare for: a shell has then used the terminal. If the app is leaving, do nothing."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:
@@ -166,6 +166,6 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def _terminal_gone(self) -> None:
-        """End the app after the terminal was closed, like SIGHUP, which may not reach us (another session leader)."""
+        """End the app after the terminal was closed. SIGHUP, which does the same, may not reach another session."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))

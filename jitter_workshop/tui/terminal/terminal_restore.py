@@ -1,9 +1,9 @@
-"""Restore the terminal when the workshop is killed without a chance to do so itself (SIGKILL, out of memory).
+"""Restore the terminal when the workshop is killed and cannot do so itself (SIGKILL, out of memory).
 
-A tiny process, the guard, waits for the end of a pipe whose other end only the workshop holds. If a farewell byte
-comes, there is nothing to do. If the pipe ends without it, the workshop is gone. Then the guard leaves the alternate
-screen, switches off the screen's modes, restores the terminal's attributes and says what happened. It sleeps until then
-and has its own session, so that the terminal's signals do not reach it.
+A tiny process, the guard, waits at one end of a pipe; only the workshop holds the other end. If a farewell byte comes,
+the guard has nothing to do. If the pipe closes without that byte, the workshop was killed. Then the guard leaves the
+alternate screen, switches off the screen's modes, restores the terminal's attributes and says what happened. It sleeps
+until then. It has a session of its own, so that the terminal's signals do not reach it.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _FAREWELL_S = 2.0
 
 
 def served() -> bool:
-    """Return True if this workshop is shown in a browser: no terminal is there on which sudo could ask for a
+    """Return True if this workshop is shown in a browser. Then sudo has no terminal on which it could ask for a
     password."""
     return os.environ.get(SERVED) == "1"
 
 
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """While inside, have a guard watch the terminal. In a browser, without a terminal, or where no process can be
-    started, there is no guard."""
+    """Have a guard watch the terminal during the ``with`` block. There is no guard in a browser, without a terminal, or
+    if no process can be started."""
     guard = None if served() else _start()
     try:
         yield
@@ -67,7 +67,7 @@ def guarded_terminal() -> Iterator[None]:
 
 
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the guard, without waiting until its interpreter is up. Return None if it cannot be started."""
+    """Start the guard, and do not wait until it runs. Return None if it cannot be started."""
     stdin, stderr = sys.__stdin__, sys.__stderr__
     if stdin is None or stderr is None or not sys.executable:
         return None
@@ -87,7 +87,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 
 def _farewell(guard: subprocess.Popen[bytes]) -> None:
-    """Send the guard the farewell byte, and wait for its end."""
+    """Send the guard the farewell byte, and wait until it has ended; kill it after _FAREWELL_S seconds."""
     try:
         guard.communicate(b".", _FAREWELL_S)
     except subprocess.TimeoutExpired:

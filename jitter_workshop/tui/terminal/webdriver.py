@@ -1,8 +1,7 @@
-"""Drive a page of ``serve`` like Textual's web driver, with an input thread that sleeps until there is input.
+"""Drive a page of ``serve`` like Textual's web driver, but with an input thread that sleeps until there is input.
 
-The original wakes up ten times a second, also while a block is measured, and stays behind when the reader of its output
-is gone. This driver then leaves as it does when a terminal is closed: a run is stopped, and changes that are held are
-given back.
+Textual's driver wakes up ten times a second, also while a block is measured, and goes on when the reader of its output
+is gone. This driver then leaves as if a terminal had been closed: a run is stopped, and held changes are restored.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ESCAPE_TIMEOUT_MS = 1000 * constants.ESCAPE_DELAY + 10
 
 
 class PageDriver(WebDriver):
-    """Draw into a page through the server's pipes."""
+    """Draw a page: send output to the server through a pipe, and read input from it."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -36,7 +35,7 @@ class PageDriver(WebDriver):
         self._key_thread = threading.Thread(target=self.run_input_thread, name="textual-input", daemon=True)
 
     def run_input_thread(self) -> None:
-        """Wait for input from the server, until the server has ended."""
+        """Read input from the server until the server ends."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         packets = ByteStream()
@@ -76,8 +75,8 @@ class PageDriver(WebDriver):
         app.call_later(getattr(app, "terminal_gone", app.exit))
 
     def _write_all(self, data: bytes) -> int:
-        """Write everything, also if a signal comes between. Without a reader the write fails silently; the end of the
-        input then makes the app leave."""
+        """Write all of ``data``, also if a signal interrupts writing. If there is no reader, the write fails silently;
+        the app then leaves when its input ends."""
         left = memoryview(data)
         with contextlib.suppress(OSError):
             while left:

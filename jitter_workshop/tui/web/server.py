@@ -1,10 +1,10 @@
-"""Serve the workshop in a browser: textual-serve's terminal on loopback, with a random token, an Origin check and a
-limit on sessions.
+"""Serve the workshop in a browser: textual-serve's terminal on loopback, with a random token, a check of the Origin
+header and a limit on sessions.
 
 All users of this machine can reach a loopback port, and every page that a browser shows can try to. So each request has
-to contain the token: the first page in its query, all parts of this page in their path. A cookie would be sent to every
-other port of this machine, also to the port of another user. A request has to name a loopback host (else a foreign name
-could point here), and a session has to come from a page of ours.
+to contain the token: the first page in its query, all parts of this page in their path. A cookie would not do, because
+the browser would send it to every port of this machine, also to the port of another user. A request has to name a
+loopback host (else a foreign name could point here), and a session has to come from a page of ours.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def loopback(host: str | None) -> bool:
-    """Check that a Host header, or an origin's host, is a loopback name of this machine."""
+    """Return True if a Host header, or the host of an origin, is a loopback name of this machine."""
     try:
         parts = urlsplit(f"//{host or ''}")
         name, _ = parts.hostname or "", parts.port
@@ -67,7 +67,7 @@ def loopback(host: str | None) -> bool:
 
 
 def of_ours(origin: str | None, host: str | None) -> bool:
-    """Check that a page of this very address asks. The browser itself sets Origin, and no script can (RFC 6454)."""
+    """Return True if a request comes from a page at the same address. No script can set Origin (RFC 6454)."""
     if origin is None:
         return False
     try:
@@ -78,17 +78,17 @@ def of_ours(origin: str | None, host: str | None) -> bool:
 
 
 def given(path: str, query: str) -> str:
-    """Return the token in a request: the first page has it in its query, everything else in its path."""
+    """Return the token of a request: the first page has it in its query, all others in their path."""
     return query if path == "/" else path.split("/")[1]
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket that listens on loopback; port 0 takes any free port. Raises OSError."""
+    """Return a socket that listens on loopback. Port 0 means any free port. Raises OSError."""
     return socket.create_server((ADDRESS, port))
 
 
 class WebServer:
-    """Serve the pages. ``words``: the arguments for each session's workshop. ``token``: what a visitor has to know.
+    """Serve the pages. ``words``: the arguments for each page's workshop. ``token``: the secret in each request.
     ``most``: the largest number of sessions at a time. ``told``: called with a sentence for the user who serves."""
 
     def __init__(self, words: Sequence[str], token: str, most: int, told: Callable[[str], None]) -> None:
@@ -101,7 +101,7 @@ class WebServer:
         self._base = f"/{token}"
 
     async def serve(self, listening: socket.socket) -> int:
-        """Serve until a signal comes, and return its number. Every session has ended then."""
+        """Serve until a signal comes, end all sessions, and return the signal's number."""
         runner = web.AppRunner(self._app(), access_log=None, handle_signals=False, shutdown_timeout=PATIENCE_S + 5)
         await runner.setup()
         try:
@@ -147,8 +147,8 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Take one of the sessions; return False if none becomes free in time. A page that is loaded again waits for
-        its own workshop to leave."""
+        """Reserve one session. Return False if none becomes free within SLOT_WAIT_S seconds: when a page is loaded
+        again, the workshop of its old page needs time to leave."""
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -194,7 +194,7 @@ class WebServer:
 
 
 async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: object) -> None:
-    """Pass on the messages of textual.js: keys, the size, and the page's focus."""
+    """Pass a message of textual.js on to the workshop: keys, a new size, or a change of focus. Answer a ping."""
     kind, value = (*message, None)[:2] if isinstance(message, list) else (None, None)
     if kind == "stdin" and isinstance(value, str):
         await session.send_bytes(value.encode("utf-8", "replace"))
@@ -209,7 +209,7 @@ async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: o
 
 
 def size(said: object, otherwise: int) -> int:
-    """Return columns or rows; an invalid value gives ``otherwise``."""
+    """Return a number of columns or rows; if ``said`` is not valid, return ``otherwise``."""
     try:
         value = int(said) if isinstance(said, int | str) else otherwise
     except ValueError:
@@ -218,7 +218,7 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page with the reason, which opens again with the token that its tab knows."""
+    """Return a page with the reason of a refusal. Its link uses the token that the browser's tab still has."""
     return _answer(status, html.escape(words), "", "", "")
 
 
@@ -251,7 +251,7 @@ def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Resp
 
 
 async def _signal() -> int:
-    """Wait for the signal that ends serving, and return it. A signal that was ignored (nohup) stays ignored."""
+    """Wait for a signal that ends serving, and return its number. A signal that was ignored (nohup) stays ignored."""
     loop = asyncio.get_running_loop()
     came: asyncio.Future[int] = loop.create_future()
     wanted = [one for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]

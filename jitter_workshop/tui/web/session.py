@@ -1,4 +1,4 @@
-"""Run one page's workshop: a process of its own, which ends with the page and leaves nothing behind."""
+"""Run the workshop of one page, in a process that ends with the page."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 
 
 class PageSession(AppService):
-    """Run the workshop of a page. ``words``: its arguments, such as ``--session NAME``. ``send``: sends bytes to the
-    page's terminal. ``close``: closes the page's connection, once the workshop has ended by itself."""
+    """Run the workshop of a page. ``words``: the workshop's arguments, such as ``--session NAME``. ``send``: sends
+    bytes to the page's terminal. ``close``: closes the page's connection after the workshop has ended by itself."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class PageSession(AppService):
         return self._process
 
     async def run(self) -> None:
-        """Pass on the workshop's output until it has ended. Then send its last words, and close the page."""
+        """Pass on the workshop's output until the workshop has ended. Then send its last errors, and close the page."""
         process = self._process
         assert process is not None
         out = process.stdout
@@ -86,7 +86,7 @@ class PageSession(AppService):
                 await self.on_data(payload)
 
     async def stop(self) -> None:
-        """End the workshop and wait for its end; kill it if it does not end in time."""
+        """End the workshop and wait for that. Kill it if it has not ended after PATIENCE_S seconds."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -109,7 +109,7 @@ class PageSession(AppService):
 
 
 def last_words(said: bytes) -> bytes:
-    """Return the last lines of a workshop's standard error for the page's terminal, on a clean screen; b"" if none."""
+    """Return the last lines of a workshop's standard error as output on an empty screen; b"" if there are no lines."""
     lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
     text = "\r\n".join(line for line in lines if line)
     return f"{CLEAR}{text}\r\n".encode() if text else b""

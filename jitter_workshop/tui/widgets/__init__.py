@@ -1,1 +1,1 @@
-"""Show one thing each: the chart, the CPU map, the key bar, the path, a sheet of text."""
+"""Hold the widgets: the chart, the map of CPUs, the footer, the line of steps, the path, and a sheet of text."""

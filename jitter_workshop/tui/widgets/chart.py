@@ -1,4 +1,4 @@
-"""Show the chart on a screen: the canvas at the present size, with its legend beside or below."""
+"""Show the chart on a screen: the canvas in the present size, and its legend beside or below it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_CHART_HEIGHT = 6
 
 
 class ChartView(Widget):
-    """Show percentile curves, one of them highlighted (by its index), and the learner's mark."""
+    """Show percentile curves and the learner's mark. One curve may be highlighted."""
 
     DEFAULT_CSS = "ChartView { width: 1fr; height: 1fr; }"
 
@@ -44,8 +44,8 @@ class ChartView(Widget):
         empty: str = "No curve yet.",
         legend: bool = True,
     ) -> None:
-        """Draw these curves. ``highlight``: an index (negative counts from the end), None = all alike. ``legend``:
-        False if a table beside the chart names the curves."""
+        """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
+        ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves."""
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None

@@ -1,4 +1,4 @@
-"""Show the machine as a map: CPUs by package and last-level cache, in as few rows as the width allows."""
+"""Show a map of the machine: CPUs by package and last-level cache, in as few rows as the width allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Hold a part of a row: its columns [start, end), and a CPU or the name of a group (``cpu`` is None)."""
+    """Hold a part of a row: columns ``start`` to ``end`` - 1, and a CPU; None for the name of a group."""
 
     start: int
     end: int
@@ -27,8 +27,8 @@ class Cell:
 
 
 def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
-    """Return CPUs that share a package and a last-level cache, with the group's name, in the order of their first
-    CPU."""
+    """Return the groups of CPUs that share a package and a last-level cache, as (name, CPUs), in the order of the
+    CPUs."""
     packages = {cpu.package for cpu in topology.cpus}
     found: dict[tuple[int, CpuSet], list[Cpu]] = {}
     names: dict[tuple[int, CpuSet], str] = {}
@@ -42,7 +42,7 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
-    """Return the rows, with groups like words: ``L3  0· 1P 2·``. A group that does not fit goes on in the next row."""
+    """Return the rows of the map, such as ``L3 0· 1P 2·``. A group that does not fit continues in the next row."""
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
     rows: list[list[Cell]] = [[]]
@@ -65,10 +65,10 @@ def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
 
 
 class CpuMap(Sheet):
-    """Show the map with a cursor and the threads on their CPUs."""
+    """Show the map, with a cursor and with the threads on their CPUs."""
 
     class Clicked(Message):
-        """Report that a CPU was clicked; it is under the cursor now."""
+        """Report that a CPU was clicked. The cursor is already on that CPU."""
 
     def __init__(self, topology: Topology, *, id: str | None = None) -> None:
         super().__init__(self._map, id=id)
@@ -78,12 +78,12 @@ class CpuMap(Sheet):
         self.cursor = usable[0] if usable else (topology.cpus[0].id if topology.cpus else 0)
 
     def show_chosen(self, chosen: Mapping[str, int]) -> None:
-        """Show the chosen CPUs; ``chosen``: role → CPU."""
+        """Show the chosen CPUs. ``chosen``: role → CPU."""
         self._chosen = dict(chosen)
         self.renew()
 
     def move(self, across: int, down: int) -> None:
-        """Move the cursor to the next CPU in a row, or to the nearest one in the row above or below."""
+        """Move the cursor by ``across`` CPUs, or to the nearest CPU in the row above (``down`` is -1) or below (+1)."""
         rows = lay_out(self._topology, self.content_size.width)
         places = {
             cell.cpu: (row, cell.start) for row, cells in enumerate(rows) for cell in cells if cell.cpu is not None

@@ -1,5 +1,4 @@
-"""Show the footer: at most seven keys and no more than have room, each with a tooltip and a click. All others are on
-the help page."""
+"""Show the footer: at most seven keys, each with a tooltip and a click. The help page lists all keys."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ Shown = tuple[str, str]
 
 
 def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
-    """Return at most seven keys, as many as a row of ``width`` cells shows whole. The first keys and the last two (help
-    and the way out) are the most important, so the key before those two is left out first."""
+    """Return at most seven keys, as many as fit in ``width`` cells. The first keys and the last two (help and the way
+    out) are the most important, so the last key before those two is left out first."""
     kept = list(keys)
     while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):
         del kept[-3 if len(kept) > 3 else -2]
@@ -36,7 +35,7 @@ def _cells(key: Shown) -> int:
 
 
 class KeyHint(Widget):
-    """Show one key and its present effect."""
+    """Show one key and what it does now."""
 
     DEFAULT_CSS = """
     KeyHint { width: auto; height: 1; padding: 0 1; color: $dim; }
@@ -59,7 +58,7 @@ class KeyHint(Widget):
 
 
 class KeyBar(Horizontal):
-    """Show the row of keys."""
+    """Show the footer's row of keys."""
 
     DEFAULT_CSS = "KeyBar { height: 1; width: 1fr; dock: bottom; background: $surface; }"
 
@@ -70,7 +69,7 @@ class KeyBar(Horizontal):
         """The keys that are shown now."""
 
     async def show(self, keys: Sequence[Shown]) -> None:
-        """Show other keys; do nothing if they are the same."""
+        """Replace the shown keys, unless they are the same."""
         self._offered = tuple(keys)
         # The bar is as wide as the terminal; before its first layout it has no width of its own.
         wanted = fitting(self._offered, self.app.size.width)

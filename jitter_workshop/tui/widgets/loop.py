@@ -1,4 +1,4 @@
-"""Show the line of the eight steps; a click on a step goes there."""
+"""Show the line of the eight steps. A click on a step opens the step."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class LoopLine(Sheet):
-    """Show the steps: ✓ behind a done step, ◌ behind a step seen on a recording, ▸ and capitals for the present step.
-    Steps that a chapter leaves out are named at the end."""
+    """Show the steps: ✓ follows a done step, ◌ a step seen on a recording; ▸ and capitals mark the present step. Steps
+    that the chapter leaves out are named at the end."""
 
     @dataclass
     class Wanted(Message):
@@ -30,7 +30,7 @@ class LoopLine(Sheet):
         self._spans: list[tuple[int, int, StepName]] = []
 
     def show_steps(self, steps: Sequence[StepView]) -> None:
-        """Show these states."""
+        """Show the steps with these states."""
         self._steps = tuple(steps)
         self.renew()
 

@@ -1,4 +1,4 @@
-"""Show the path for this host: chapters with their marks, one under the cursor."""
+"""Show the path for this host: the chapters with their marks. The cursor is on one of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _COLUMN_WIDTH = 9
 
 
 class PathList(Sheet):
-    """Show the chapters to do here, those that can only be seen on a recording, and the rest, each group below its
-    heading."""
+    """Show three groups of chapters, each below its heading: to be done here, to be seen on a recording, and the
+    others."""
 
     class Chosen(Message):
-        """Report that the chapter under the cursor was clicked twice, or clicked while it was there."""
+        """Report that the chapter under the cursor was clicked; a first click only moves the cursor there."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._path, id=id)
@@ -34,18 +34,18 @@ class PathList(Sheet):
 
     @property
     def entry(self) -> PathEntry | None:
-        """Return the chapter under the cursor; None without chapters."""
+        """Return the chapter under the cursor; None if there are no chapters."""
         return self._entries[self._cursor] if self._entries else None
 
     def show_entries(self, entries: Sequence[PathEntry], at: PathEntry | None) -> None:
-        """Show new entries, with the cursor ``at`` a chapter; for None it stays in range."""
+        """Show new entries. The cursor goes to ``at``; if that is None, the cursor keeps its place."""
         self._entries = tuple(entries)
         same = min(self._cursor, max(len(entries) - 1, 0))
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
         self.renew()
 
     def move(self, by: int) -> None:
-        """Move the cursor and keep it in sight."""
+        """Move the cursor by this number of chapters and keep it in view."""
         if not self._entries:
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
@@ -55,8 +55,9 @@ class PathList(Sheet):
             self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
-        """Return the content of each line: an index into the entries, with why the chapter cannot be done here unless
-        its group says so; or None and a title, or (indented) the text below a title."""
+        """Return each line as (index, text). For a chapter, ``index`` is its place among the entries, and the text
+        tells why it cannot be done here, unless its group does. ``index`` is None for titles and the indented texts
+        below titles."""
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))

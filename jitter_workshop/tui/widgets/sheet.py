@@ -1,4 +1,4 @@
-"""Show a sheet of styled text, laid out for its width, and the pane it scrolls in."""
+"""Show a sheet of styled text that is laid out for its width, and a pane in which sheets scroll."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Build = Callable[[int], Iterable[Text]]
 
 
 class Sheet(Widget):
-    """Show the lines that a function makes for the present width. The sheet is as high as they need."""
+    """Show lines that a function makes for the present width. The sheet is as high as its lines."""
 
     DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
 
@@ -32,14 +32,14 @@ class Sheet(Widget):
         self._lines: list[Text] = []
 
     def renew(self) -> None:
-        """Make the lines anew."""
+        """Have the lines made again."""
         self._made_for = None
         # Textual keeps the height that it found after an earlier renewal until that renewal's own layout is over.
         self._box_model_cache.clear()
         self.refresh(layout=True)
 
     def lines(self, width: int) -> list[Text]:
-        """Return the lines for a width, made once."""
+        """Return the lines for a width. They are made once for each width and palette."""
         palette = cast(PaintedApp, self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
@@ -61,7 +61,7 @@ class Sheet(Widget):
 
 
 class ListSheet(Sheet):
-    """Show a list of lines, which can be clicked."""
+    """Show a list of lines that can be clicked."""
 
     @dataclass
     class Clicked(Message):
@@ -77,6 +77,6 @@ class ListSheet(Sheet):
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """Scroll sheets. The screen's keys scroll it, so that there is no focus to lose."""
+    """Scroll its sheets. The screen's keys scroll the pane, so it needs no focus."""
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }"

@@ -1,5 +1,5 @@
-"""Show home: the host, the next useful step, and the path for this host; and give back or apply again what this tool
-has set."""
+"""Show the home screen: the host, the next useful step, and the path of chapters; restore what this tool has applied,
+or apply it again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class NextCard(Sheet):
-    """Show the card of the next step; a click on it goes there."""
+    """Show the card of the next step. A click on the card opens that step."""
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -52,7 +52,7 @@ class NextCard(Sheet):
 
 
 class HomeScreen(HostChangeScreen, scope="home"):
-    """Show the first screen."""
+    """Show the home screen, which is the first screen."""
 
     _stood: tuple[dict[str, str], ...] = ()
     """The tunables that were applied when the result of the last change, ``said``, was shown."""
@@ -116,12 +116,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield Text(clean(self.workshop.host_line(), 200), "dim")
 
     def _standing(self, width: int) -> Iterable[Text]:
-        """Yield what this tool has applied on this host, or could apply again."""
+        """Yield lines on the changes that this tool has applied on this host, or could apply again."""
         for said in self.changes_said():
             yield from wrap(Text(said, "text"), width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return the subject of the chapter under the cursor, or the reason why it is not available."""
+        """Return the subject of the chapter under the cursor, or why the chapter cannot be opened."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
@@ -156,14 +156,14 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield from self._bars(width)
 
     def _offer(self) -> Iterable[Text]:
-        """Yield the offer of the summary, once the host's chapters are done."""
+        """Yield a line that offers the summary of the course."""
         line = Text("▸ SUMMARY  ", "bold accent")
         line.append("the course from first to last, and what each step changed", "text")
         line.append("   x", "bold text")
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield p99.9 of the newest own run beside the laptop of 2015, as bars on a logarithmic scale."""
+        """Yield bars of p99.9 on a logarithmic scale: the learner's newest run of ``ring``, and the laptop of 2015."""
         newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
         pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1]) if c is not None]
@@ -185,7 +185,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Tell why no run of the learner's is among the bars, which show runs of ``ring`` only."""
+        """Return why no run of the learner's is shown among the bars. The bars show only runs of ``ring``."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return f"{many(count, 'run')} of your own, none with the laptop's workload 'ring': c shows them."
@@ -201,8 +201,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield Text(f"  and {len(texts) - 3} more: press ?", "dim")
 
     def changes_said(self) -> list[str]:
-        """Return the result of the last key, the changes applied on this host, and those that could be applied
-        again."""
+        """Return the result of the last key, the changes applied now, and the changes that could be applied again."""
         said = [self.said] if self.said else []
         if self.frame.at_work:
             return said
@@ -221,7 +220,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return said
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
-        """Change the host on a thread. ``result``: what to say of it."""
+        """Show ``said``, then change the host on a thread by ``work``. ``result``: makes a message from its result."""
         self.said = said
         self.on_thread(work, lambda done: self._tell_change(result(done)))
         self.redraw()

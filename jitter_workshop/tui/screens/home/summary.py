@@ -1,5 +1,5 @@
-"""Show the course from first to last: the stack of curves, the gain of each step, the changes applied now, the open
-points."""
+"""Show the course from its first step to its last: the curves, the gain of each step, the changes applied now, and the
+open chapters and checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
-    """Show the results of the course so far. They are computed on a thread, because runs, curves and the host are
+    """Show the results of the course so far. A thread computes them, because runs, curves and the host have to be
     read."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     @property
     def _bought(self) -> tuple[Bought, ...]:
-        """Return the steps of the course; () until they are added up."""
+        """Return the steps of the course; () while the summary is being computed."""
         return self._summary.steps if self._summary is not None else ()
 
     def body(self) -> ComposeResult:
@@ -86,7 +86,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         super().redraw()
 
     def _steps(self, width: int) -> Iterable[Text]:
-        """Yield each step's values and ratios, with its mark in the chart."""
+        """Yield each step's values and ratios, with the mark of its curve in the chart."""
         steps = self._bought
         if self._summary is None or not steps:
             return
@@ -117,7 +117,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int) -> Iterable[Text]:
-        """Yield all else; on a narrower screen it follows the steps."""
+        """Yield the other parts of the summary, which are below the steps on a narrower screen."""
         summary = self._summary
         if summary is None:
             if self.said:

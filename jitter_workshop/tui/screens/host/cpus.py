@@ -1,4 +1,4 @@
-"""Show the CPU picker: the machine's map, a cursor, and a line to type into."""
+"""Show the page for choosing CPUs: a map of the machine with a cursor, and a line to type into."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class CpuPicker(Page, scope="cpus"):
-    """Choose the CPUs of the measured threads. The chapter session refuses a choice that this host cannot do, and says
-    why."""
+    """Let the learner choose the CPUs of the measured threads. A choice that this host does not allow is refused with a
+    reason."""
 
     def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class CpuPicker(Page, scope="cpus"):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """Put the first thread without a CPU on the clicked CPU, or take the thread there away."""
+        """Take away the thread on the clicked CPU. If there is none, put the first thread without a CPU there."""
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)

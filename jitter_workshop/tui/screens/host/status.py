@@ -1,4 +1,5 @@
-"""Show the status: every check of this host in a line, the one under the cursor in full, and a jump to its chapter."""
+"""Show the status: every check of this host in one line, the check under the cursor in full, and a way to its
+chapter."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _PAGE_OF_ROWS = 10
 
 class StatusScreen(WorkshopScreen, scope="status"):
     """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive. A click on a line
-    chooses its check; a click on the chosen line goes on."""
+    chooses its check; a second click opens the check's page or its chapter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +101,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         return views.head(self._found, "looking…" if self._looking else shows, width)
 
     def _rows(self) -> list[Finding | str]:
-        """Return the lines of the list, each a family's heading or a check."""
+        """Return the lines of the list: each is a heading (text) or a check."""
         rows: list[Finding | str] = []
         group = ""
         for finding in self.shown():
@@ -121,7 +122,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
                 yield views.line(row, row is under, width)
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return a short text on the check under the cursor, if its page is not beside the list."""
+        """Return a few lines on the check under the cursor; () where the check's page is visible."""
         finding = self.finding
         return () if finding is None or self.wide or self._reading else views.about(finding, width)
 
@@ -145,7 +146,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         self._put(shown[max(0, min(now + by, len(shown) - 1))])
 
     def _put(self, finding: Finding) -> None:
-        """Put the cursor on a check and keep it in sight, together with a heading right above it."""
+        """Put the cursor on a check and scroll the check into view, together with a heading right above it."""
         self._under = finding.check.id
         self.tell("")
         self.query_one("#status-page", Pane).scroll_home(animate=False)

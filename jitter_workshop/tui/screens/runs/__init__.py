@@ -1,1 +1,1 @@
-"""List runs, and show one run's causes."""
+"""List the runs, and show what took the time of one of them."""

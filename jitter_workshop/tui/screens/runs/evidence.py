@@ -1,5 +1,5 @@
-"""Show who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs. Without
-a trace show the counters, the longest stalls, and commands to run by hand."""
+"""Show what took a run's time: the causes, the worst stalls as bars of time, and who else ran on the measured CPUs. For
+a run without a trace show counters, the longest stalls, and commands to run by hand."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 
 
 class EvidenceScreen(WorkshopScreen, scope="causes"):
-    """Show a run's causes. They are found on a thread, block by block, because a noisy run takes seconds. Closing stops
-    it."""
+    """Show a run's causes. A thread finds them block by block, because a noisy run takes seconds. Closing stops the
+    thread."""
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
-        """Keep ``focus``: words of a chapter's ``evidence``. With them the screen begins at the page about its
-        subject."""
+        """Set the run. ``focus``: words of a chapter's ``evidence``; if there is a page about them, that page is shown
+        first."""
         super().__init__()
         self.shown_run = run
         self._focus = focus
@@ -84,7 +84,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def _told(self, done: int, total: int) -> None:
-        """Post the progress from the thread. Raises Stopped after the screen was closed."""
+        """Show progress of the work on the thread. Raises Stopped, on the thread, after the screen was closed."""
         if self._stopped:
             raise Stopped("explaining was stopped")
         self.call_later(self._goes_on, done, total)

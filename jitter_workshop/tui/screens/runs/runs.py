@@ -1,4 +1,4 @@
-"""Show all curves: every run of the session in a list, with a free choice of curves to draw together."""
+"""Show all curves: the session's runs in a list, from which the learner chooses the curves to draw together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_DRAWN = 6
 
 
 class RunsScreen(WorkshopScreen, scope="runs"):
-    """Show chart and table of the session's runs, newest first; a click on a row toggles it."""
+    """Show chart and table of the session's runs, newest first. A click on a row shows or hides its curve."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             yield from wrap(Text(told, "dim"), width, "    ")
 
     def _detail(self, width: int) -> Iterable[Text]:
-        """Yield more about the run under the cursor, where there is room."""
+        """Yield facts about the run under the cursor."""
         run = self._under
         if run is None:
             return
