@@ -1,9 +1,9 @@
-"""Draw percentile curves as text. This is the only module that imports plotext. It needs no Textual, so the verb
-``chart`` and the line-by-line workshop use it as well.
+"""Draw percentile curves as text. Only this module imports plotext. It does not import Textual, so the verb ``chart``
+and the line-by-line workshop use it as well.
 
-plotext turns curves into braille dots on linear axes. The logarithms are taken here, because plotext's own logarithmic
-axes collapse with custom ticks. Axes, grid, labels and marks are drawn here around the dots, so that they line up with
-the values. plotext has one global figure; a lock protects it.
+plotext draws curves as braille dots on linear axes. The logarithms are taken here, because plotext's own logarithmic
+axes fail with ticks of our own. Axes, grid, labels and marks are drawn here around the dots, so that they are aligned
+with the values. plotext has one global figure; a lock protects it.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ Cell = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Hold the size of the plot and convert x and y to cells. The plot has ``columns`` × ``rows`` cells beside a
-    gutter. x and y are log10 and fall on the middles of cells. ``units``: the units of x and of y."""
+    """Hold the size of the plot, and convert x and y to cells. The plot has ``columns`` × ``rows`` cells, beside a
+    gutter. x and y are log10; they fall on the centres of cells. ``units``: the units of x and of y."""
 
     columns: int
     rows: int
@@ -97,10 +97,11 @@ def render(
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
-    ``highlight``: the index of the curve that is drawn last and bright; None = all alike. ``marks``: predictions, as
-    (percentile, ns). A line is solid where at least ten samples lie beyond, else dotted. Below 24×4 the text is empty
-    lines. ``view``: what to show of the curves, with one path per curve (without marks, which are percentiles); None =
-    value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their own.
+    ``highlight``: the index of the curve that is drawn last and bright; None: all look alike. ``marks``: predictions,
+    as (percentile, ns). A line is solid where at least ten samples are beyond the percentile, else dotted. Below 24×4
+    the text has empty lines only. ``view``: another chart of the curves, with one path per curve and without marks;
+    None: value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their
+    own.
     """
     return _render(tuple(curves), width, height, theme_named(theme), highlight, tuple(marks), view, crowd).copy()
 
@@ -143,9 +144,9 @@ def _render(
 
 
 def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
-    """Stretch ranges a little, so that every decade has the same number of cells and its tick falls on a cell. With
-    very few rows this holds for every second or third decade. Where it would waste too many rows, decades differ by
-    one."""
+    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell.
+    With few rows only every second or third decade has a tick on a cell. Where that would waste rows, decades differ by
+    one cell."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
@@ -170,8 +171,8 @@ def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
 
 
 def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
-    """Return one tick per decade. Where two ticks would share a row, return one per two, three or six decades: an axis
-    with single decades left out would look like an axis of even steps."""
+    """Return one tick per decade. Where two ticks would share a row, return one per two, three or six decades: if only
+    some decades were left out, the steps of the axis would look even but would not be."""
     distinct: list[tuple[scale.Tick, ...]] = []
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
@@ -184,8 +185,8 @@ def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
 
 
 def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Draw faint lines at the ticks. Draw only dots at the crossings where lines would be too many, or where the theme
-    has no faint colour."""
+    """Return the cells of the grid: faint lines at the ticks, or only dots at their crossings if there would be too
+    many lines or the theme has no faint colour."""
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
@@ -204,8 +205,8 @@ def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[l
 
 
 def _dots(frame: _Frame, drawn: Sequence[tuple[int, int, tuple[Point, ...]]]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Return braille characters by (column, row), each with the index of the curve drawn there last. ``drawn``: for
-    each curve its index, its number of solid points, and its points."""
+    """Return braille characters by (column, row), each with the index of the last curve drawn there. ``drawn``: for
+    each curve its index, the number of its solid points, and its points."""
     if not drawn:
         return {}
     with _one_owner:
@@ -244,8 +245,7 @@ def _figure(frame: _Frame) -> Any:
 
 @functools.cache
 def _marker(code: int) -> Any:
-    """Return a braille marker in one of the 256 terminal colours. The colour only tells which curve a dot belongs to;
-    it is never shown."""
+    """Return a braille marker in one of the 256 terminal colours. The colour is never shown: it tells a dot's curve."""
     import plotext
 
     return plotext.marker("braille", pixel=plotext.pixel(foreground=code))
@@ -256,8 +256,7 @@ def _signal(figure: Any, path: Sequence[Point], marker: Any) -> Any:
 
 
 def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
-    """Return points along a path at even distances on the screen, so that a dotted line stays dotted where it is
-    steep."""
+    """Return points along a path at even distances on the screen, so that a steep line still has its dots."""
     spaced: list[Point] = []
     ahead = _DOT_GAP
     for (x0, y0), (x1, y1) in itertools.pairwise(path):
@@ -273,7 +272,7 @@ def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
 
 
 def _cells_of(picture: str, owners: Sequence[int]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Read plotext's drawing back from its text: each character with the curve that its colour code names."""
+    """Read the text that plotext drew. Return each character by (column, row), with the curve of its colour."""
     found: dict[tuple[int, int], tuple[str, int]] = {}
     for row, line in enumerate(picture.split("\n")):
         column, owner = 0, -1
@@ -290,8 +289,7 @@ def _cells_of(picture: str, owners: Sequence[int]) -> dict[tuple[int, int], tupl
 
 
 def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Return the cells for a curve's mark: at its end and at regular distances. Each curve uses other columns than its
-    neighbours."""
+    """Return the cells for a curve's mark: at its end, and at regular distances. Curves use different columns."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
     column = round(stride * (place + 0.5) / total)
@@ -331,7 +329,7 @@ def _framed(
     theme: Palette,
     rows_below: int,
 ) -> Text:
-    """Return the plot with its axes. The labels of x are below the axis, or on it where there are too few rows."""
+    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < _GUTTER}
     text = Text(no_wrap=True, end="")
@@ -355,7 +353,7 @@ def _framed(
 
 
 def _append_cells(text: Text, content: Sequence[Cell]) -> None:
-    """Append cells to a text; neighbours of one style become one span."""
+    """Append cells to a text. Neighbours of the same style become one span."""
     start = 0
     for at in range(1, len(content) + 1):
         if at == len(content) or content[at][1] is not content[start][1]:
@@ -383,9 +381,9 @@ def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]
 
 
 def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0) -> str:
-    """Return the curves and their legend at the terminal's size (80×28 without a terminal), ending with a line break.
-    ``view``: what to show of the curves; None = value by percentile. ``crowd``: this number of curves, from the first,
-    are faint and have no line in the legend."""
+    """Return the curves and their legend at the terminal's size (80×28 without a terminal), with a line break at the
+    end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
+    first, are faint and have no line in the legend."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)
@@ -403,7 +401,7 @@ def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: 
 def in_plain(
     curves: Sequence[PercentileCurve], width: int, rows: int, view: View | None = None, crowd: int = 0
 ) -> list[str]:
-    """Return the curves and their legend as lines without colours; without room for a chart, a line or two per
+    """Return the curves and their legend as lines without colours. In a narrow width, return a line or two per
     curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]

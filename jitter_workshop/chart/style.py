@@ -1,8 +1,8 @@
 """Choose the looks of curves in a terminal: colours and marks by theme, and the legend beside the canvas.
 
-Every curve differs from its neighbours by colour and by its mark. So the chart can be read on a screen without colours
-and by people who see some colours as equal. Needs Rich only: the line-by-line workshop and the verb ``chart`` use it
-too.
+Neighbouring curves differ in colour and in mark. So the chart can be read on a screen without colours and by people who
+see some colours as equal. This module imports Rich but not Textual, because the verb ``chart`` and the line-by-line
+workshop use it, too.
 """
 
 from __future__ import annotations
@@ -43,23 +43,22 @@ class CurveLook:
 
 
 def theme_named(name: str) -> Palette:
-    """Return the theme with this name; an unknown name gives dark. With NO_COLOR set, return the theme without
-    colours."""
+    """Return the theme with this name; "dark" for an unknown name. With NO_COLOR, return the theme without colours."""
     if os.environ.get("NO_COLOR"):
         return MONO
     return PALETTES.get(name, PALETTES["dark"])
 
 
 def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
-    """Return a style of one colour. Where the theme has no colour, ``dim`` stands in for faint colours."""
+    """Return a style of one colour. If ``colour`` is "" (a theme without colours), ``dim`` makes the style faint."""
     if colour:
         return Style(color=colour, bold=bold or None)
     return Style(dim=dim or None, bold=bold or None)
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """Return one look per curve, by its place among the measured or among the published curves. With a highlighted
-    curve the others fade towards the background. ``crowd``: this number of curves, from the first, look alike and
+    """Return one look per curve. It depends on the curve's place among the measured, or among the published curves. If
+    one is highlighted, the others fade towards the background. ``crowd``: this number of curves, from the first, are
     faint."""
     found: list[CurveLook] = []
     measured = published = 0
@@ -92,10 +91,10 @@ def legend(
     marks: Sequence[Mark] = (),
     width: int = 80,
 ) -> list[Text]:
-    """Return the legend: mark, label, p50, p99.9 and maximum of each curve, and the marks. No line is wider than
-    ``width``.
+    """Return the legend: mark, label, p50, p99.9 and maximum of each curve, and the learner's guesses. No line is wider
+    than ``width``.
 
-    A wide legend has one line per curve. A narrow one has two lines per curve below a line of column heads. A value
+    A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.
     """
     style = theme_named(theme)
@@ -131,8 +130,8 @@ def _room(width: int) -> int:
 
 
 def _fits(curve: PercentileCurve, width: int) -> bool:
-    """Check that a curve fits on one line. A measured curve's label may be shortened. A published curve needs room for
-    12 columns of its label and for all of its origin."""
+    """Return True if a curve fits on one line. A measured curve's label may be shortened. A published curve needs room
+    for 12 columns of its label and for its whole origin."""
     return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width)
 
 
@@ -179,7 +178,7 @@ def _columns(cells: Sequence[str], width: int) -> str:
 
 
 def _blend(colour: str, background: str, share: float) -> str:
-    """Return ``colour`` mixed with a share of the background."""
+    """Return ``colour`` mixed with ``share`` (0 to 1) of the background."""
     front, back = Color.parse(colour).get_truecolor(), Color.parse(background).get_truecolor()
     mixed = (round(f + (b - f) * share) for f, b in zip(front, back, strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)

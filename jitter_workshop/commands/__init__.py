@@ -1,1 +1,1 @@
-"""Hold one module for each verb of the command line."""
+"""Hold the verbs of the command line, one module for each."""

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
-    """Show the plan, ask if needed, and apply it."""
+    """Show the plan, ask unless ``--yes`` is given, and apply the plan."""
     from jitter_workshop.flow.host_ops.apply import apply
     from jitter_workshop.presenter import plan as plan_view
     from jitter_workshop.presenter.lines import Output
@@ -121,7 +121,7 @@ def _held(
     result: ApplyResult,
     command: tuple[str, ...],
 ) -> int:
-    """Wait for the command, or for a signal; then restore everything."""
+    """Keep the changes until the command ends or a signal comes. Then restore everything, and return the exit code."""
     told: dict[str, Any] = {}
     ended = None
     try:
@@ -149,7 +149,8 @@ def _held(
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Return the command's exit code; -N becomes 128 + N. Raises HostError if it cannot be started."""
+    """Run a command and return its exit code; -N becomes 128 + N. ``quiet``: its output goes to stderr. Raises
+    HostError if the start fails."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:

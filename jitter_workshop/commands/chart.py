@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0."""
+    """Draw the chart and return 0."""
     from jitter_workshop.flow.reporting.files import check, write
 
     form = _format(args)
@@ -108,9 +108,9 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
 
 
 def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
-    """Return the published curves if asked for, then those of the runs, and the view.
+    """Return the curves to draw, the view, and notices. The published curves come first, if they were asked for.
 
-    The runs are in order of time unless they were named. The view is None for value by percentile.
+    The runs are in order of time, unless they were named. The view is None for a chart of value by percentile.
     """
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve

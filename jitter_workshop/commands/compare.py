@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if ``--gate`` is given and a run is higher there."""
+    """Compare the runs. Return 1 if ``--gate`` is given and a run is higher than the first one there, else 0."""
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)
@@ -125,7 +125,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
-    """Return the gate's verdict on each run. Raises SessionError if one of them cannot be judged."""
+    """Return the gate's verdict on each run. Raises SessionError if a run cannot be judged."""
     from jitter_workshop.stats.comparison import measure_name
     from jitter_workshop.stats.gate import verdict
 
@@ -149,7 +149,7 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """Return why a field is null."""
+    """Return the reasons why fields are null: field → reason."""
     notes = {"gate": "no gate was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):
         notes["comparisons.rows.ratio"] = "null: the baseline is zero, so there is no ratio"

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if ``check`` found mistakes."""
+    """Run the action. Return 1 if ``check`` found mistakes, else 0."""
     if args.action == "new":
         return _new(args)
     if args.id is not None:
@@ -54,8 +54,8 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _as_json(entry: PathEntry) -> dict[str, object]:
-    """Return a chapter of the path. ``here``: yes, or recorded where it cannot be done on this host (with the
-    ``reason``). ``setting`` is null where the chapter sets nothing; ``notes`` then says so."""
+    """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
+    host (``reason`` tells why). ``setting``: null if the chapter changes no setting (``notes`` tells so)."""
     return {
         "id": entry.chapter_id,
         **picked(entry, "title", "minutes"),

@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Once(argparse.Action):
-    """Refuse an option that is given twice, where the second would silently replace the first."""
+    """Refuse an option that is given twice: the second value would silently replace the first."""
 
     def __call__(
         self,
@@ -191,9 +191,9 @@ class _Once(argparse.Action):
 
 
 class ProgressLine(Line):
-    """Write one line on stderr, and rewrite it between blocks.
+    """Write a line on stderr and replace it after each block.
 
-    ``first``: printed when the run begins, "" for nothing. It is not printed for a run that still waits or fails.
+    ``first``: a line to print when the run begins; "" for none. A run that waits or fails does not print it.
     """
 
     def __init__(self, first: str = "") -> None:
@@ -219,9 +219,9 @@ class ProgressLine(Line):
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
-    """Return the request, and a sentence for its start. Raises UsageError. On a terminal the sentence has the
-    percentiles that the run will reach. With ``solid`` the run is made as long as that percentile needs, and the
-    sentence says how long."""
+    """Return the request, and a sentence to print when the run begins ("" for none). ``solid``: the percentile of
+    ``--for-percentile``: the request is made long enough for it, and the sentence tells the length. Without it the
+    sentence tells, on a terminal, which percentiles the run will reach. Raises UsageError."""
     from jitter_workshop.flow.measuring import run_length
 
     said = ""
@@ -254,7 +254,7 @@ def _print(run: Run, as_json: bool) -> None:
 
 
 def _priority(text: str) -> int:
-    """Convert ``other`` to 0 and ``fifo:N`` to N."""
+    """Return the real-time priority: 0 for ``other``, N for ``fifo:N``. Raises argparse's error for any other text."""
     if text == "other":
         return 0
     kind, _, number = text.partition(":")

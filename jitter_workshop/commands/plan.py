@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0, also for an empty plan."""
+    """Print the plan and return 0, also if the plan is empty."""
     if args.sh and args.json:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
     from jitter_workshop.flow.host_ops.host_status import draw_up

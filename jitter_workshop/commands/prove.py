@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 for any verdict; 1 if something could not be restored."""
+    """Make a proof, or print earlier ones. Return 1 if something could not be restored, else 0, for any verdict."""
     if args.list or args.show is not None:
         return _old(args)
     require_live_host(args)
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 def _take_turn(
     turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
 ) -> None:
-    """Hold the turn of a class host from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
+    """Hold the turn of a class host until ``turn`` is closed. Raises Interrupted, BusyError, HostError."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
@@ -149,7 +149,7 @@ def _take_turn(
 
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
-    """Show the cost, and ask if needed. Raises UsageError if the answer is no."""
+    """Show the cost, and ask unless ``--yes`` is given. Raises UsageError if the answer is no."""
     from jitter_workshop.presenter.proof import cost
 
     show_lines(partial(cost, plan), sys.stderr)
@@ -160,7 +160,7 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
 
 
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
-    """Run the proof. ``received``: the signals that arrived meanwhile."""
+    """Make the proof. ``received``: the signals that came. Raises Interrupted if one came in the first round."""
     from jitter_workshop.bench.runner import Cancelled
     from jitter_workshop.presenter.proof import STOPPED_EARLY
 
@@ -181,7 +181,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
 
 
 class ProofLine(Line):
-    """Write one line on stderr and rewrite it; write one line a round if it is not a terminal."""
+    """Write a line on stderr and replace it as the proof goes on. If stderr is not a terminal, write a few lines."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
@@ -223,7 +223,7 @@ class ProofLine(Line):
 
 
 def _old(args: argparse.Namespace) -> int:
-    """Print earlier proofs."""
+    """Print earlier proofs: all in short, or one in full."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
     from jitter_workshop.presenter.proof import listed
 
@@ -252,7 +252,7 @@ def _print(args: argparse.Namespace, proof: Proof) -> None:
 
 
 def as_json(proof: Proof) -> dict[str, Any]:
-    """Return the fields of ``prove --json``. ``remarks``: sentences that a reader should know."""
+    """Return the fields of ``prove --json``. ``remarks``: the proof's notes. ``notes``: why fields are null."""
     from jitter_workshop.model.codec import to_plain
 
     said = proof.judgement

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0: files that could not be read are listed, and are not a finding."""
+    """Record the host and return 0. Files that could not be read are listed; they do not make the exit code 1."""
     from jitter_workshop.flow.host_ops.record_host import record
 
     report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0. Raises WorkshopError if there are no runs."""
+    """Write the report and return 0. Raises WorkshopError if there are no runs."""
     from jitter_workshop.flow.reporting.build import build, explain_ahead, keep_found
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format_of(output: str | None) -> str:
-    """Return the format for the ending of a file name; html if it has none. Raises UsageError for an unknown ending."""
+    """Return the format for the ending of a file name; html for no ending. Raises UsageError for an unknown ending."""
     if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")
@@ -100,7 +100,7 @@ def _format_of(output: str | None) -> str:
 
 
 def _session(args: argparse.Namespace) -> OpenSession:
-    """Return the named session, or the current one; for a recorded host the session that the workshop keeps for it."""
+    """Return the named session, or the current one. For a recorded host, return the session kept for it."""
     if args.root == Path("/") or args.session is not None:
         return open_session(args)
     from jitter_workshop.flow.chapters.session_context import look_at, recorded_session

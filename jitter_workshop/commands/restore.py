@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 if everything was restored; 1 if something was left alone, or a reboot is needed."""
+    """Restore, or list with ``--list``. Return 1 if a setting was left alone, or a reboot is needed; else 0."""
     if args.list:
         return _list(args)
     require_live_host(args)

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if a file was damaged."""
+    """Run the action. Return 1 if ``list`` found a damaged file, else 0."""
     if args.imported is not None and args.action != "remove":
         raise UsageError(f"'sessions {args.action}' takes no --import", "--import is only for 'sessions remove'")
     if args.action == "import":
@@ -140,7 +140,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Read all files before anything is kept: a mistake in the last one leaves nothing half done."""
+    """Import files. All files are read before anything is kept: a mistake in the last file leaves nothing half done."""
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 
@@ -195,7 +195,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _remove_import(args: argparse.Namespace) -> int:
-    """Remove one imported curve; if several have that label, the newest."""
+    """Remove one imported curve; if several curves have that label, the newest of them."""
     if args.id:
         raise UsageError(
             "--import removes a curve, and an ID removes a session", "leave out the ID; name the session with --session"
@@ -213,7 +213,7 @@ def _remove_import(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
-    """Go on only after a yes, or with --yes. Raises UsageError otherwise."""
+    """Return after a yes, or if ``--yes`` is given. Raises UsageError otherwise."""
     if args.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -301,7 +301,7 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold a report that was read; nothing of it is on disk yet. ``as_written``: its text was not changed since."""
+    """Hold a report that was read; none of it is on the disk yet. ``as_written``: its text was not changed."""
 
     file: str
     unpacked: Unpacked
@@ -309,7 +309,7 @@ class Page:
 
 
 def _read_page(path: Path, data: bytes) -> Page:
-    """Return the session in a page. Raises SessionError that names the file."""
+    """Return the session in the page of a report. Raises SessionError with the file's name."""
     from jitter_workshop.session import archive, reportfile
 
     shown = clean(path.name, 100) or "the file"
@@ -321,7 +321,7 @@ def _read_page(path: Path, data: bytes) -> Page:
 
 
 def page_lines(page: Page, back: BroughtBack) -> list[str]:
-    """Return what was imported, one sentence a line."""
+    """Return lines that tell what was imported, one sentence a line."""
     name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
     if back.already:
         said = [f"Session {name} exists here already, with the same content: nothing was written."]
@@ -350,7 +350,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
 
 
 def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:
-    """Return what was imported, for a script."""
+    """Return the JSON fields of what was imported."""
     return {
         "file": page.file,
         **picked(back, "session", "name", "runs"),

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 if all that applies is good, 1 if something can be improved."""
+    """Print the checks. Return 0 if all that applies is good, 1 if something can be improved."""
     if args.prometheus and (args.json or args.explain):
         raise UsageError("--prometheus is a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:

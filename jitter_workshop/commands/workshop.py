@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 when the learner leaves. An error before the first screen is one line and exit code 2."""
+    """Run the workshop until the learner leaves, and return 0. An error before the first screen becomes exit code 2."""
     from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
     from jitter_workshop.tui.terminal.terminal_restore import served
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(text: str, where: TextIO) -> None:
-    """Write text to a stream that may be gone with its terminal.
+    """Write text to a stream. The stream may be gone, together with its terminal; then nothing is written.
 
     A workshop that is served writes to standard error, because its standard output carries the screen.
     """
@@ -72,7 +72,7 @@ def _tell(text: str, where: TextIO) -> None:
 
 
 def _is_terminal(stream: object) -> bool:
-    """Check that a standard stream exists, is open, and is a terminal."""
+    """Return True if a standard stream exists, is open, and is a terminal."""
     isatty = getattr(stream, "isatty", None)
     try:
         return bool(isatty and isatty())
@@ -81,7 +81,7 @@ def _is_terminal(stream: object) -> bool:
 
 
 def _no_screen() -> str:
-    """Return why this terminal cannot show the screen, in a sentence; "" if it can."""
+    """Return a sentence with the reason why this terminal cannot show the screen; "" if it can."""
     from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):

@@ -75,8 +75,7 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path: ``path``, or ``p`` unless it starts a proof at this
-        step."""
+        """Return True for an answer that leads back to the path: ``path``, or ``p`` unless it starts a proof here."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
 
 
 def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the newest proof, or make a new one after the learner has agreed to its cost. Raises WorkshopError; Leave
-    for ``q``."""
+    """Show the newest proof, or make one after the learner agreed to the cost. Raises WorkshopError; Leave for
+    ``q``."""
     before = chapter.newest(workshop, walk)
     if before is not None:
         talk.say("", *words.verdict(before, talk.width), "")
@@ -90,8 +90,7 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Make the proof on this thread. HUP and TERM stop it like Ctrl-C, and act as usual once all settings are
-    restored."""
+    """Make the proof on this thread. HUP and TERM stop it like Ctrl-C, and act as usual after the restore."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
     observer = _Lines(talk, plan.workload)

@@ -53,7 +53,7 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
-    """Write the report to the first folder that accepts it, and ask before each next one. Return True if it was
+    """Write the report to the first folder that accepts it, asking before each next one. Return True if it was
     written."""
     for number, folder in enumerate(places()):
         path = draft.path(chosen, private, folder)

@@ -85,8 +85,8 @@ def stopping() -> Iterator[CancelToken]:
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the causes of this chapter's newest traced run. If no run has a trace, offer one more run with a trace.
-    Raises WorkshopError."""
+    """Show the causes of this chapter's newest traced run. If there is none, offer to make one. Raises
+    WorkshopError."""
     run = walk.traced_run()
     if run is None:
         further = None if walk.hunts else walk.traced_request()

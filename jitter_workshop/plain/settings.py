@@ -126,8 +126,8 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are applied on the host, and which this session had applied before. Return the commands for
-    them: "undo", "again"."""
+    """Tell which changes are applied on the host, and which were applied before. Return the commands for them: "undo",
+    "again"."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:

@@ -54,8 +54,7 @@ def _await_line() -> None:
 
 
 class Talk:
-    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: as wide as the
-    terminal."""
+    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: the terminal's."""
 
     def __init__(
         self,

@@ -69,8 +69,7 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the chapter's present
-        step."""
+        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the present step."""
         walk = self._workshop.walk(chapter_id)
         wanted = next((name for name in walk.chapter.steps if name == step), None)
         if wanted is not None:
@@ -87,8 +86,7 @@ class PlainWalk:
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:
-        """Show the path until the learner chooses a chapter; return its id. Raises Leave for Enter if nothing is
-        left."""
+        """Show the path until the learner chooses a chapter; return its id. Raises Leave if nothing is left."""
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)

@@ -186,7 +186,7 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen with this name. Do nothing if it is open, or (except for help) if a page waits for an
+        """Open the screen with this name. Do nothing if it is open, or (help excepted) if a page waits for an
         answer."""
         module, _, kind = f"jitter_workshop.tui.screens.{_SCREENS[name]}".rpartition(".")
         screen: type[Screen[None]] = getattr(import_module(module), kind)

@@ -32,7 +32,7 @@ from jitter_workshop.presenter.lines import wrap
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if ``collect`` found a machine that is silent or not well."""
+    """Run the subcommand. Return 1 if ``collect`` found a machine that is silent or not well, else 0."""
     return {"board": _board, "results": _results, "collect": _collect, "present": _present}[args.do](args)
 
 
@@ -53,7 +53,7 @@ def _board(args: argparse.Namespace) -> int:
 
 
 def _results(args: argparse.Namespace) -> int:
-    """Show the results that the caller may see: all for an instructor, their own for a student."""
+    """Show the results that the caller may see: those of all members for an instructor, else the caller's own."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
 
@@ -78,9 +78,9 @@ def _show(args: argparse.Namespace, board: Board) -> None:
 
 def _collect(args: argparse.Namespace) -> int:
     """Show the files that were gathered from many machines. Return 0 if every machine answered and has nothing to
-    improve.
+    improve, else 1.
 
-    With ``--chapter`` return 0 if every board is there, because the curves do not show what could be improved.
+    With ``--chapter`` return 0 if every board is there: the curves do not show what could be improved.
     """
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")
@@ -111,7 +111,7 @@ def _collect(args: argparse.Namespace) -> int:
 
 
 def _one_form(args: argparse.Namespace) -> None:
-    """Raise UsageError if two output forms are asked for at once."""
+    """Raise UsageError if the options ask for two forms of output."""
     if args.csv and args.json:
         raise UsageError("--csv and --json contradict each other", "use one of them")
     if args.chapter is not None and (args.csv or args.json):
@@ -125,7 +125,7 @@ def _show_boards(boards: Sequence[ClassTable]) -> None:
 
 
 def _show_curves(board: Board, chapter: str, step: str) -> None:
-    """Print the curves of all members in a chapter over each other, with remarks."""
+    """Print the curves of all members in a chapter in one chart, with remarks."""
     shown, told = class_curves(board, chapter, step)
     crowd, named = outermost([one.curve for one in shown], curves_by(board, chapter))
     if shown:
@@ -135,8 +135,7 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def _known_place(ident: str | None, step: str | None) -> None:
-    """Raise UsageError for an unknown chapter of the course, or an unknown step of that chapter. None: none was
-    named."""
+    """Raise UsageError if the course has no such chapter, or the chapter no such step. None: none was named."""
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")

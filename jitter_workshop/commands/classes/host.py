@@ -14,7 +14,7 @@ from jitter_workshop.model.text import clean
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; 1 if something is wrong, or could not be removed."""
+    """Run the subcommand. Return 1 if ``check`` found a problem, or if ``remove`` left something; else 0."""
     return {"init": _init, "check": _check, "remove": _remove, "bundle": _bundle}[args.do](args)
 
 
@@ -43,14 +43,14 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _item(mark: str, words: str) -> None:
-    """Print one item of a list, wrapped to the terminal's width."""
+    """Print one item of a list on stderr, wrapped to the terminal's width. ``mark``: the text before the item."""
     from jitter_workshop.presenter.lines import wrap
 
     show_lines(lambda width: wrap(words, width, mark), sys.stderr)
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
-    """Return every step with the files that it writes, as lines."""
+    """Return the lines that describe every step, each followed by the files that the step writes."""
     lines = []
     for step, why in todo:
         lines.append(f"{step.what}  ({clean(why, 160)})")
@@ -87,7 +87,7 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _bundle(args: argparse.Namespace) -> int:
-    """Write one archive that makes a class host without the internet."""
+    """Write one archive from which a class host can be made without the internet."""
     if args.output is None:
         raise UsageError("the archive needs a file name", "-o FILE.tar.gz")
     classadmin.bundle(args.output, args.file)
@@ -96,12 +96,12 @@ def _bundle(args: argparse.Namespace) -> int:
 
 
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:
-    """Raise UsageError if there is neither --yes nor a terminal to ask on."""
+    """Raise UsageError if there is neither ``--yes`` nor a terminal for the question."""
     if not args.yes and not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask for confirmation", advice)
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
-    """Ask, and raise UsageError unless the answer is yes."""
+    """Ask unless ``--yes`` is given. Raises UsageError unless the answer is yes."""
     if not args.yes and not agreed(question):
         raise UsageError("nothing was done")

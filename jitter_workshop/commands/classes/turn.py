@@ -35,7 +35,7 @@ _ACTIONS = ("take", "give", "end", "freeze", "thaw")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0; for ``take -- CMD`` the exit code of CMD if that is 0 or 1."""
+    """Run the action of ``class turn``. Return 0, or for ``take -- CMD`` the exit code of CMD if that is 0 or 1."""
     action, *rest = args.words or [""]
     if action and action not in _ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
@@ -94,9 +94,10 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
 
 
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
-    """Run the command and return its exit code. HUP and TERM are passed on to it; it gets Ctrl-C from the terminal.
+    """Run the command and return its exit code. HUP and TERM are passed on to the command; it gets Ctrl-C from the
+    terminal.
 
-    If the turn ends first, root's agent ends the command.
+    If the turn ends first, root's agent ends the command. Raises TurnOver then, HostError for a code above 1.
     """
     try:
         child = subprocess.Popen(command)

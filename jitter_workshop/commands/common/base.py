@@ -65,7 +65,7 @@ VERBS: dict[str, str] = {
 
 
 class Interrupted(BaseException):
-    """Report that a signal asked this process to end; ``cli.main`` returns 128 + ``signum``."""
+    """Report that a signal asked this process to end. ``cli.main`` then returns 128 + ``signum``."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
@@ -73,7 +73,7 @@ class Interrupted(BaseException):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parse with argparse, but raise UsageError, so that all errors are printed in one way."""
+    """Parse like argparse, but raise UsageError, so that all errors are printed in the same way."""
 
     takes_command = False
     """True: ``-- COMMAND…`` may follow at the end; it is then ``args.command``."""
@@ -106,7 +106,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def verb_parser(verb: str, doc: str | None) -> Parser:
-    """Return the parser of one verb (or of the workshop) with the options of every verb."""
+    """Return the parser of a verb (or of the workshop), with the options of every verb. ``doc``: the verb's
+    docstring."""
     first, _, rest = (doc or "").strip().partition("\n")
     prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
     parser = Parser(
@@ -150,7 +151,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(payload: Any) -> None:
-    """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
+    """Print a JSON object, with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
     import json
 
     from jitter_workshop.model.codec import to_plain
@@ -160,7 +161,7 @@ def print_json(payload: Any) -> None:
 
 
 def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Iterable[Text]]) -> None:
-    """Print the payload as JSON with ``--json``, the text without (or the lines, see :func:`show_lines`)."""
+    """Print the payload as JSON if ``--json`` is given, else the text (or lines: see :func:`show_lines`)."""
     if args.json:
         print_json(payload)
     elif isinstance(text, str):
@@ -171,7 +172,7 @@ def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Ite
 
 
 def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = None) -> None:
-    """Print what ``build`` makes for the width of a stream (None: stdout)."""
+    """Print the lines that ``build`` returns for the stream's width. ``stream``: None means stdout."""
     from jitter_workshop.presenter.lines import Output
 
     output = Output(stream)
@@ -179,7 +180,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
 
 
 def say(sentence: str) -> None:
-    """Print one line on stderr that is not an error: a warning, or the place where a result was kept."""
+    """Print one line on stderr, for example a warning, or where a result was kept. Errors are not printed here."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, 2000)}\n")
         sys.stderr.flush()

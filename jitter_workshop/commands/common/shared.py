@@ -1,4 +1,4 @@
-"""Share code between verbs: the session that they work in, questions, notices, numbers."""
+"""Share code between verbs: the session, questions, notices, numbers."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def say_notices(notices: Iterable[str]) -> None:
 
 
 def agreed(question: str) -> bool:
-    """Ask on the terminal, and return True for yes."""
+    """Ask a question on the terminal. Return True if the answer is yes."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def write_stdout(content: bytes) -> None:
-    """Write bytes to a file or a pipe; write text to a terminal, too. Raises UsageError for bytes on a terminal."""
+    """Write bytes to stdout. On a terminal only text is allowed: other bytes raise UsageError."""
     if sys.stdout.isatty():
         try:
             sys.stdout.write(content.decode())
@@ -54,7 +54,7 @@ def write_stdout(content: bytes) -> None:
 
 
 def open_session(args: argparse.Namespace) -> OpenSession:
-    """Return the session of ``--session``, or the current one. Raises SessionError if there is none."""
+    """Return the session that ``--session`` names, or the current session. Raises SessionError if there is none."""
     session = SessionStore().current(args.session)
     if session is None:
         raise SessionError("there is no session yet", "start the workshop, or run 'jitter-workshop measure'")
@@ -62,7 +62,7 @@ def open_session(args: argparse.Namespace) -> OpenSession:
 
 
 def session_to_keep_in(name: str | None, host: str) -> OpenSession:
-    """Return the session of this name, or the current one; a new one if there is none. Raises SessionError."""
+    """Return the session with this name (None: the current one). If there is none, make it. Raises SessionError."""
     store = SessionStore()
     if name is None:
         return store.current_or_create(FIRST_SESSION, host)
@@ -74,7 +74,7 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
 
 
 def number(text: str) -> float:
-    """Return a finite number from the command line, for argparse."""
+    """Return a number from the command line. Raises argparse's error for a text that is not a finite number."""
     try:
         value = float(text)
     except ValueError:

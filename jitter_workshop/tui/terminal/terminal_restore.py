@@ -49,8 +49,7 @@ _FAREWELL_S = 2.0
 
 
 def served() -> bool:
-    """Return True if this workshop is shown in a browser. Then sudo has no terminal on which it could ask for a
-    password."""
+    """Return True if this workshop is shown in a browser. Then sudo has no terminal to ask for a password."""
     return os.environ.get(SERVED) == "1"
 
 

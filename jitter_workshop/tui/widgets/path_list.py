@@ -21,8 +21,7 @@ _COLUMN_WIDTH = 9
 
 
 class PathList(Sheet):
-    """Show three groups of chapters, each below its heading: to be done here, to be seen on a recording, and the
-    others."""
+    """Show three groups of chapters, each below its heading: to be done here, to be seen on a recording, and others."""
 
     class Chosen(Message):
         """Report that the chapter under the cursor was clicked; a first click only moves the cursor there."""

@@ -93,8 +93,7 @@ class ChapterPage:
         return self.walk.recorded_curves(self.step)
 
     def curves(self) -> list[RunCurve]:
-        """Return the curves of the chart: published and imported ones, the chapter's own, and the one being
-        measured."""
+        """Return the chart's curves: published and imported ones, the chapter's own, and the one being measured."""
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
@@ -120,8 +119,7 @@ class ChapterPage:
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request with the run length of the learner's preferences. On a class host the class decides
-        that."""
+        """Return the request with the run length of the learner's preferences. A class decides the length itself."""
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:
             return request

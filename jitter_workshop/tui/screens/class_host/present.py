@@ -115,8 +115,7 @@ class PresentApp(PaintedApp):
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int) -> Iterable[Text]:
-        """Yield the instructor's chapter, or the class's name if there is none; then the step and the instructor's
-        words."""
+        """Yield the instructor's chapter, or the class's name if there is none; then the step and the words."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
             yield Text(line, style="bold text", no_wrap=True)

@@ -31,8 +31,7 @@ class TurnPage(Page, scope="queue"):
         self.came = False
 
     def over(self, *, came: bool) -> None:
-        """Close the page because the wait is over. ``came``: the turn came; False: the place was given up, or an error
-        came."""
+        """Close the page because the wait is over. ``came``: the turn came; False: the wait was given up or failed."""
         self.came = came
         self.dismiss(None)
 

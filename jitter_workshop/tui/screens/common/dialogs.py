@@ -82,7 +82,7 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask what to do with held settings on leaving: restore or keep them, or stay. ``leave`` is called unless the user
+    """Ask what to do with held settings on leaving: restore, keep, or stay. ``leave`` is called unless the user
     stays."""
 
     def __init__(self, leave: Callable[[], None]) -> None:

@@ -24,8 +24,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
-    """Show the results of the course so far. A thread computes them, because runs, curves and the host have to be
-    read."""
+    """Show the results of the course so far. A thread computes them, because runs, curves and the host are read."""
 
     def __init__(self) -> None:
         super().__init__()

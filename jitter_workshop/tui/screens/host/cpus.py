@@ -22,8 +22,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 
 class CpuPicker(Page, scope="cpus"):
-    """Let the learner choose the CPUs of the measured threads. A choice that this host does not allow is refused with a
-    reason."""
+    """Let the learner choose the CPUs of the measured threads. A choice that this host refuses is explained."""
 
     def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()

@@ -32,11 +32,10 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 
 
 class EvidenceScreen(WorkshopScreen, scope="causes"):
-    """Show a run's causes. A thread finds them block by block, because a noisy run takes seconds. Closing stops the
-    thread."""
+    """Show a run's causes. A thread finds them block by block: a noisy run takes seconds. Closing stops the thread."""
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
-        """Set the run. ``focus``: words of a chapter's ``evidence``; if there is a page about them, that page is shown
+        """Set the run. ``focus``: words of a chapter's ``evidence``; if a page is about them, that page is shown
         first."""
         super().__init__()
         self.shown_run = run
