@@ -39,7 +39,7 @@ LEAST_HEIGHT = 4
 _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40
-"""Below this width figures stand in the chart's place."""
+"""Below this width, figures are shown in place of the chart."""
 _MOST_ROWS = 36
 _BELOW_A_CROWD = 3
 """Lines of text printed below a chart with a crowd."""

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     words = [*(apply.read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
     if not words:
-        raise UsageError("no tunable was given", "'jitter-workshop status' shows which would help here")
+        raise UsageError("no tunable was given", "'jitter-workshop status' shows which tunables would help here")
     if command and args.hold:
         raise UsageError(
             "--hold and a command contradict each other: each says how long the changes last", "leave one of them out"

@@ -48,11 +48,11 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
         _TAKE,
         {"dest": "people", "nargs": "+", "default": [], "metavar": "NAME", "help": "turn take: your team"},
     ),
-    ("--machine", ("board",), {"help": "board --json: as 'class collect' reads it"}),
+    ("--machine", ("board",), {"help": "board --json: in the form that 'class collect' reads"}),
     ("--csv", ("board", "results", "collect"), {"help": "board, results, collect: as a table"}),
     ("--forget", ("results",), {"metavar": "USER", "help": "results: forget a member"}),
     ("--forget-all", ("results",), {"help": "results: forget all members"}),
-    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: the chapter shown; board, collect: the curves of it"}),
+    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: the chapter to show; board, collect: draw its curves"}),
     ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
     ("--clear", ("present",), {"help": "present: remove the text and the chapter that are shown"}),
 )

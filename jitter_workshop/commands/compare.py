@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gate", metavar="P", help=f"exit 1 if B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
     )
-    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher still passes (0)")
+    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher B may be (0)")
     add_json(parser)
 
 

@@ -327,21 +327,21 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
         said = [f"Session {name} exists here already, with the same content: nothing was written."]
     else:
         how = "bit for bit except its id and name" if back.old_id else "bit for bit"
-        how = f"as far as the report holds it {how}" if back.left_out else how
+        how = f"{how} as far as the report contains it" if back.left_out else how
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
         said.append(f"Another session here has the id {back.old_id} already, so this one has a new id.")
     if back.missing:
         number = len(back.missing)
         said.append(
-            f"{many(number, 'run')} that it lists {'was' if number == 1 else 'were'} not in the report: "
+            f"{many(number, 'run')} that the session lists {'was' if number == 1 else 'were'} not in the report: "
             f"{', '.join(clean(run, 40) for run in back.missing[:MOST_NAMED])}{', …' if number > MOST_NAMED else ''}."
         )
     if back.left_out:
         number = len(back.left_out)
         were = "was" if number == 1 else "were"
         said.append(
-            f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come "
+            f"{many(number, 'file')} of the session {were} left out of the small report and did not come "
             "back; 'sessions import --json' lists them."
         )
     if not page.as_written:

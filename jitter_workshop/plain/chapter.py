@@ -201,7 +201,7 @@ class PlainChapter:
         walk = self._walk
         waking = walk.progress.noise is None
         if waking and not walk.offer_noise():
-            self._talk.tell("A noise is offered if the first run is quiet; this one is not.")
+            self._talk.tell("A noise is offered if the first run is quiet; this run is not.")
             return False
         walk.accept_noise(waking)
         return True
@@ -263,7 +263,7 @@ class PlainChapter:
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
             talk.tell(f"Your guess so far: {said}.")
         if walk.run_in(task.slot) is not None:
-            talk.tell("This is measured already, so a guess no longer counts.")
+            talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
             talk.tell("On a recording no run can decide this; the comparison shows what each answer means.")
 
@@ -279,7 +279,7 @@ class PlainChapter:
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
             kept = bool(walk.recorded_curves(step)[0])
-            known = "" if kept or not walk.host.rehearsed else " No run of it on another machine comes with the course."
+            known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
             talk.say("")
 
@@ -307,7 +307,7 @@ class PlainChapter:
         if not host.rehearsed:
             self._talk.tell(f"NOT ON THIS HOST: {reason}.")
         else:
-            where = ", because --root names one"
+            where = ", because --root names a recorded host"
             if host.recording:
                 unfit = "the given recording does not have all that this chapter needs"
                 where = f" ({clean(host.recording, 40)}): {unfit if self._workshop.recorded else reason}"

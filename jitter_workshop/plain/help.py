@@ -40,12 +40,12 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "c", "the chart of this chapter"
     yield "o", "the chart with the laptop of 2015"
     if not walk.hunts:
-        yield "i", "at compare: the chart with the curves that 'sessions import' brought"
+        yield "i", "at compare: the chart with the imported curves of other tools"
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
-        yield "v", "who took the time (if no run has a trace, one more is measured with it)"
-        yield "w", "let a noise run beside the measurement, or end it"
+        yield "v", "who took the time (if no run has a trace, one more run is measured with a trace)"
+        yield "w", "let a noise run during the measurements, or end the noise"
     yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "undo", "restore what this chapter changed"

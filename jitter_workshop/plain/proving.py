@@ -131,5 +131,5 @@ def _figure(seen: SoFar | None) -> str:
         return "no measure in common"
     ratio = seen.ratios[-1]
     if ratio is None:
-        return f"{seen.name}: none on either side"
+        return f"{seen.name}: none, without or with the change"
     return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else times(ratio)}"

@@ -24,7 +24,7 @@ from jitter_workshop.presenter.changes import (
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, by_others
 
-_RESTORE = "'jitter-workshop restore' restores it"
+_RESTORE = "'jitter-workshop restore' restores the old values"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     for where, reason in view.refused:
         talk.tell(f"! Refused: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
     if view.applied and not view.needs_reboot:
-        talk.tell("Type undo to give them back earlier.")
+        talk.tell("Type undo to restore the old values earlier.")
     if walk.awaits_reboot:
         talk.tell("Leave with q, reboot, and start the workshop again: it goes on here. Enter goes on without that.")
         return False
@@ -132,15 +132,15 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
         commands.append("undo")
-        held = " It is restored when you leave, unless you keep it." if workshop.agent_session.holding else ""
+        held = " They are restored when you leave, unless you keep them." if workshop.agent_session.holding else ""
         count = tally(workshop.written())
-        talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to give all of it back.", "", "  ")
+        talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
     if lost and not standing and workshop.agent_session.holding:
         talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
         commands.append("again")
         words = ", ".join(clean(word, 80) for word in lost)
-        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type again to see it as one plan.", "", "  ")
+        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type again to see them as one plan.", "", "  ")
     return tuple(commands)
 
 
@@ -170,7 +170,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.notices([workshop.agent_session.notice])
     for said in applied_said(result):
         talk.tell(said, "", "  ")
-    talk.tell("It is restored when you leave.")
+    talk.tell("The old values are restored when you leave.")
 
 
 # -- on leaving -------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def _kept(talk: Talk) -> bool:
     talk.tell("The changes of this workshop are still applied.")
     while True:
         try:
-            answer = talk.ask_anything("Enter restores it · keep leaves it as it is")
+            answer = talk.ask_anything("Enter restores the old values · keep leaves the changes applied")
         except EOFError:
             talk.say("")
             return False

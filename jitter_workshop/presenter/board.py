@@ -19,7 +19,7 @@ from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.stats.scale import nice_ns
 
 _GROUPS: dict[Group, tuple[str, str]] = {
-    "stuck": ("there, but nothing new for ten minutes", "accent"),
+    "stuck": ("at a chapter, but nothing new for ten minutes", "accent"),
     "at work": ("", "bold"),
     "waiting": ("for the turn, or for the class to go on", "bold"),
     "done": ("finished all they began; nothing new for ten minutes", "bold"),
@@ -28,7 +28,7 @@ _GROUPS: dict[Group, tuple[str, str]] = {
 _LONGEST_NAME, _LEAST_NAME = 24, 9
 _CELL = 3
 _FIGURES = 30
-"""Cells of a row behind the chapters, without the step."""
+"""The cells of a row that follow the columns of chapters, without the step."""
 _TITLES_FROM = 120
 _TITLE = 22
 _MOST_NAMED = 12
@@ -150,12 +150,12 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
         left = f"{earlier} left out: use a wider terminal, or 'class results --csv', to see all."
         lines += wrap(left, layout.width, style="dim")
     if unknown:
-        said = f"{many(unknown, 'chapter')} of other courses not shown: 'class results --csv' shows all."
+        said = f"Not shown: {many(unknown, 'chapter')} of other courses. 'class results --csv' shows all."
         lines += wrap(said, layout.width, style="dim")
     marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last, best: the newest curve and the lowest comparable one, at the percentile of its chapter's "
-        f"question, else p{BEST_BY:g} (spin: p99.9999); as their own programs report."
+        "last, best: the newest curve, and the lowest curve that can be compared with it, at the percentile of the "
+        f"chapter's question, else p{BEST_BY:g} (spin: p99.9999). The members' programs reported them."
     )
     return [*lines, *_packed(marks, layout.width), *wrap(what, layout.width, style="dim")]
 
@@ -187,7 +187,7 @@ def _minutes(seconds: float) -> str:
 
 _SILENT = "?"
 _LONGEST = 16
-_KEYS = "✓ good, ▲ can be better, – not on this machine, · only told, ? no answer"
+_KEYS = "✓ good, ▲ can be better, – not on this machine, · for information, ? no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def checks(rows: Sequence[Row], width: int) -> Lines:
         lines += [Text(), *wrap(_KEYS, width, style="dim")]
     same = len(known) - len(shown)
     says = "1 check says" if same == 1 else f"{same} checks say"
-    told = f"{says} the same on every machine that answered, with nothing to do."
+    told = f"{says} the same on every machine that answered, and need no action."
     return lines + (wrap(told, width) if same else [])
 
 

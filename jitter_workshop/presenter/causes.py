@@ -26,7 +26,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
-"""Rows of causes and of threads that are shown, and stalls that ``explain`` shows in full; the JSON has all of them."""
+"""The most rows of causes, rows of threads, and stalls in full that are shown; the JSON has all of them."""
 
 SHADES = "█▓▒░"
 REST = "·"
@@ -103,7 +103,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
     yield Text()
     if told := in_time(report):
-        share = f"{told} The last column is the share without that cause and without the time around it."
+        share = f"{told} The last column is this share if the cause and the time around it are left out."
         yield from wrap(share, width, style="dim")
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
@@ -212,7 +212,7 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
     """Describe what the key v shows in this chapter. ``traced``: a traced run exists; if not, one more run is
     needed."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
-    more = "" if traced else " For this one more run is needed, with the kernel's trace."
+    more = "" if traced else " This needs one more run, with the kernel's trace."
     return f"v shows {told or 'who took the time, by the kernel'}.{more}"
 
 
@@ -270,7 +270,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
         rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table(rows, width, right=range(1, 6))
     if len(rows) == 1:
-        yield Text("None of them ran on these CPUs.")
+        yield Text("No work, softirq or interrupt ran on these CPUs.")
 
 
 def _frequencies(present: Residence) -> Iterator[str]:

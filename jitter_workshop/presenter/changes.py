@@ -48,7 +48,7 @@ def counted(tunables: Sequence[str]) -> str:
 def as_root(workshop: Workshop) -> str:
     """Describe how a key writes: ``as root``, and that sudo may ask for a password first."""
     asks = workshop.agent_session.rights == "sudo"
-    return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
+    return "as root (sudo may ask for your password first)" if asks else "as root"
 
 
 # -- applied -----------------------------------------------------------------------------------------------------------
@@ -73,9 +73,9 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
     for one in differently:
         wrote, found = shown_value(one.after), shown_value(one.read_back)
-        lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, read back is {found}", width, "  ", "    ")
+        lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
     if result.applied:
-        back = "This is restored at the end." if held else "'jitter-workshop restore' restores this."
+        back = "This is restored at the end." if held else "'jitter-workshop restore' restores the old values."
         lines += [Text(), *wrap(back, width)]
     return lines
 
@@ -109,7 +109,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
     """Return the settings that were restored and those that were left alone, a sentence each; [] if none."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
-        found = f" (it says {shown_value(one.found, 60)})" if one.found is not None else ""
+        found = f" (its value is {shown_value(one.found, 60)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
     return said + ([_REBOOT] if result.needs_reboot else [])
 

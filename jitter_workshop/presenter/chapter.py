@@ -163,7 +163,7 @@ def explanation(
             lines += residence(thread, digits, width)
     if several:
         which = titles[list(runs).index(view)]
-        lines += [Text(), *wrap(Text(f"All below is about the newest run ({which}).", "dim"), width)]
+        lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
         if rates:
             lines += [Text(), heading(title)]
@@ -270,7 +270,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
     """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
-    text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
+    text = f"Nothing is measured on a recording{'. t shows the curve of another machine.' if shown else none}"
     return [*lines, *wrap(text, width)]
 
 
@@ -286,7 +286,7 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     ]
     lines += table(rows, width)
     if any(c.settled for c in changes):
-        lines += [Text(), Text("✓  as this chapter wants it", "dim")]
+        lines += [Text(), Text("✓  the value that this chapter wants", "dim")]
     return lines
 
 

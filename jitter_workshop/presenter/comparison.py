@@ -45,7 +45,7 @@ def compared(
             rows = _by_run(heads, [clean(one.label or one.id, 15) for one in runs], comparable, measures, marks)
         lines += [Text(), *table(rows, width, right=range(1, 9), gap=1), *_legend(marks, measures)]
         if len(alike) > _MOST_COLUMNS:
-            lines += [Text(), *wrap("All rows of each run: use --json, or compare fewer runs at a time.", width)]
+            lines += [Text(), *wrap("To see all rows of each run, use --json, or compare fewer runs at a time.", width)]
     return [*lines, Text(), *wrap(_WITHOUT_PROOF, width)]
 
 
@@ -159,5 +159,5 @@ def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
         lines += wrap(f"{clean(one.label or one.run, 30)}: {values}{ratio}", width, "  ")
         if one.stalls_beyond is not None:
             stalls = many(one.stalls_beyond, "stall")
-            lines += wrap(f"this is based on only {stalls}: chance alone can do that", width, "    ")
+            lines += wrap(f"this is based on only {stalls}: chance alone can cause such a difference", width, "    ")
     return lines

@@ -26,7 +26,7 @@ _PID = "$(pgrep -u $UID -nf bench.worker)"
 
 
 ByHand = tuple[str, str]
-"""A command that this user may run beside a measurement, and what it shows."""
+"""A command that this user may run during a measurement, and a description of its output."""
 
 
 def explained(report: CounterReport, width: int) -> Lines:
@@ -145,12 +145,12 @@ def level(report: CounterReport) -> str:
     if value > THREAD:
         return (
             f"{name}: Debian (3 and more) and Ubuntu (4 and more) then refuse perf to users; other kernels "
-            "treat it as 2."
+            "treat such a value as 2."
         )
     if value == THREAD:
         return (
             f"{name}: perf may watch your own threads, in user mode only. (The switches that 'perf stat' "
-            "counts are then always 0; those that 'perf record' notes are real.)"
+            "counts are then always 0; those that 'perf record' writes are real.)"
         )
     if value > WHOLE:
         return f"{name}: perf may watch your own threads, in the kernel too, but no whole CPU."
@@ -163,7 +163,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
     found = [
         (
             f"cat /proc/{_PID}/task/*/schedstat",
-            "for each thread: ns on a CPU, ns waiting for one, how often it got one; read twice and subtract",
+            "for each thread: ns on a CPU, ns of waiting for a CPU, times on a CPU; read the file twice and subtract",
         )
     ]
     if value <= THREAD:
@@ -203,5 +203,5 @@ def _whole_cpus(report: CounterReport) -> ByHand:
     return (
         f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {_SECONDS}; "
         "perf script -i cpu.data --show-switch-events",
-        "which task has the CPU when, and which task took it from which",
+        "which task had the CPU at which time, and which task took the CPU from it",
     )

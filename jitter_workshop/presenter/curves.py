@@ -107,7 +107,7 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
 NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' adds another tool's curve here."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
-"""More curves beside a chapter's own runs cannot be told apart."""
+"""The most imported curves that are drawn: more could not be told apart from a chapter's own curves."""
 
 
 def newest_imported(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:

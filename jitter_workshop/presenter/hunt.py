@@ -15,10 +15,10 @@ from jitter_workshop.model.text import many
 
 NAME = "jitter-workshop"
 
-FIRST = "First a noise has to be hidden: this run is made with it."
+FIRST = "First a noise has to be hidden: this run is made while the noise runs."
 
 BOUNDS = (
-    "It takes time on the measured CPU or next to it, at most a quarter of one CPU and 64 MiB. It changes no "
+    "The noise takes time on the measured CPU or next to it, at most a quarter of one CPU and 64 MiB. It changes no "
     f"setting. It ends when you name it, give up or leave this chapter, and after {LONGEST_S // 60} minutes. "
     "Its threads are called 'thief', whatever the noise."
 )
@@ -45,7 +45,7 @@ def not_beside(hunt: Hunt | None) -> str:
 
 
 NO_CURE = "To try a cure, first hide a noise with x and measure it with m, and do not name it yet."
-ELSEWHERE = "In another terminal, while this chapter stays open (leaving the chapter ends the noise):"
+ELSEWHERE = "Type one of these in another terminal, while this chapter stays open (leaving it ends the noise):"
 
 
 def numbers(rows: int) -> str:
@@ -82,7 +82,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 def place(cpu: int | None) -> str:
     """Describe where a run with a cure is measured. ``cpu``: another CPU than before; None for the same one."""
-    return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Move away, to CPU {cpu}"
+    return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
 
 
 def unanswered(hunt: Hunt | None) -> bool:

@@ -174,7 +174,7 @@ def _change(change: Change, width: int) -> Lines:
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
     values = Text.assemble((f"{shown_value(change.before, _VALUE)} → ", "dim"), cpu, shown_value(change.after, _VALUE))
-    values.append("  (only as long as it is held)" if change.lease else "", "dim")
+    values.append("  (only while the change is held)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
     indent = " " * (len(number) + 2)

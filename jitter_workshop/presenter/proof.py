@@ -66,7 +66,7 @@ def cost(
         asked = asked_for(before)
         for number, rounds_ in enumerate(choices):
             under = number == chosen
-            former = " The proof before asked for this number of rounds." if rounds_ == asked else ""
+            former = " The earlier proof asked for this number of rounds." if rounds_ == asked else ""
             line = Text(f"{work(plan, rounds_)}{former}", "bold" if under else "")
             lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
     else:
@@ -81,7 +81,7 @@ def cost(
 def _written(plan: ProofPlan) -> str:
     """Return sentences on the writes of a proof, and on when they are restored."""
     if plan.subject == PLACEMENT:
-        return "No file of this host is written: each thread asks for its own CPU, and this ends with the run."
+        return "No file of this host is written: each thread asks for its own CPU, and this request ends with the run."
     made = tally(change.tunable for change in plan.changes)
     return (
         f"Each round makes the changes below ({made}) before its run with the change and restores them after "
@@ -171,7 +171,7 @@ def seen_so_far(ratios: Sequence[float | None]) -> str:
     """Return a sentence that counts the rounds with a lower value with the change. The sentence gives no verdict."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
-    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen on either side"
+    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
@@ -376,7 +376,7 @@ def rest(proof: Proof) -> Iterator[str]:
         if row.verdict == "cannot_tell" and row.rounds_needed is not None
     ]
     if needed and said.rounds >= ENOUGH_ROUNDS:
-        yield f"Rounds needed for a verdict, at the spread seen: {', '.join(needed)}."
+        yield f"Rounds needed for a verdict, if the spread stays the same: {', '.join(needed)}."
     yield sentence(said.drift.words)
     yield sentence(said.worst)
     for note in proof.notes:

@@ -288,7 +288,7 @@ def _stalls(run: Run, width: int) -> Lines:
     if run.workload == "ack":
         lines += _fact("rate", rate_in_words(run), width)
     elif run.rated_s < run.duration_s:
-        looked = f"of the {nice_ns(run.rated_s * 1e9)} in which it sampled, out of {nice_ns(run.duration_s * 1e9)}"
+        looked = f"for the {nice_ns(run.rated_s * 1e9)} in which spin sampled, out of {nice_ns(run.duration_s * 1e9)}"
         lines += _fact("rates", f"are {looked}", width)
     return lines
 
@@ -341,7 +341,7 @@ def _facts(run: Run, width: int) -> Lines:
         f"{clean(run.clock.source, 20)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
     )
     if run.clock.offset_ns is not None and run.clock.offset_bound_ns is not None:
-        clock += f", between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
+        clock += f", offset between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
     facts = [("clock", clock), ("placement", clean(run.placement.why, 400))]
     own = [b.parent_switches for b in run.blocks if b.parent_switches is not None]
     seen = []

@@ -68,7 +68,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
     checks, and the results of the guesses."""
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
-        half = f"Not finished, with a first run only, so without a curve: {titles}." if titles else ""
+        half = f"Begun, but without a second run, so without a curve: {titles}." if titles else ""
         for line in filter(None, (half, NOTE)):
             yield from wrap(line, width, style="dim")
         yield Text()

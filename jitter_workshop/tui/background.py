@@ -93,11 +93,11 @@ class Watching:
     cancel: CancelToken = field(default_factory=CancelToken, init=False)
     progress: Progress | None = field(default=None, init=False)
     waiting: str = field(default="", init=False)
-    """A sentence on the measurement that it waits for; "" while it does not wait."""
+    """What the measurement waits for, as a sentence; "" while it does not wait."""
     in_block: bool = field(default=False, init=False)
     """True while a block is measured: nothing may be painted."""
     _suspended: bool = field(default=False, init=False)
-    """True after it was asked to stop together with this process, until it goes on."""
+    """True from the request to stop together with this process until the measurement goes on."""
     _painted: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:

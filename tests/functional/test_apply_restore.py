@@ -82,7 +82,7 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     assert code == 0, err
     assert "/proc/sys/vm/stat_interval  1 → 10" in out
     assert "Applied: 1 tunable, 1 write (" in out
-    assert "'jitter-workshop restore' restores this" in out
+    assert "'jitter-workshop restore' restores the old values" in out
     _, out, _ = say("restore", "--list", "--root", str(tree))
     assert "Applied now: 1 tunable, 1 write (" in out
     _, out, _ = say("restore")

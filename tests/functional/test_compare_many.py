@@ -115,7 +115,7 @@ def test_a_gate_on_stalls_and_on_stolen_time(runs: list[str], capsys: pytest.Cap
     assert main(["compare", "r0", "r1", "--gate", "stalls:100us"]) == 1
     text = capsys.readouterr().out
     assert "gate stalls over 100 µs: not passed" in text
-    assert "chance alone can do that" in text
+    assert "chance alone can cause" in text
     assert main(["compare", "r1", "r0", "--gate", "stalls:100µs"]) == 0
     assert main(["compare", "r0", "r1", "--gate", "stolen"]) == 1
     capsys.readouterr()

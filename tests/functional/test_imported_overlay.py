@@ -78,7 +78,7 @@ async def test_without_an_import_the_key_says_how_to_bring_one() -> None:
 def test_line_by_line() -> None:
     said = talking.talk(with_imports(1), "i|" + "|" * 8 + "?|i|q", "pinning", 80)
     assert "Unknown command 'i'" in said
-    assert "the curves that 'sessions import' brought" in said
+    assert "the imported curves of other tools" in said
     assert "by cyclictest 2.40" in said
     assert "You can look at them" in " ".join(said.split())
 

@@ -103,7 +103,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
         "The clock",
     ]
     assert len(shown) == 8 + 3 + 8
-    assert all(page.startswith("ON A RECORDING, because --root names one.") for page in shown)
+    assert all(page.startswith("ON A RECORDING, because --root names") for page in shown)
     assert all("Nothing is measured" in page for page in shown)
     look, predict, measure, plan, apply, again, compare, explain = shown[:8]
     assert "Here something can be better." in look

@@ -63,14 +63,14 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "Applying." in said
     assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
     assert "now has the wanted values" in flat
-    assert "Type undo to give them back earlier." in said
+    assert "Type undo to restore the old values earlier." in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
     assert "APPLIED NOW: 2 tunables, 2 writes" in flat
-    assert "(thp=madvise, stat-interval=10). It is restored when" in flat
-    assert "are still applied. Enter restores it" in flat
-    assert "keep leaves it as it is" in flat
+    assert "(thp=madvise, stat-interval=10). They are restored when" in flat
+    assert "are still applied. Enter restores the old values" in flat
+    assert "keep leaves the changes applied" in flat
     given_back = re.search(r"Restored: 2 tunables, \d+ writes \((.+?)\)\.", flat)
     assert given_back is not None
     assert sorted(given_back[1].split(", ")) == ["stat-interval", "thp"]
@@ -181,9 +181,9 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "Type again to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
-    assert said.count("(stat-interval, thp). It is restored when you leave.") == 1
+    assert said.count("(stat-interval, thp). The old values are restored when") == 1
     assert "APPLIED NOW: 2 tunables, 2 writes" in said
-    assert "(thp=madvise, stat-interval=10). It is restored when" in said
+    assert "(thp=madvise, stat-interval=10). They are restored when" in said
     assert "This session has nothing to apply again" in said
     assert "Restored: " in said
     later.close()
@@ -199,7 +199,7 @@ def test_applied_again_without_the_tasks_that_ended(
     agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
-    assert "(stat-interval, thp). 6 writes were not needed: the tasks had ended. It is restored when you leave." in said
+    assert "6 writes were not needed: the tasks had ended. The old values are restored when you leave." in said
 
 
 def test_a_death_of_the_agent_is_a_sentence(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     assert "take effect at the next boot" in said
     assert "Leave with q, reboot, and start" in said
     assert "on without a reboot · undo" in said
-    assert "Type undo to give them back earlier" not in said
+    assert "Type undo to restore" not in said
     workshop.close()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
     later = livehost.open_live(tree, course, monkeypatch)
@@ -321,7 +321,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     assert tuned_tree.contents(tree) == before
     assert ("sudo is not available, so nothing" in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
-    assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
+    assert ("(sudo may ask for your password first)" in said) == (rights == "sudo")
     assert ("Enter go on without" in said) == (rights == "none")
     assert "NOT APPLIED" not in said
 

@@ -408,8 +408,8 @@ async def test_what_enter_will_do_is_said_before_it_does(
         screen.enter_step()
         await settled(pilot)
         told = {
-            "root": "Enter writes this, as root. It",
-            "sudo": "as root (sudo asks for your password first, where it wants one). It",
+            "root": "Enter writes this, as root. The",
+            "sudo": "as root (sudo may ask for your password first). The",
             "none": "You are not root, and sudo is not available, so nothing can be written. Enter shows how",
         }
         for name, words in told.items():

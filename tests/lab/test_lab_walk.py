@@ -79,6 +79,6 @@ def test_enter_leads_through_every_chapter_and_all_is_given_back(lab_factory: Ca
         held = " ".join(console.answer("status").split())
         assert "governor" in held
         leaving = console.answer("q")
-        assert "Enter restores it ·" in leaving
+        assert "Enter restores the old values ·" in leaving
         assert "Restored: " in console.answer("", PATIENCE_S)
         assert console.code == 0

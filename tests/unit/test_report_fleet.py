@@ -171,7 +171,7 @@ def test_what_has_no_room_is_said() -> None:
     text = board(row("grace", posted=posted), columns=COLUMNS, width=80)
     assert "17 look" in line_of(text, "grace")
     assert "earlier chapters left out" in text
-    assert "1 chapter of other courses not shown" in text
+    assert "Not shown: 1 chapter of other courses" in text
 
 
 @given(

@@ -58,7 +58,7 @@ def flat(run: Run) -> str:
         (made(workload="spin", buckets=buckets([0] * 26, 10**9), sampled_s=1.0), "(1 s sampled): none of 2 µs or more"),
         (
             made(workload="spin", duty=10, stalls=dataclasses.replace(RARE, rated_s=0.05)),
-            "rates are of the 50 ms in which it sampled, out of 500 ms",
+            "rates are for the 50 ms in which spin sampled, out of 500 ms",
         ),
         (
             made(workload="spin", buckets=buckets([5, *[0] * 24, 1], 36 * 10**11), sampled_s=3_600.0),

@@ -58,7 +58,7 @@ def test_work_comes_before_softirqs_and_interrupts_with_what_each_took() -> None
     rows = lines[2:5]
     assert [row.split()[:2] for row in rows] == [["work", "[red]x"], ["softirq", "NET_RX"], ["vector", "local_timer"]]
     assert rows[1].split()[2:] == ["1", "4", "2", "µs", "5", "µs", "8", "µs"]
-    assert "None of them ran on these CPUs." in shown(("work",), visitors=())
+    assert "No work, softirq or interrupt ran on these CPUs." in shown(("work",), visitors=())
 
 
 def test_a_frequency_that_was_asked_for_is_told() -> None:
@@ -79,7 +79,7 @@ def test_hostile_names_stay_on_their_line(width: int, focus: tuple[str, ...]) ->
 def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
     assert offered(("stalls",), traced=True) == "v shows who took the time, by the kernel."
     assert "whether anything except" in offered(("left", "switches"), traced=True)
-    assert "one more run is needed" in offered(("residence",), traced=False)
+    assert "needs one more run" in offered(("residence",), traced=False)
     assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
 
 

@@ -99,7 +99,7 @@ class ChapterHunt:
             self._screen.tell("No noise is hidden in this chapter.")
             return
         if words.unanswered(workshop.hunts.hunt) and workshop.hunts.hiding:
-            self._screen.tell("A hidden noise is running already: i names it, or gives up.")
+            self._screen.tell("A hidden noise is running already: press i to name it or to give up.")
             return
         if walk.run_in("measure") is None:
             self._screen.tell(words.FIRST_QUIET)

@@ -44,7 +44,7 @@ class ChapterPage:
         """The index of the highlighted curve; None for the newest."""
         self.with_imports = False
         self.planned: PlanView | None = None
-        """The plan on the screen. It is read once a visit, so that exactly the shown plan is applied."""
+        """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
 
     @property
@@ -78,7 +78,7 @@ class ChapterPage:
         if task is None:
             return ""
         if self.walk.run_in(task.slot) is not None:
-            return "Measured already, so the guess cannot change."
+            return "The answer is measured already, so the guess cannot change."
         # A guess counts only before the answer is known.
         return "Answered: the right answer is below." if self.walk.outcome() is not None else ""
 

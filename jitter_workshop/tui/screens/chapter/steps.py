@@ -357,7 +357,7 @@ class Apply(Plan):
         if page.tried is not None:
             return ""
         if self.walk.awaits_reboot:
-            return "Written already, but this host was not rebooted since. Enter goes home, u restores the old values."
+            return "The plan is written, and needs a reboot. Enter goes home, u restores the old values."
         if self._no_rights:
             return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it for you."
         way = self.walk.host.boots.way()
@@ -365,7 +365,7 @@ class Apply(Plan):
             return _said_of_boots(way, as_root(page.workshop))
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
-        return f"Enter writes this, {as_root(page.workshop)}. It is restored when you leave, or with u."
+        return f"Enter writes this, {as_root(page.workshop)}. The old values are restored when you leave, or with u."
 
     @property
     def _no_rights(self) -> bool:

@@ -19,8 +19,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "where a curve leaves its floor. The rate of the noise decides the percentile."),
-    ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
-    ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
+    ("✓ ◌", "behind a step: the step is done; it was seen on a recording, where nothing is measured or written."),
+    ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     (
         "voluntary",
@@ -33,14 +33,14 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (
         "by cyclictest …",
-        "imported: another tool measured these curves. You can look at them; they prove nothing.",
+        "imported: another tool measured these curves. You can look at them, but they prove nothing.",
     ),
     ("on a recording", "this host lacks the settings of a chapter. A recording of another host is shown instead."),
     (
-        "settings stand",
+        "applied",
         (
-            "this tool wrote them as root. They are restored when you leave, unless you keep them; u restores them at "
-            "once."
+            "settings that this tool wrote as root. They are restored when you leave, unless you keep them; u restores "
+            "them at once."
         ),
     ),
     (
@@ -48,7 +48,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "of a chapter: the change was made; a run was kept; the guess was near, or the noise named.",
     ),
     ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
-    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; only shown."),
+    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; for information."),
     ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
 )
 

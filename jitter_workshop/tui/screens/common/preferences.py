@@ -37,7 +37,7 @@ class SettingsPage(Page, scope="settings"):
             title, meaning = TITLES[key]
             view = self.frame.workshop.class_view
             if key == "preset" and view is not None:
-                meaning = f"in this class each run is {view.host.described.preset}; your value is for elsewhere"
+                meaning = f"in this class each run is {view.host.described.preset}; your value applies elsewhere"
             under = number == self._cursor
             line = Text("▸ " if under else "  ", "accent")
             line.append(f"{title:<{_NAME - 2}}", "bold text" if under else "text")

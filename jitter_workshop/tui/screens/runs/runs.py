@@ -130,7 +130,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
                 line.stylize("under")
             yield line
         if self._of_proofs:
-            told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step shows them."
+            told = f"Proofs have {many(self._of_proofs, 'run')} more: press p at a chapter's compare step to see them."
             yield from wrap(Text(told, "dim"), width, "    ")
 
     def _detail(self, width: int) -> Iterable[Text]:
