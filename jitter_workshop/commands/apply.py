@@ -4,11 +4,11 @@ TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists th
 uses sudo. The plan is shown before anything is written, and only what was shown is written.
 
   apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
-  apply --profile FILE --yes    one ID or ID=VALUE a line, # begins a comment; do not ask
-  apply --next-boot nohz-full        for the next boot only, if the boot loader can do that: if that boot hangs, switch
-                                the machine off and on to undo it
+  apply --profile FILE --yes    FILE has one ID or ID=VALUE a line, # begins a comment; do not ask
+  apply --next-boot nohz-full   for the next boot only, if the boot loader can do that: if that boot hangs, switch
+                                the machine off and on to undo the change
   apply isolation --hold        restore everything at Ctrl-C, or when this program ends in any way
-  apply smt=off -- COMMAND…     the same around a command; its exit code is printed, and if it is not 0, this one is 1
+  apply smt=off -- COMMAND…     restore everything when COMMAND ends; print its exit code; exit 1 if it is not 0
 
 Exit codes: 0 everything applied, 1 a part was refused (or the command failed), 2 nothing applied.
 """

@@ -1,13 +1,13 @@
 """Draw the percentile curves of runs.
 
-RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
-Imported curves of other tools have a label, too; --imported draws all of them beside the runs.
-Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
-On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns. With -o FILE.svg or FILE.png
-it is a picture, which replaces an older one and never follows a link; '-o -' sends it to stdout. An SVG follows the
-light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of either.
-'--kind ccdf' shows at each length the share that is longer, to be read at a threshold. '--kind histogram' counts how
-many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
+RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
+Imported curves of other tools have a label, too; --imported draws all of them with the runs.
+Without RUN, the latest six runs of the session are drawn. A line is solid where at least ten samples are beyond the
+percentile, else dotted. On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns.
+With -o FILE.svg or FILE.png it is a picture, which replaces an older one and never follows a link; '-o -' sends it to
+stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
+'--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
+length, '--kind rates' the gaps of spin per hour of sampled time.
 """
 
 from __future__ import annotations

@@ -2,22 +2,22 @@
 
   class init [--file FILE]     make this machine a class host: shows every step, asks, does what is missing (root)
   class init --show            show the same with every file's content, and do nothing
-  class check                  show what is wrong with it; exit 1 if anything is (root)
-  class remove                 remove all of it, results too; shows and asks first (root)
-  class bundle -o FILE         one archive that installs a class host without the internet
+  class check                  show what is wrong with the class host; exit 1 if anything is wrong (root)
+  class remove                 remove the class host and its results; shows what, and asks first (root)
+  class bundle -o FILE         write an archive that installs a class host without the internet
   class turn                   show who has the turn, who waits, and for how long
   class turn take [-- CMD]     wait for the turn and hold it until Ctrl-C, or while CMD runs
-  class turn give              give it back, from any terminal
+  class turn give              give the turn back, from any terminal
   class turn end [USER]        instructors: end the turn, or take USER out of the queue
   class turn freeze | thaw     instructors: no new turn begins; turns begin again
   class board                  instructors: the chapters, marks and curves of all members, stuck members first
   class board --chapter ID     instructors: the curves of all members in a chapter, over each other; --step STEP
-  class results [--csv]        what you posted; for instructors what all members posted; --forget USER, --forget-all
+  class results [--csv]        your results; for instructors those of all members; --forget USER, --forget-all
   class collect FOLDER         the boards and checks of many machines; exit 1 if one is silent or not well
   class collect FOLDER --chapter ID            the curves of a chapter from all machines; --step STEP
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
 
-A measurement takes the turn by itself if it is free; with 'measure --wait SECONDS' it queues.
+A measurement takes the turn by itself if the turn is free; 'measure --wait SECONDS' queues for it.
 """
 
 from __future__ import annotations

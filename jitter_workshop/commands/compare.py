@@ -3,9 +3,9 @@
 Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; the differences are printed.
 Several runs are shown in one table, each against the first.
 
-With --gate P (such as 99.9; or stolen, or stalls:100us for how often stalls over 100 µs come) the exit code is 1 if a
-later run is higher than the first there by more than the clock's resolution, and by more than --tolerance. If one of
-the runs cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what a gate cannot know.
+With --gate P the exit code is 1 if P of a later run is higher than P of the first run by more than the clock's
+resolution, and by more than --tolerance. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate of stalls
+over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md has a gate's limits.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Show what caused a run's stalls, by the kernel's trace.
 
-RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
-It must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to
-the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside one of them is
-'around' it. A gap without any event of the kernel is 'no event': a hypervisor, firmware, memory; which one is not
-guessed. If there was no trace (no rights, no tracefs), counters are shown instead; they name no cause.
+RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
+The run must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts
+sum to the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside an event
+is 'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or memory took the
+time; which of them is not guessed. If there was no trace (no rights, no tracefs), counters are shown, without causes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """List the chapters for this host, check a course, or begin a new chapter.
 
   lessons list                  the chapters in the order for this host, and your progress
-  lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there are any
+  lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there is one
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
 
 Without --course, list and check use the built-in course. A check reads the files and more: each check of a tunable must

@@ -7,8 +7,8 @@ ACKs of a TCP receiver on the loopback device. '--placement none' leaves the thr
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
 '--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host,
-and says before it starts how long that is. In the table · marks percentiles with fewer than ten samples beyond them,
-~ those with fewer than ten stalls.
+and says before it starts how long that is. In the table · marks a percentile with fewer than ten samples beyond it,
+and ~ a percentile with fewer than ten stalls beyond it.
 """
 
 from __future__ import annotations

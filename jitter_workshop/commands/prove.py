@@ -10,7 +10,7 @@ rounds.
   prove thp=never governor        several settings as one change
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
-Exit codes: 0 for any verdict, 1 something could not be restored, 2 not proven at all.
+Exit codes: 0 for any verdict, 1 something could not be restored, 2 nothing was proven.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 DIR must not exist yet, or be empty. Only the files that this program reads are recorded. Process arguments, MAC and IP
 addresses and serial numbers are left out, as are the names of user tasks except known services, and the boot parameters
-that do not matter here. The host's name is left out unless --with-hostname is given. No rights are needed; files that
+without effect on latency. The host's name is left out unless --with-hostname is given. No rights are needed; files that
 only root may read are then missing, and the recording lists them.
 """
 

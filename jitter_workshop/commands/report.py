@@ -8,10 +8,10 @@
   hlog    every block's histograms, hgrm percentile distributions: for HdrHistogram's readers and plotters
 
 Without -o the file is made in this folder, named after the session and the day; '-o -' writes to standard output. An
-existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, the unique
-beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …; a report of chosen runs has no
-chapters, no proofs and no raw data. The causes of stalls are worked out once and kept: the first report after runs with
---evidence takes some seconds for each.
+existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, its unique
+beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …; a report of chosen runs has no
+chapters, no proofs and no raw data. The causes of stalls are found once and kept: the first report after a run with
+--evidence takes some seconds longer.
 """
 
 from __future__ import annotations

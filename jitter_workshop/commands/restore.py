@@ -1,4 +1,4 @@
-"""Restore the values from before 'apply': the last change first, and never over a value that others set.
+"""Restore the values from before 'apply': the last change first, and never over a value that somebody else set.
 
 Without TUNABLE everything is restored, and the trace that a killed measurement left is removed. A setting that others
 changed since is left alone and listed, with the program that probably changed it. It is safe to run at any time, also

@@ -1,17 +1,17 @@
 """List, show, choose or remove sessions; import measurements of other tools.
 
-  sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit 1 then
+  sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit code 1
   sessions show ID       one session: its chapters and its runs; with --profile its settings, for apply --profile
   sessions use ID        work in this session from now on
   sessions import FILE…  add curves of other tools to this session's runs: HdrHistogram's .hlog and .hgrm,
                          histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
                          an HTML report brings its session back, bit for bit
-  sessions remove ID     remove a session with all its runs (asks; --yes does not); with --import LABEL instead of
-                         ID only that curve, from the session in use or from --session
+  sessions remove ID     remove a session with all its runs (asks, unless --yes is given); with --import LABEL instead
+                         of ID remove only that curve, from the session in use or from --session
 
-ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
-Imported curves are drawn with 'chart --imported' or by their label, marked with the tool they are from. They are
-never part of a comparison or a verdict. If a file does not name the unit of its values, give it with --unit.
+ID is an id, its unique beginning, a name (of the newest session with that name), or @1 for the newest.
+Imported curves are drawn with 'chart --imported' or by their label, marked with the tool that made them. They are
+never part of a comparison or a verdict. If a file does not name the unit of its values, name the unit with --unit.
 """
 
 from __future__ import annotations

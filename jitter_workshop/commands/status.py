@@ -2,7 +2,7 @@
 
 ID is the name of a check, such as governor; without one all are shown. No rights are needed; values that only root can
 read are marked so. The hot CPUs, which run the program that must not be late, are those of --cpus, else the isolated
-ones, else those on which the workshop would place its own threads.
+CPUs, else the CPUs on which the workshop would place its own threads.
 
   ok          as good as possible for the hot CPUs
   improve     a better setting is known; the text says what to do

@@ -1,7 +1,7 @@
 """Run the guided workshop: where latency jitter on this host comes from, and how to remove it.
 
-On a terminal this is a full-screen workshop; --plain (or TERM=dumb) is the same line by line. Without a terminal it
-prints a description of this host, its chapters, and the commands to run.
+On a terminal the workshop uses the full screen; with --plain (or TERM=dumb) it runs line by line. Without a terminal
+it prints a description of this host, its chapters, and the commands to run.
 """
 
 from __future__ import annotations
