@@ -309,7 +309,7 @@ def _height(path: Sequence[Point], x: float) -> float:
 
 
 def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: Palette) -> None:
-    """Draw predictions, each with a thin line down to its percentile."""
+    """Draw the predictions into ``cells``, each with a thin line down to the axis."""
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
         row = frame.row(scale.y_of_ns(value_ns))
@@ -401,8 +401,7 @@ def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: 
 def in_plain(
     curves: Sequence[PercentileCurve], width: int, rows: int, view: View | None = None, crowd: int = 0
 ) -> list[str]:
-    """Return the curves and their legend as lines without colours. In a narrow width, return a line or two per
-    curve."""
+    """Return the curves and their legend as lines without colours. For a small width return a line or two per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
     chart = render(curves, width, rows, "mono", view=view, crowd=crowd)

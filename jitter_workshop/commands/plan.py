@@ -3,7 +3,7 @@
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without TUNABLE, the
 plan has all tunables that can be improved while the host runs. Nothing is written, and no rights are needed.
 
-With --next-boot, boot parameters are planned for the next boot only. If only root can read the boot loader's menu, use sudo.
+With --next-boot, boot parameters are for the next boot only. If only root can read the boot loader's menu, use sudo.
 
 With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only
 files that still have the value from when the plan was made.

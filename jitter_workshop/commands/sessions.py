@@ -175,7 +175,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _session_for(store: SessionStore, args: argparse.Namespace) -> OpenSession:
-    """Return the named session or the current one; a new one if there is none."""
+    """Return the named session, or the current one. If there is none, make it."""
     import platform
 
     if args.session is not None:

@@ -126,7 +126,7 @@ def given_back_lines(result: RestoreResult, width: int) -> Lines:
 
 
 def given_back(result: RestoreResult, width: int) -> Lines:
-    """Return the result of a restore, with each setting and its values."""
+    """Return the result of a restore: sentences, then each restored setting with its values."""
     removed = result.trace_instances_removed
     if not (result.restored or result.left_alone or removed or result.needs_reboot):
         return wrap(f"Nothing to restore: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)

@@ -1,4 +1,4 @@
-"""Show each step of a chapter, on this host or on a recording."""
+"""Show each step of a chapter that is done on this host or taught on a recording."""
 
 from __future__ import annotations
 

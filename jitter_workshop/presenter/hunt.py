@@ -113,7 +113,7 @@ FIRST_QUIET = "First measure while the host is quiet: the noise is compared with
 
 
 def verdict(finding: Finding, hunt: Hunt) -> str:
-    """Return the result of an answer in one line."""
+    """Return one line that tells if an answer is right."""
     if finding.right:
         done = hunt.outcome
         also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""

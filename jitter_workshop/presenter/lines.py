@@ -175,7 +175,7 @@ def _break(word: Text, room: int) -> int:
 
 
 def items(texts: Iterable[Text | str], width: int, mark: str = " • ") -> Lines:
-    """Return texts as a list, each behind a mark."""
+    """Return texts as a list, each with a mark before it."""
     return [line for text in texts for line in wrap(text, width, mark)]
 
 

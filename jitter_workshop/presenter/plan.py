@@ -169,7 +169,7 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
 
 
 def _change(change: Change, width: int) -> Lines:
-    """Return ``3  PATH  before → after`` in one line where that fits, else the values below the path."""
+    """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""

@@ -48,7 +48,7 @@ class SettingsError(WorkshopError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Hold the preferences in force."""
+    """Hold the user's preferences."""
 
     theme: str = "dark"
     preset: str = "quick"

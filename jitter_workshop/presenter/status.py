@@ -186,7 +186,8 @@ def about(finding: Finding, width: int) -> Iterator[Text]:
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return all about a check. ``chapter``: the line that names its chapter (:func:`treated`); None for a verb."""
+    """Return the whole page of a check. ``chapter``: the line that names its chapter (:func:`treated`); None for a
+    verb."""
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")

@@ -108,7 +108,7 @@ class Frame(PaintedApp):
         screen.call_after_refresh(frame_made)
 
     def change_settings(self, **changes: object) -> None:
-        """Change preferences, let them take effect, and save them."""
+        """Change preferences, use the new values at once, and save them."""
         self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
         self.paint(self.settings.theme)
         try:

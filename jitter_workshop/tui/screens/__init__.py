@@ -1,1 +1,1 @@
-"""Hold the full screens: a module each, or a package for a subject of several."""
+"""Hold the full screens: a module for each, or a package for several screens of one subject."""

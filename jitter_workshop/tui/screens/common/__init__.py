@@ -1,1 +1,1 @@
-"""Hold the base of all screens, and the dialogs that any of them may open."""
+"""Hold the base of all screens, and the dialogs that any screen may open."""

@@ -20,7 +20,7 @@ _NAME = 18
 
 
 class SettingsPage(Page, scope="settings"):
-    """Show every preference with its values; the one in force is marked."""
+    """Show every preference with its values; the present value is marked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class SettingsPage(Page, scope="settings"):
         return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", "dim"), width)]
 
     def action_change(self, by: int) -> None:
-        """Take the next value of the preference under the cursor, or (-1) the one before."""
+        """Take the next value of the preference under the cursor; for -1, the value before."""
         key = list(CHOICES)[self._cursor]
         choices = CHOICES[key]
         now = choices.index(getattr(self.frame.settings, key))
