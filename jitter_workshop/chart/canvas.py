@@ -245,7 +245,7 @@ def _figure(frame: _Frame) -> Any:
 
 @functools.cache
 def _marker(code: int) -> Any:
-    """Return a braille marker in one of the 256 terminal colours. The colour is never shown: it tells a dot's curve."""
+    """Return a braille marker in one of the 256 terminal colours. The colour, never shown, tells a dot's curve."""
     import plotext
 
     return plotext.marker("braille", pixel=plotext.pixel(foreground=code))
@@ -256,7 +256,7 @@ def _signal(figure: Any, path: Sequence[Point], marker: Any) -> Any:
 
 
 def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
-    """Return points along a path at even distances on the screen, so that a steep line still has its dots."""
+    """Return points along a path at even distances on the screen, so that a steep dotted line has no gaps."""
     spaced: list[Point] = []
     ahead = _DOT_GAP
     for (x0, y0), (x1, y1) in itertools.pairwise(path):

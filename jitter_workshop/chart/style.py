@@ -57,8 +57,8 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """Return one look per curve. It depends on the curve's place among the measured, or among the published curves. If
-    one is highlighted, the others fade towards the background. ``crowd``: this number of curves, from the first, are
+    """Return one look per curve, by its place among the measured, or among the published curves. If a curve is
+    highlighted, the other curves fade towards the background. ``crowd``: this number of curves, from the first, are
     faint."""
     found: list[CurveLook] = []
     measured = published = 0

@@ -195,7 +195,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _remove_import(args: argparse.Namespace) -> int:
-    """Remove one imported curve; if several curves have that label, the newest of them."""
+    """Remove one imported curve; if several curves have the label, the newest one."""
     if args.id:
         raise UsageError(
             "--import removes a curve, and an ID removes a session", "leave out the ID; name the session with --session"

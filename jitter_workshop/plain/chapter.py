@@ -110,7 +110,7 @@ class PlainChapter:
 
     def _boots(self) -> str:
         """Return the menu's words for the other choice of boots; "" if there is none. The next boot alone is offered
-        first: if it hangs, the boot after it is normal again."""
+        first: if that boot hangs, the boot after it is normal again."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
@@ -232,7 +232,7 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """If going on would agree to a plan that was not shown, show it and return True. Else return False."""
+        """If going on would agree to a plan that was not shown, show the plan and return True. Else return False."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(step), "")

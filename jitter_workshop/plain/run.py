@@ -85,7 +85,7 @@ def stopping() -> Iterator[CancelToken]:
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the causes of this chapter's newest traced run. If there is none, offer to make one. Raises
+    """Show the causes of this chapter's newest traced run. If no run was traced, offer to make one. Raises
     WorkshopError."""
     run = walk.traced_run()
     if run is None:

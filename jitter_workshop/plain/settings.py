@@ -71,7 +71,7 @@ def earned(walk: ChapterSession) -> str:
 
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
     """Apply the plan that was shown, and tell the result. If it cannot be applied, show the commands for a user with
-    root's rights. Return True if the learner may go on; False without the turn, or before a reboot."""
+    root's rights. Return True if the learner may go on: False means that the turn or a reboot is missing."""
     if walk.host.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -98,7 +98,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if done."""
+    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if so."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
@@ -126,7 +126,7 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are applied on the host, and which were applied before. Return the commands for them: "undo",
+    """Tell which changes are applied on the host, and which were applied before. Return the commands to offer: "undo",
     "again"."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
@@ -177,8 +177,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
-    """Restore the held changes on leaving. With ``ask``, the learner may keep them instead; at the end of the input
-    they are restored."""
+    """Restore the held changes on leaving. With ``ask``, the learner may keep the changes instead. At the end of the
+    input they are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():

@@ -34,7 +34,7 @@ _COMMANDS = (
 
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Lines:
-    """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the one to mark."""
+    """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the next one."""
     wide = max([24, *(len(e.title) for e in path)])
     lines: Lines = []
     for group in in_groups(path):

@@ -86,7 +86,7 @@ class PlainWalk:
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:
-        """Show the path until the learner chooses a chapter; return its id. Raises Leave if nothing is left."""
+        """Show the path until the learner chooses a chapter; return its id. Raises Leave to end the workshop."""
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)

@@ -158,7 +158,7 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
 
 def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
     """Return a stall's bar and its legend. The bar shows the stall's time from left to right in ``width`` characters;
-    each stands for the largest cause in its part. The legend has (character, cause, ns), the largest first."""
+    each character stands for the largest cause in its part. The legend: (character, cause, ns), largest first."""
     ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
     columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
     each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
@@ -295,7 +295,7 @@ def _actions(present: Residence) -> Iterator[str]:
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
-    """Return commands of perf (tools/perf/Documentation) and trace-cmd that show the same; they need root's rights."""
+    """Return commands of perf (tools/perf/Documentation) and trace-cmd for the same facts. They need root's rights."""
     if not cpus:
         return ()
     which = CpuSet.of(cpus)

@@ -28,7 +28,7 @@ GONE_ALREADY = "The changes had been restored already."
 
 
 def named(tunables: Iterable[str]) -> str:
-    """Return the ids in their order, each once. After six ids only the number of the others follows."""
+    """Return the ids in their order, each once. After six ids, only the number of further ids follows."""
     words = list(dict.fromkeys(clean(name, 40) for name in tunables))
     more = len(words) - _MOST_NAMED
     return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -203,8 +203,7 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return the sentences as paragraphs. The first has ``style``; those on refused or left settings are
-    highlighted."""
+    """Return the sentences as paragraphs. The first has ``style``; sentences on refused or left settings stand out."""
     loud = ("Refused", "Left alone")
     return [
         line

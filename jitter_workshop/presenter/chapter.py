@@ -141,7 +141,7 @@ def explanation(
     width: int,
     copied: str = "",
 ) -> Lines:
-    """Return a run's evidence: the threads and their CPUs, interrupts, the knee, and commands that show the same.
+    """Return a run's evidence: the threads and their CPUs, interrupts, the knee, and commands for the same facts.
     ``runs``: the runs whose threads are shown, in the chapter's order. The other sections are about ``view`` alone."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
@@ -191,8 +191,8 @@ def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: s
 
 
 def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the end of every chapter: commands that show the same by hand, and what was learnt. ``copied``: the words
-    that name the key for copying the commands."""
+    """Return the end of every chapter: commands to run by hand, and what was learnt. ``copied``: the words that name
+    the key for copying the commands."""
     lines: Lines = []
     if by_hand:
         lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip())]

@@ -41,7 +41,7 @@ def turn_line(view: ClassView) -> Text:
 
 
 def title_of(view: ClassView, course: Course) -> str:
-    """Return the title of the instructor's chapter; "" if the instructor is at none, or at one of another course."""
+    """Return the title of the instructor's chapter; "" if there is none, or if this course does not have it."""
     wanted = view.banner.chapter if view.banner is not None else ""
     return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
 
@@ -55,7 +55,7 @@ def keys(view: ClassView) -> Sequence[tuple[str, str]]:
 
 def disturbed(view: ClassView | None, run: Run) -> str:
     """Name the other tasks that ran on the hot CPUs during a run of a class host, although the turn should prevent
-    that. Return "" if there were none. Also return "" on other hosts, where such tasks are usual."""
+    that. Return "" if no other task ran there, and on hosts without a class, where other tasks are usual."""
     if view is None or not run.disturbed:
         return ""
     named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])

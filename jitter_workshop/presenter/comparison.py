@@ -73,7 +73,7 @@ def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
 def _by_measure(
     heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
 ) -> list[list[str]]:
-    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: per run, A
+    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: of each run, A
     first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
@@ -125,7 +125,7 @@ def _place(measure: str) -> tuple[int, float]:
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:
-    """Return measure → mark for the percentiles that a run has. A mark means: few samples or stalls are beyond it."""
+    """Return measure → mark for the percentiles that a run has. A mark means: few samples or stalls are beyond."""
     summary = run.histograms.get(metric)
     if summary is None:
         return {}

@@ -77,8 +77,8 @@ def _cpus(report: CounterReport) -> list[list[str]]:
 
 
 def _interruptions(report: CounterReport) -> list[list[str]]:
-    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (no length is
-    known)."""
+    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their lengths are
+    unknown)."""
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
@@ -158,7 +158,7 @@ def level(report: CounterReport) -> str:
 
 
 def by_hand(report: CounterReport) -> Sequence[ByHand]:
-    """Return the commands that need no more rights than this user has. They are to be run during a measurement."""
+    """Return the commands that need no more rights than this user has. The user runs them during a measurement."""
     value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
     found = [
         (

@@ -54,8 +54,8 @@ def numbers(rows: int) -> str:
 
 
 def own_command() -> str:
-    """Return the command that starts this program in another terminal. It is the program's name if the shell there
-    finds it, else a path: the virtual environment may not be active in the other terminal. It asks sudo itself."""
+    """Return the command that starts this program in another terminal. The command is the program's name if a shell
+    finds that, else a path: the virtual environment may not be active there. No sudo is needed before it."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME
@@ -81,7 +81,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
 
 
 def place(cpu: int | None) -> str:
-    """Describe where a run with a cure is measured. ``cpu``: another CPU than before; None for the same one."""
+    """Describe where a run with a cure is measured. ``cpu``: another CPU than before; None for the same CPU."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
 
 
@@ -104,7 +104,7 @@ def standing(hunt: Hunt | None) -> str:
 
 def ended(hunt: Hunt | None, measured: bool) -> str:
     """Return the message that is shown once, when the noise is found to have ended. ``measured``: a run with the noise
-    exists, so that one more run can show whether it helped."""
+    exists, so that one more run can show whether the learner's action helped."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 

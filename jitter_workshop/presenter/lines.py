@@ -126,7 +126,8 @@ def heading(text: str) -> Text:
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital at its beginning, and a full stop at its end if no mark is there."""
+    """Return a text as a sentence: with a capital at its beginning, and a full stop at its end, unless . ! or ? is
+    there."""
     said = clean(text, _LONGEST)
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
 
@@ -165,8 +166,8 @@ def _words(text: Text) -> Iterator[Text]:
 
 
 def _break(word: Text, room: int) -> int:
-    """Return the position at which a long word is cut: after the last separator of paths and lists, if that is not too
-    early."""
+    """Return the position at which a long word is cut: after the last separator of paths and lists, if that position is
+    not too early."""
     head = word.copy()
     head.truncate(room)
     cut = max(len(head.plain), 1)

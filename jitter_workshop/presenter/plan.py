@@ -201,7 +201,7 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def by_others(words: Sequence[str], width: int) -> Lines:
-    """Return the commands by which a user with root's rights makes the same changes. ``words``: the wanted tunables."""
+    """Return the commands by which a user with root's rights makes these changes. ``words``: the wanted tunables."""
     lines = wrap("A user with root's rights can make these changes for you:", width)
     commands = [
         (script_command(words), "writes the plan as a script; read the script first"),
@@ -228,8 +228,8 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if a plan is for the next boot alone. Such a plan cannot be a script, because it copies GRUB's menu
-    at the moment when it is applied."""
+    """Return True if a plan is for the next boot alone. Such a plan cannot be a script, because an apply copies GRUB's
+    menu as it is at that moment."""
     return any(word.startswith(ONCE) for word in words)
 
 

@@ -57,7 +57,7 @@ def cost(
     before: Proof | None = None,
 ) -> Lines:
     """Return the cost of a proof: its runs and writes. ``choices``: the numbers of rounds to choose from, () for no
-    choice. ``chosen``: the index of the one under the cursor. ``before``: the earlier proof, if there is one."""
+    choice. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
     rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
     lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
     lines += wrap(DRAWN, width, style="dim")
@@ -79,7 +79,7 @@ def cost(
 
 
 def _written(plan: ProofPlan) -> str:
-    """Return sentences on the writes of a proof, and on when they are restored."""
+    """Return sentences on the writes of a proof, and on the moment when the old values are restored."""
     if plan.subject == PLACEMENT:
         return "No file of this host is written: each thread asks for its own CPU, and this request ends with the run."
     made = tally(change.tunable for change in plan.changes)
@@ -104,7 +104,7 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 def asked_for(before: Proof | None) -> int | None:
     """Return the number of rounds that the earlier proof needs for a verdict on its headline. Return None if there is
-    no earlier proof, if that line has a verdict, or if no reasonable number of rounds would decide it."""
+    no earlier proof, if the headline has a verdict, or if no reasonable number of rounds would bring one."""
     if before is None or before.judgement is None:
         return None
     said = before.judgement
@@ -145,8 +145,8 @@ def rounds_so_far(
     width: int,
 ) -> Lines:
     """Return the picture of the rounds so far: for the measure that is judged first, the ratio of each round, oldest
-    first, and below it the order of the round's two runs. ``orders``: those of the finished rounds. ``height``: the
-    rows of the picture."""
+    first, and below it the order of the round's two runs. ``orders``: the orders of the finished rounds. ``height``:
+    the rows of the picture."""
     name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")
@@ -202,8 +202,8 @@ def _reach(ratios: Sequence[float | None]) -> int:
 
 
 def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
-    """Return the row and the sign of a round. An arrow at the edge stands for a ratio of zero, or one beyond the scale.
-    ○ stands for a round without a ratio."""
+    """Return the row and the sign of a round. An arrow at the edge stands for a ratio of zero, or for a ratio beyond
+    the scale. ○ stands for a round without a ratio."""
     if ratio is None:
         return middle, "○"
     if ratio == 0:
@@ -404,7 +404,7 @@ def remembered(proof: Proof) -> str:
 
 
 def when(proof: Proof) -> str:
-    """Return the day and minute when the proof ended, in local time; if it has not ended, when it began."""
+    """Return the day and minute when the proof ended, in local time; without an end, the beginning."""
     moment = local_time(proof.ended_at or proof.started_at)
     if moment is None:
         return "at an unknown time"

@@ -138,8 +138,8 @@ def now_told(block: Block) -> str:
 
 
 def sparkline(values: Sequence[float | None], room: int) -> str:
-    """Return one character per value. If there are more than ``room`` values, one character shows the mean of a few
-    neighbours. The scale goes from the lowest to the highest value; if all are equal, the line stays in the middle."""
+    """Return one character per value. For more than ``room`` values, one character shows the mean of a few. The scale
+    goes from the lowest to the highest value; if all values are equal, the line stays in the middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
@@ -246,7 +246,7 @@ def _how(run: Run) -> list[str]:
 
 
 def _latencies(run: Run, width: int) -> list[Lines]:
-    """Return tables of at most four histograms each: first times from send to receive, then between messages."""
+    """Return tables of at most four histograms each: first times from send to receive, then times between messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
     marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
     for name, summary in run.histograms.items():

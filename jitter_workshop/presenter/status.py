@@ -30,7 +30,7 @@ _TITLES_FROM = 60
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
-    """Yield a notice if the host is a recorded one, then the line of its CPUs, and a note if there is one."""
+    """Yield a notice if the host is a recorded one, then the line of its CPUs, then the page's note if there is one."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()

@@ -25,8 +25,7 @@ NO_STEPS = "Nothing is measured yet: each chapter with a run adds its curve here
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
-    """Yield the table with the gain of each step, as (number, line). The head has number 0, each row its step's
-    number."""
+    """Yield the lines of the table with each step's gain, as (number, line): 0 for the head, else the step's number."""
     rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):

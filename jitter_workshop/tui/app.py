@@ -92,8 +92,8 @@ class WorkshopApp(Frame):
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End the app. A run is stopped first, because it would otherwise wait for the screen at its next block. A
-        change of the host that has begun is finished first."""
+        """End the app. A run is stopped first, because the run would otherwise wait for the screen. A change of the
+        host that has begun is finished first."""
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:
@@ -132,8 +132,8 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Call ``leave``. If leaving would restore settings, ask first, because the learner may want to keep them. A
-        run is stopped before the question, and its finished blocks are kept. A second request leaves at once."""
+        """Call ``leave``. If that would restore settings, ask first: the learner may want to keep the changes. A run is
+        stopped before the question, and its finished blocks are kept. A second request leaves at once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -234,7 +234,7 @@ class WorkshopApp(Frame):
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
     """Show the workshop until its user leaves, and return the exit code. On leaving, held changes are restored, and a
-    line reports them. The caller closes the workshop."""
+    line reports that. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:

@@ -39,7 +39,7 @@ painted, the screen may still lay out or write."""
 
 async def aside(work: Callable[[], T]) -> T:
     """Do ``work`` on a thread, and return its result or raise its error. If the caller is cancelled or the program
-    ends, nothing waits for the thread. (An executor would wait for its thread.)"""
+    ends, nothing waits for the thread, as an executor would."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

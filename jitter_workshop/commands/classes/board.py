@@ -80,7 +80,7 @@ def _collect(args: argparse.Namespace) -> int:
     """Show the files that were gathered from many machines. Return 0 if every machine answered and has nothing to
     improve, else 1.
 
-    With ``--chapter`` return 0 if every board is there: the curves do not show what could be improved.
+    With ``--chapter`` return 0 if no board is missing: the curves do not show what could be improved.
     """
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")

@@ -79,7 +79,7 @@ class Frame(PaintedApp):
         self.class_turn.pause(False)
 
     def run_over(self) -> None:
-        """Go on with leaving, if the user asked for that during the run. The run is over, its result is shown."""
+        """Leave now, if the user asked for that during the run. The run is over and its result is shown."""
         after, self._after_run = self._after_run, None
         if after is not None:
             after()

@@ -147,8 +147,8 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Reserve one session. Return False if none becomes free within SLOT_WAIT_S seconds: when a page is loaded
-        again, the workshop of its old page needs time to leave."""
+        """Reserve one session. Return False if no session becomes free within SLOT_WAIT_S seconds. (When a page is
+        loaded again, its old workshop needs time to leave.)"""
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -218,7 +218,7 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page with the reason of a refusal. Its link uses the token that the browser's tab still has."""
+    """Return a page with the reason of a refusal. A reload uses the token that the browser's tab has."""
     return _answer(status, html.escape(words), "", "", "")
 
 

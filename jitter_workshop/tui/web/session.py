@@ -86,7 +86,7 @@ class PageSession(AppService):
                 await self.on_data(payload)
 
     async def stop(self) -> None:
-        """End the workshop and wait for that. Kill it if it has not ended after PATIENCE_S seconds."""
+        """End the workshop and wait for its end. Kill the workshop if it runs longer than PATIENCE_S seconds."""
         task, self._task = self._task, None
         if task is None:
             return

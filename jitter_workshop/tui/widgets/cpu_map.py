@@ -27,7 +27,7 @@ class Cell:
 
 
 def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
-    """Return the groups of CPUs that share a package and a last-level cache, as (name, CPUs), in their order."""
+    """Return the groups of CPUs that share a package and a last-level cache, as (name, CPUs)."""
     packages = {cpu.package for cpu in topology.cpus}
     found: dict[tuple[int, CpuSet], list[Cpu]] = {}
     names: dict[tuple[int, CpuSet], str] = {}

@@ -30,7 +30,7 @@ class LoopLine(Sheet):
         self._spans: list[tuple[int, int, StepName]] = []
 
     def show_steps(self, steps: Sequence[StepView]) -> None:
-        """Show the steps with these states."""
+        """Show the steps, each with its state."""
         self._steps = tuple(steps)
         self.renew()
 

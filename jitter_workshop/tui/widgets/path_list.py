@@ -37,14 +37,14 @@ class PathList(Sheet):
         return self._entries[self._cursor] if self._entries else None
 
     def show_entries(self, entries: Sequence[PathEntry], at: PathEntry | None) -> None:
-        """Show new entries. The cursor goes to ``at``; if that is None, the cursor keeps its place."""
+        """Show new entries. The cursor goes to ``at``; for None it keeps its place."""
         self._entries = tuple(entries)
         same = min(self._cursor, max(len(entries) - 1, 0))
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
         self.renew()
 
     def move(self, by: int) -> None:
-        """Move the cursor by this number of chapters and keep it in view."""
+        """Move the cursor by this number of chapters and scroll it into view."""
         if not self._entries:
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))

@@ -129,7 +129,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
-        """Go to the home screen. A hidden noise ends first, so that the title there does not mention it."""
+        """Go to the home screen. A hidden noise ends first, so that the title there does not mention the noise."""
         self.workshop.hunts.end()
         self.app.pop_screen()
 

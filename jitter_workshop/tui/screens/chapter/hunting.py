@@ -75,7 +75,7 @@ class ChapterHunt:
         return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
 
     def keys(self) -> list[Shown]:
-        """Return the hunt's keys, which stand before those for the curves because they matter more."""
+        """Return the hunt's keys. They come before the keys for the curves, because they matter more."""
         page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []

@@ -41,7 +41,7 @@ class ChapterRuns:
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run. If there is none, make one; it belongs to no step."""
+        """Show the causes of this chapter's newest traced run. If there is none, make a run that belongs to no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             return
@@ -130,7 +130,7 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Show why there is no run: in a dialog, or above the keys if the learner stopped it or the turn ended."""
+        """Show why there is no run: in a dialog, or above the keys if the learner stopped the run or the turn ended."""
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")

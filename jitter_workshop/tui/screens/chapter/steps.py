@@ -38,7 +38,7 @@ Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
 
 
 class Step:
-    """Behave as a step without figures. The other steps derive from it. ``name``: its name in the lesson."""
+    """Behave as a step without figures. The class of each step derives from this one. ``name``: the step's name."""
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
@@ -83,7 +83,7 @@ class Step:
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
     def figures(self, width: int) -> Lines:
-        """Return the step's figures, or the error why there are none."""
+        """Return the step's figures, or the error that explains why there are none."""
         try:
             return self._lines(width)
         except WorkshopError as error:
@@ -337,7 +337,7 @@ class Plan(Step):
 
 
 class Apply(Plan):
-    """Show the plan once more, and apply it on Enter. The rest is as in the plan step."""
+    """Show the plan once more, and apply the plan on Enter. Everything else is as in the plan step."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -517,8 +517,8 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Return a sentence on the boots for which Enter writes. The next boot alone is offered first: if it hangs, the
-    boot after it is normal again."""
+    """Return a sentence on the boots for which Enter writes. The next boot alone is offered first: if that boot hangs,
+    the boot after it is normal again."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u takes the entry out of the menu.{other}"

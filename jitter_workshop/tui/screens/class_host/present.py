@@ -115,7 +115,7 @@ class PresentApp(PaintedApp):
         self.query_one(ClassChart).show(self._shown)
 
     def _head(self, width: int) -> Iterable[Text]:
-        """Yield the instructor's chapter, or the class's name if there is none; then the step and the words."""
+        """Yield the instructor's chapter, or the class's name if there is none; then the step and the text."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
             yield Text(line, style="bold text", no_wrap=True)
@@ -131,8 +131,8 @@ class PresentApp(PaintedApp):
             yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """Return the title in large letters: on two lines if it is long, because large letters can be read from the
-        last row of seats and plain letters cannot. On a low screen the title is plain."""
+        """Return the title in large letters: on two lines for a long title, because only large letters can be read from
+        the last row of seats. On a low screen the title is plain."""
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))

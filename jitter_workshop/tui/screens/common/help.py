@@ -54,7 +54,7 @@ WORDS: tuple[tuple[str, str], ...] = (
 
 
 class HelpPage(Page, scope="dialog"):
-    """Show all keys, this screen's first; then the words."""
+    """Show all keys, the present screen's keys first; then the words."""
 
     STEP = 4
 

@@ -220,7 +220,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return said
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
-        """Show ``said``, then change the host on a thread by ``work``. ``result``: makes a message from its result."""
+        """Show ``said``, then change the host by ``work`` on a thread. ``result``: makes a message from its result."""
         self.said = said
         self.on_thread(work, lambda done: self._tell_change(result(done)))
         self.redraw()

@@ -89,7 +89,7 @@ class CpuPicker(Page, scope="cpus"):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """Take away the thread on the clicked CPU. If there is none, put the first thread without a CPU there."""
+        """Take away the thread on the clicked CPU. If no thread is there, put the first thread without a CPU on it."""
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)
