@@ -244,7 +244,7 @@ class PlainChapter:
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if step == "apply" and plan.host_files and plan == before:
-            return wrap(f"The plan is the one above: {plan_view.total(plan)}. b shows it again.", width)
+            return wrap(f"The plan is the one above: {plan_view.total(plan)}. b shows the plan again.", width)
         return plan_view.line_by_line(plan, width)
 
     def _show_prediction(self) -> None:

@@ -13,10 +13,10 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.class_host import title_of
 
 HELP = (
-    ("turn", "who has the turn, and who waits"),
+    ("turn", "show who has the turn, and who waits"),
     ("take", "take the turn of this machine, or wait for it"),
     ("give", "give the turn back, and restore your changes in it"),
-    ("go", "to the chapter and step where the instructor is"),
+    ("go", "go to the chapter and step where the instructor is"),
 )
 
 

@@ -19,8 +19,8 @@ from jitter_workshop.presenter.status import line_by_line
 HELP = (
     ("start", "hide a noise, for you to name"),
     ("name", "name the hidden noise: name KIND"),
-    ("give up", "show which noise it was"),
-    ("r, cure", "list what can be done against it, or measure with a cure in place"),
+    ("give up", "give up, and see which noise it was"),
+    ("r, cure", "list the cures for the noise, or measure with a cure in place"),
     ("status", "what this host's settings do to latency"),
 )
 

@@ -128,7 +128,7 @@ def predictions(summary: CourseSummary) -> list[str]:
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
-        lines.append(f"Without a guess, or not yet judged: {summary.unjudged}")
+        lines.append(f"Chapters without a guess, or not yet judged: {summary.unjudged}")
     if hunted := remembered(summary.hunts):
         lines.append(f"The hunt: {hunted}")
     return lines

@@ -58,7 +58,7 @@ def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     assert "A hidden noise runs already" in text
     assert f"greedy thread. What it does: {noise('greedy').what}" in text
     assert "Measure first: without a run" in text
-    assert "give up show which noise it was" in text
+    assert "give up give up, and see which noise" in text
 
 
 def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:
@@ -130,7 +130,7 @@ def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> N
 def test_other_chapters_know_no_hunt() -> None:
     text = " ".join(talk(open_workshop(), "start|give up|?|q", "baseline").split())
     assert "Unknown command 'start'" in text
-    assert "show which noise it was" not in text
+    assert "see which noise it was" not in text
 
 
 @pytest.mark.parametrize("width", [30, 60])

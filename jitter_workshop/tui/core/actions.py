@@ -175,7 +175,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "suspects": (
         Action("agree", "enter", "name it", "Name the noise under the cursor"),
         Action("number", "", "number", "Choose that one", written="1–9"),
-        Action("give_up", "g", "give up", "Show which noise it was"),
+        Action("give_up", "g", "give up", "Give up, and see which noise it was"),
         *_moves("The one above", "The one below"),
         *_PAGES,
         Action("close", "escape,q", "back", "Go on looking; the noise goes on"),
@@ -237,7 +237,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "proving": (
         Action("enter", "enter", "begin", "Begin; at the question: stop, and keep the rounds", palette=False),
-        Action("again", "p", "prove again", "Prove it once more, with as many rounds as you choose"),
+        Action("again", "p", "prove again", "Prove the change once more, with as many rounds as you choose"),
         Action("number", "", "rounds", "Choose how many rounds", written="1–9", palette=False),
         Action("copy", "y", "copy", "Copy the verdict to the clipboard"),
         *_moves("More or fewer rounds; scroll", "More or fewer rounds; scroll"),
@@ -245,7 +245,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "back", "Back to the chapter; while it runs, ask whether to stop"),
     ),
     "report": (
-        Action("write", "enter,w", "write", "Write it to a new file; nothing is overwritten"),
+        Action("write", "enter,w", "write", "Write the report to a new file; nothing is overwritten"),
         Action("format", "f", "format", "The next format: html, md, json, pyperf, hlog, hgrm"),
         Action("names", "n", "hide names", "Leave out names of hosts, users and tasks, and the raw data"),
         Action("copy", "y", "copy", "Copy the lines that open the file"),
