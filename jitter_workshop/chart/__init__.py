@@ -1,1 +1,1 @@
-"""Draw percentile curves as text on log-log axes; the only package that imports plotext."""
+"""Draw percentile curves as text on log-log axes. No other package imports plotext."""

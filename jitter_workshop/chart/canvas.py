@@ -245,7 +245,7 @@ def _figure(frame: _Frame) -> Any:
 
 @functools.cache
 def _marker(code: int) -> Any:
-    """Return a braille marker in one of the 256 terminal colours. The colour, never shown, tells a dot's curve."""
+    """Return a braille marker in one of the 256 terminal colours. The colour is not shown: it names a curve."""
     import plotext
 
     return plotext.marker("braille", pixel=plotext.pixel(foreground=code))

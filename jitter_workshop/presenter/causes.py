@@ -281,8 +281,8 @@ def _frequencies(present: Residence) -> Iterator[str]:
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield sentences on the most frequent reasons to keep the tick, senders of interrupts, and tasks that moved
-    threads."""
+    """Yield sentences: why the tick of a CPU went on, which tasks sent interrupts, which moved threads; the most
+    frequent."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."

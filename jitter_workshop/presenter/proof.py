@@ -168,7 +168,7 @@ def rounds_so_far(
 
 
 def seen_so_far(ratios: Sequence[float | None]) -> str:
-    """Return a sentence that counts the rounds with a lower value with the change. The sentence gives no verdict."""
+    """Return the number of rounds in which the value was lower with the change, as a sentence. That is no verdict."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"

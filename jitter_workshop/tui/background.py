@@ -38,8 +38,8 @@ painted, the screen may still lay out or write."""
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Do ``work`` on a thread, and return its result or raise its error. If the caller is cancelled or the program
-    ends, nothing waits for the thread, as an executor would."""
+    """Do ``work`` on a thread, and return its result or raise its error. When the caller is cancelled or the program
+    ends, the thread is not waited for (an executor would wait)."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

@@ -195,7 +195,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return a sentence: nothing is measured or written on a recording; [] at steps that would do neither."""
+        """Return the sentence that a recording is not measured or changed; [] at steps that would do neither."""
         shown, source = self._page.recorded()
         if shown:
             return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]

@@ -1,4 +1,4 @@
-"""Show ``class present``: one page for the projector, in large letters and few colours, at the instructor's chapter."""
+"""Show ``class present``: one page for the projector, in large letters and few colours. It follows the instructor."""
 
 from __future__ import annotations
 
