@@ -109,7 +109,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
     """Return the settings that were restored and those that were left alone, a sentence each; [] if none."""
     said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
     for one in result.left_alone:
-        found = f" (its value is {shown_value(one.found, 60)})" if one.found is not None else ""
+        found = f" (the value is now {shown_value(one.found, 60)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
     return said + ([_REBOOT] if result.needs_reboot else [])
 

@@ -44,7 +44,12 @@ def test_the_turn_and_the_instructor_are_told_before_the_prompt(made: MadeClass)
 
 def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> None:
     said = flat(talk(made.open(), "?|q"))
-    for words in ("turn who has the turn", "take take the turn", "give give the turn back", "go to the chapter"):
+    for words in (
+        "turn show who has the turn",
+        "take take the turn",
+        "give give the turn back",
+        "go go to the chapter",
+    ):
         assert words in said
     assert "status this host's checks" in said
     assert "Unknown command" not in said

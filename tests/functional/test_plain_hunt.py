@@ -121,7 +121,7 @@ def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorksho
 
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
-    assert "cure 0 Move away" in text
+    assert "cure 0 Measure on CPU 0" in text
     assert workshop.runs()[-1].label == "with the cure"
     assert "anew begin this chapter anew" in text
     assert workshop.walk("hunt").progress.runs == {}
@@ -160,7 +160,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "first hide a noise",
         "taskset -apc 0 PID",
         "cure here Measure here",
-        "cure 0 Move away, to CPU 0",
+        "cure 0 Measure on CPU 0",
         "'99' is not a CPU to move to",
         "'nowhere' is not a CPU to move to",
         "time stolen a second",

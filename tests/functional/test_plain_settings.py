@@ -162,7 +162,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeW
     said: list[str] = []
     assert PlainWalk(live, read, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
-    assert re.search(rf"Left alone: /{INTERVAL}: .* \(it says 7\)", flat)
+    assert re.search(rf"Left alone: /{INTERVAL}: .* \(the value is now 7\)", flat)
     assert "Restored: " in flat
     assert "Still applied: 1 tunable, 1 write (stat-interval=10)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

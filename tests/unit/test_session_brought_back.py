@@ -116,7 +116,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     report.write_text(page.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
     assert main(["sessions", "import", str(report)]) == 0
     said = capsys.readouterr().out
-    assert "5 runs that it lists were not in the report: 20260101-000010-bbbb, " in said
+    assert "5 runs that the session lists were not in the report: 20260101-000010-bbbb, " in said
     assert "back with 2 runs" in said
 
 

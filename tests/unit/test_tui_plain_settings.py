@@ -127,7 +127,7 @@ def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
     lines = given_back(RestoreResult(restored, left, True), 100)
     assert lines == [
         "Restored: 2 tunables, 3 writes (thp, ksm).",
-        "Left alone: /sys/b: somebody else changed it (it says 7).",
+        "Left alone: /sys/b: somebody else changed it (the value is now 7).",
         "Left alone: /c: gone.",
         "A part of the changes takes effect at the next boot.",
     ]

@@ -24,7 +24,7 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     said = came_back(BACK)
     assert said.startswith("Restored: 1 tunable, 2 writes")
     assert "writes (governor). Left alone: /c" in said
-    assert "has changed it (it says always)." in said
+    assert "has changed it (the value is now always)." in said
     assert said.endswith("takes effect at the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to restore."
