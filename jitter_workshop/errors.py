@@ -1,8 +1,8 @@
 """Define the workshop's errors, and words for those of the kernel. Each error says in one sentence what went wrong and
 what to do.
 
-Each error that a user can cause or see is a :class:`WorkshopError`. On the command line it becomes one line on stderr
-and exit code 2; on the screen it becomes a dialog with text that can be copied.
+Each error that a user can cause or see is a :class:`WorkshopError`. On the command line an error becomes one line on
+stderr and exit code 2; on the screen, a dialog with text that can be copied.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 
 
 class WorkshopError(Exception):
-    """Report that something was not done. ``message`` says what; ``advice`` (may be empty) says what to do about it."""
+    """Report that something was not done. ``message`` says what; ``advice`` (may be empty) says what to do."""
 
     title = "Not done"
 

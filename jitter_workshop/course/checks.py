@@ -1,5 +1,5 @@
 """Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
-of its tunables. No mark needs an improvement, because a noisy host may not show one.
+of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement.
 
 Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
 """

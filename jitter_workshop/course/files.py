@@ -71,7 +71,7 @@ class SourceText:
 
 
 def read_source(base: Path, relative: str, problems: Problems) -> SourceText | None:
-    """Return the text of ``base/relative``. If it is no small, plain text file in ``base``, add a mistake to
+    """Return the text of ``base/relative``. If there is no small file of plain text at this path, add a mistake to
     ``problems`` and return None.
 
     Pipes and devices are refused without waiting for them.

@@ -287,7 +287,8 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
 def _check_ids(
     table: Table, key: str, words: Sequence[str], ids: Sequence[str], unlike: str, known: Sequence[str]
 ) -> None:
-    """Check the ids of tunables in ``words``. ``unlike``: the message for a word that cannot be an id."""
+    """Add a mistake for each word with an invalid or unknown id, and for an id that is listed twice. ``ids``: the id in
+    each word. ``unlike``: the message for a word that cannot be an id."""
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word(key, word, f"{word!r} is {unlike}")

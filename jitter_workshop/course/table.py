@@ -231,7 +231,8 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the key path of a table header, with an index after each array of tables."""
+    """Return the key path of a table header; in the path, each name of an array of tables is followed by the table's
+    index."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)

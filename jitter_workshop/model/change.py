@@ -1,4 +1,5 @@
-"""Define one write to the host or to a process, as the user sees it before it is made, and the plan with all writes."""
+"""Define one write to the host or to a process, as shown to the user before it is made, and the plan with all
+writes."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ the causes of a traced run. ``omission`` also draws the first run's curve counte
 corrected afterwards."""
 
 HostState = Literal["available", "good", "not_here"]
-"""The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has none of
-them."""
+"""The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has no such
+tunable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ CAUSE_KINDS = (
 ``softirq``; ``workqueue``; ``timer``: a function of a high-resolution timer. ``vector``: an interrupt of the CPU
 itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between two CPUs; the name is
 that of the task that moved the thread. ``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around
-NAME``: a short gap that touches NAME's event (its entry and exit, the cost of tracing it, a hypervisor's exits for it).
+NAME``: a short gap that touches NAME's event (the event's entry and exit, the cost of tracing, a hypervisor's exits).
 ``no_event``: time without any event that a trace can show."""
 
 FAULT = "page_fault"
@@ -96,7 +96,7 @@ class Window:
     could first have seen the message. ``start_seen``: the thread read its clock at ``start``; if False, the cause may
     have begun earlier. ``due``: the thread should have been awake from ``start`` on, so the time of its sleep counts
     for the task that had its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: the benchmark's figures,
-    None if it gave none."""
+    None if there are none."""
 
     start: int
     end: int
@@ -194,8 +194,8 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
     """Hold a task or event that ran on a hot CPU and is no measured thread: count, total and longest time. Time in
-    which something else interrupted it counts for that other task or event. ``threads``: number of tasks of this name.
-    """
+    which it was interrupted counts for the task or event that interrupted it. ``threads``: number of tasks of this
+    name."""
 
     cpu: int
     kind: str
@@ -327,10 +327,10 @@ class CounterReport:
     ``stalled_ns`` of the blocks' ``measured_ns``. ``worst``: the longest listed stalls.
 
     ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None if
-    the kernel does not count this time. It includes waits too short to be a stall. ``interrupts`` and ``softirqs``:
-    those on the CPUs of ``cpus`` during ``counted_s``. ``steal_ns``: steal within the blocks. ``disturbed``: other
-    tasks seen on those CPUs. ``notes``: field → why it is null; the key ``trace`` says why there is no trace.
-    """
+    the kernel does not count this time. This sum includes waits that are too short to be a stall. ``interrupts`` and
+    ``softirqs``: those on the CPUs of ``cpus`` during ``counted_s``. ``steal_ns``: steal within the blocks.
+    ``disturbed``: other tasks seen on those CPUs. ``notes``: field → why it is null; the key ``trace`` says why there
+    is no trace."""
 
     format_version: int
     run: str

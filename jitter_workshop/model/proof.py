@@ -11,8 +11,8 @@ from jitter_workshop.model.verdict import Judgement, Order
 
 FORMAT_VERSION = 1
 PLACEMENT = "placement"
-"""The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``); it is
-no tunable."""
+"""The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``);
+"placement" is no tunable."""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
@@ -49,7 +49,7 @@ class ProofPlan:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Hold a proof. ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: the
-    chapter that asked for it, "" for the command line. ``seed``: the random seed for the order in each round
+    chapter that asked for the proof, "" for the command line. ``seed``: the random seed for the order in each round
     (``stats.rounds.draw_orders``). ``planned``: number of rounds wanted. ``rounds``: the finished rounds, in order of
     time. ``complete``: all planned rounds were finished.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 FORMAT_VERSION = 1
-"""The version of this program's JSON objects; each object begins with it. Within one version, fields may be added, but
-not renamed or removed."""
+"""The version of this program's JSON objects; each object begins with this number. Within one version, fields may be
+added, but not renamed or removed."""
 
 T = TypeVar("T")
 

@@ -104,7 +104,7 @@ class Stalls:
 
     ``per_second_low`` and ``per_second_high``: 95 % limits of the true rate, if stalls come independently of each other
     (``stats.exact``); None in runs of older versions. ``rated_s``: the time in which the workload could see stalls; all
-    rates refer to it. None in runs of older versions, whose rates refer to ``duration_s``.
+    rates refer to this time. None in runs of older versions, whose rates refer to ``duration_s``.
     """
 
     threshold_ns: int
@@ -213,8 +213,8 @@ class ForeignLoad:
 @dataclass(frozen=True, slots=True)
 class CpuCounters:
     """Hold the scheduler's sums over all tasks on a CPU: ns that they ran, ns that they waited in its queue, and how
-    often a task came onto the CPU; None if this kernel does not count them. ``steal_ns``: time that the hypervisor
-    took, a multiple of a tick (10 ms on nearly every kernel); None if there is no steal clock."""
+    often a task came onto the CPU; None if this kernel has no such sums. ``steal_ns``: time that the hypervisor took, a
+    multiple of a tick (10 ms on nearly every kernel); None if there is no steal clock."""
 
     cpu: int
     ran_ns: int | None

@@ -14,7 +14,7 @@ DUTIES = (100, 50, 10)
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
-"""How ``spin`` spends the time in which it does not sample: asleep or busy."""
+"""How ``spin`` spends the time without sampling: asleep or busy."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)

@@ -1,4 +1,4 @@
-"""Define ``status`` as plain data: its checks, and a session's record of them and of the settings that were changed."""
+"""Define ``status`` as plain data: its checks, and what a session records of checks and of changed settings."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Hold the effect of time and of order on a measure. It is shown, and no figure is corrected for it.
+    """Hold the effect of time and of order on a measure. This effect is shown, and no figure is corrected for it.
 
     ``later_ratio``: level in the last half of the rounds / level in the first half. ``second_ratio``: level in a
     round's second run / level in its first, with the change's effect removed. Each is None if a level is zero or

@@ -1,7 +1,7 @@
 """Write a plan as a POSIX shell script with its undo, for a user with root's rights: ``plan --sh``.
 
-The script needs nothing of this project. It reads every setting before it writes. A setting that has changed since the
-plan was made is left alone and reported. A write that the kernel refuses is reported, and the rest is done.
+The script needs nothing of this project. The script reads each setting before it writes. A setting that has changed
+since the plan was made is left alone and reported. A write that the kernel refuses is reported, and the rest is done.
 """
 
 from __future__ import annotations

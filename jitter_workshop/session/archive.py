@@ -46,8 +46,8 @@ MOST_INDEX = 32 << 20
 DEEPEST = 3
 """The largest number of parts in a path, as in ``runs/ID/FILE``: no session has deeper folders."""
 _MOST_MEMORY = 32 << 20
-"""The memory limit in bytes for xz's decoder. This tool's archives need a third of it; a crafted archive could ask for
-gigabytes."""
+"""The memory limit in bytes for xz's decoder. This tool's archives need a third of this limit; a crafted archive could
+ask for gigabytes."""
 
 _XZ = b"\xfd7zXZ\0"
 _OF_SESSION = {SESSION_FILE, history.FILE, history.FIRST_STATUS, history.LAST_STATUS}
@@ -246,8 +246,8 @@ def unpack(data: bytes) -> Unpacked:
 
 
 def _entries(plain: bytes) -> list[tuple[str, bytes]]:
-    """Return (path, content) of all files in a tar archive. Raise ValueError or tarfile.TarError if it has anything
-    else: folders, links, extended headers, or bytes other than zeros after its end."""
+    """Return (path, content) of all files in a tar archive. Raise ValueError or tarfile.TarError if the archive has
+    anything else: folders, links, extended headers, or bytes other than zeros after its end."""
     found: list[tuple[str, bytes]] = []
     place = 0
     while (header := plain[place : place + tarfile.BLOCKSIZE]).strip(b"\0"):
@@ -350,8 +350,8 @@ def _session(unpacked: Unpacked) -> Session:
 
 
 def _is_same(folder: Path, content: Mapping[str, bytes], left_out: Iterable[LeftOut]) -> bool:
-    """Return True if a session's folder holds exactly these files; it may also hold files that were left out of the
-    report."""
+    """Return True if a session's folder holds exactly these files; the folder may also hold files that were left out of
+    the report."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     try:

@@ -202,8 +202,8 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 
 def _started(tag: _Tag, header: _Header) -> str | None:
-    """Return the start of a run. Times count from BaseTime. Without a BaseTime they are absolute; but if the first time
-    is more than a year before StartTime, they count from StartTime (the rule of HdrHistogram's reader)."""
+    """Return the start of a run. Times count from BaseTime. Without a BaseTime, times are absolute; but if the first
+    time is more than a year before StartTime, times count from StartTime (the rule of HdrHistogram's reader)."""
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

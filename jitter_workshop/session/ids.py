@@ -57,8 +57,8 @@ def is_id(text: str) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """Return a name from a user, cleaned and shortened. Raise UsageError if it has no visible character, or if it
-    begins with ``@`` or ``-``."""
+    """Return a name from a user, cleaned and shortened. Raise UsageError for a name without visible characters, or with
+    ``@`` or ``-`` in front."""
     found = clean(name, LABEL)
     if not found:
         raise UsageError("a session needs a name of visible characters")

@@ -46,8 +46,8 @@ class OpenSession:
     """Hold an open session. ``SessionStore`` makes the object; the caller closes it, or uses it in a ``with``
     statement.
 
-    ``read_only``: why writing is impossible, in a sentence; "" if it is possible. ``notices``: sentences for the user
-    about damaged files that were set aside, runs of a newer version, or another workshop on this session."""
+    ``read_only``: why writing is impossible, in a sentence; "" if writing is possible. ``notices``: sentences for the
+    user about damaged files that were set aside, runs of a newer version, or another workshop on this session."""
 
     def __init__(self, folder: Path, session: Session, lock: SessionLock, read_only: str = "") -> None:
         self.folder = folder
@@ -415,7 +415,7 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """Release the lock. Do nothing if it is not held."""
+        """Release the lock. Do nothing if the lock is not held."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -40,8 +40,8 @@ class Judge:
         self._known: dict[str, tuple[Proof, Judgement | None]] = {}
 
     def __call__(self, proof: Proof) -> Judgement | None:
-        """Return the judgement from a proof's runs if it differs from the stored judgement. Return None if it does not
-        differ, or if some runs do not exist. Raise ValueError if a run does not belong to the proof."""
+        """Return the judgement from a proof's runs if it differs from the stored judgement. Return None if both are
+        equal, or if some runs do not exist. Raise ValueError if a run does not belong to the proof."""
         stored, other = self._known.get(proof.id, (None, None))
         if stored != proof:
             other = self._judged(proof)

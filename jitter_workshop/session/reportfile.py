@@ -60,7 +60,7 @@ def is_page(data: bytes) -> bool:
 
 
 def archive_in(data: bytes) -> Embedded:
-    """Return the archive in a page. Raise SessionError if there is none, or if it is damaged."""
+    """Return the archive in a page. Raise SessionError if there is no archive, or a damaged one."""
     if data.count(_OPENING) > 1:
         raise SessionError("it holds more than one session: it was edited", _AGAIN)
     match = _COMMENT.search(data)

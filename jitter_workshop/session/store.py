@@ -66,7 +66,7 @@ class SessionStore:
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """Make a session and open it. It becomes the current session, unless it is about a recorded host."""
+        """Make a session and open it. The new session becomes the current one, unless it is about a recorded host."""
         shown = ids.checked_name(name)
         files.make_folder(self.folder)
         moment = ids.now()

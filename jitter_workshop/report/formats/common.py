@@ -2,9 +2,9 @@
 a run.
 
 Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is the name of
-the requested file; the names of further files begin like it. The name "" means standard output, for one file only. The
-first entry is the file that the user is told about. Its name is ``name`` unless the format chooses another name.
-"""
+the requested file; the names of further files begin in the same way. The name "" means standard output, for one file
+only. The first entry is the file that the user is told about. Its name is ``name`` unless the format chooses another
+name."""
 
 from __future__ import annotations
 

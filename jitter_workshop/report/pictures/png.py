@@ -108,7 +108,7 @@ def _stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, top: int, palette: Palette
 
 
 def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
-    """Yield points on a line, ``step`` apart along it, from its beginning."""
+    """Yield points along a line, from its beginning, ``step`` apart."""
     ahead = 0.0
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
         length = math.hypot(x2 - x1, y2 - y1)

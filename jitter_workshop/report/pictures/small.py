@@ -1,7 +1,7 @@
 """Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's timeline.
 
-The page's style sheet colours them. Screen readers skip the pictures, because the text beside each picture says the
-same."""
+The page's style sheet gives the colours. Screen readers skip the pictures, because the text beside each picture says
+the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the chart as one self-contained SVG without a script. It is light or dark as the reader's system is.
+"""Draw the chart as one self-contained SVG without a script. The picture is light or dark as the reader's system is.
 
 The shapes come from ``report.pictures.drawing``. Every id and every rule of style contains the picture's own name
 (``scope``), so that several pictures and the page around them do not affect each other.
