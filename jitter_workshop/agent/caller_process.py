@@ -76,7 +76,7 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:
     """Set threads of a process to SCHED_FIFO with ``priority``, or to SCHED_OTHER for 0. Their children do not inherit
-    this. Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
+    the policy. Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
     if not 0 <= priority <= MAX_PRIORITY:
         raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:

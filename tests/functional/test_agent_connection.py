@@ -118,7 +118,7 @@ def test_nobody_is_asked_to_hold_what_needs_a_holder(tree: Path) -> None:
     assert replace(drawn.changes[0], lease=True).lease
     with Agent(tree) as agent:
         agent.apply(drawn, ("thp",), lease=5.0)
-        assert "end with it" in agent.apply(drawn, ("thp",))["error"]["message"]
+        assert "end with the connection" in agent.apply(drawn, ("thp",))["error"]["message"]
 
 
 # Leases ---------------------------------------------------------------------------------------------------------------

@@ -105,8 +105,8 @@ def topology_path(cpu: int, name: str) -> str:
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
-    """Return for each online CPU the group of CPUs with which it shares a resource. The group is the list in the first
-    of the files ``names`` that the group's first CPU has. CPUs without such a list are left out."""
+    """Return for each online CPU the group of CPUs with which it shares a resource. A group is read from its first CPU,
+    in the first of the files ``names`` that exists. CPUs without such a file are left out."""
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
     for cpu in online:

@@ -59,8 +59,8 @@ def _top(folder: Path) -> Path:
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    """Unpack ``archive``. Raise HostError, OSError, EOFError, or ValueError (also for errors of ``tarfile`` and
-    ``lzma``)."""
+    """Unpack ``archive``. Raise HostError if it is not a recording; OSError, EOFError or ValueError if it cannot be
+    unpacked."""
     import lzma
     import tarfile
     import zlib

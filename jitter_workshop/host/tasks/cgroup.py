@@ -183,7 +183,7 @@ def _throttled(root: HostRoot, path: str) -> int | None:
 
 
 def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSet | None:
-    """Return the nearest group's effective CPUs; the version 2 files exist only where the controller is enabled."""
+    """Return the effective CPUs of the nearest group that shows them; None if no group does."""
     if levels is None:
         return None
     names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")
