@@ -1,5 +1,5 @@
-"""Define a percentile curve, the comparison of two runs, and the curve of another tool (plain data; ``stats`` computes
-them)."""
+"""Define a percentile curve, the comparison of two runs, and the curve of another tool (plain data; ``stats`` has the
+arithmetic)."""
 
 from __future__ import annotations
 

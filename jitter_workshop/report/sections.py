@@ -261,8 +261,8 @@ def _curve(curve: PercentileCurve) -> Cells:
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
-    """Return a figure in ns with ``mark``, the mark of few samples or stalls; an unknown figure has no mark. ``why``:
-    reason."""
+    """Return a figure in ns with ``mark``, the sign for few samples or stalls; ``why``: the reason for the mark. An
+    unknown figure has no mark."""
     return Span("few", f"{nice_ns(value)} {mark}", why) if value is not None and mark else nice_ns(value)
 
 

@@ -41,7 +41,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
     """Return the lines of a run. If ``tag`` is "", all lines keep their own tags. Else only the lines of the main
-    histogram are returned, with ``tag`` as their tag. Raises SessionError."""
+    histogram are returned, with ``tag`` as their tag. Raises SessionError if the lines cannot be read."""
     try:
         # Unpacking checks each histogram against its own checksum.
         found = [

@@ -138,7 +138,7 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
     """Yield a benchmark of the runs without or with the change for each measure that is above 0 in all runs of the
-    proof. Other measures are left out: a value missing in one run would make one of the two look better or worse."""
+    proof. Other measures are left out: runs with missing values would look better or worse than they are."""
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]
     own = without if side == "without" else with_it
