@@ -46,7 +46,7 @@ class TurnPage(Page, scope="queue"):
             yield from class_host.waiting_lines(view, width)
 
     def key_words(self) -> str:
-        return "Esc go on reading and keep your place · x leave the queue"
+        return "Esc read on, keep your place · x leave the queue"
 
 
 class TurnController:
