@@ -307,7 +307,9 @@ enum {
     JW_NOISE_FAULTS = 6,
     JW_NOISE_SHOOTDOWN = 7,
     JW_NOISE_BANDWIDTH = 8,
-    JW_NOISES = 9
+    JW_NOISE_UNBOUND = 9,
+    JW_NOISE_TERMINAL = 10,
+    JW_NOISES = 11
 };
 
 /* What a burst was. */
@@ -334,7 +336,8 @@ typedef struct {
     uint64_t deadline_ns; /* CLOCK_MONOTONIC: everything ends by itself */
     uint64_t most_bursts; /* logged, in all */
     uint64_t seed;
-    const int32_t *cpus; /* of spinners; read by jw_noise_start only */
+    const int32_t *cpus; /* one for each thread of spinners and unbound, -1: the scheduler's choice; read by
+                          * jw_noise_start only */
     uint64_t cpus_len;
     const char *name; /* of the threads; read by jw_noise_start only */
 } jw_noise_config;

@@ -23,7 +23,7 @@ struct jw_noise {
 };
 
 static const jw_noise_act *const acts[JW_NOISES] = {
-    [JW_NOISE_SPINNERS] = &jw_act_busy,
+    [JW_NOISE_SPINNERS] = &jw_act_spinner,
     [JW_NOISE_GREEDY] = &jw_act_busy,
     [JW_NOISE_TIMER] = &jw_act_timer,
     [JW_NOISE_SOFTIRQ] = &jw_act_softirq,
@@ -32,6 +32,8 @@ static const jw_noise_act *const acts[JW_NOISES] = {
     [JW_NOISE_FAULTS] = &jw_act_fault,
     [JW_NOISE_SHOOTDOWN] = &jw_act_shootdown,
     [JW_NOISE_BANDWIDTH] = &jw_act_stream,
+    [JW_NOISE_UNBOUND] = &jw_act_task,
+    [JW_NOISE_TERMINAL] = &jw_act_terminal,
 };
 
 void jw_sleep_until_ns(uint64_t due_ns) {
@@ -132,13 +134,17 @@ static void *noise_body(void *argument) {
     return NULL;
 }
 
+/* Whether a kind has a thread for each entry of `cpus`, instead of one. */
+static bool has_many(const jw_noise_config *config) {
+    return acts[config->kind]->where == JW_ON_EACH;
+}
+
 static bool sound(const jw_noise_config *config) {
-    const bool each = config->kind == JW_NOISE_SPINNERS;
     return config->kind >= 0 && config->kind < JW_NOISES && config->period_ns >= 1000 &&
            config->period_ns <= LONGEST_PERIOD_NS && config->busy_ns < config->period_ns &&
            config->most_bursts > 0 && config->most_bursts <= MOST_BURSTS && config->name != NULL &&
            config->clock.mult != 0 && jw_clock_usable(config->clock.source) &&
-           (!each || (config->cpus != NULL && config->cpus_len > 0 && config->cpus_len <= MOST_THREADS &&
+           (!has_many(config) || (config->cpus != NULL && config->cpus_len > 0 && config->cpus_len <= MOST_THREADS &&
                       config->cpus_len <= config->most_bursts));
 }
 
@@ -162,7 +168,7 @@ static int start_threads(jw_noise *noise) {
         one->config = config;
         one->does = does;
         one->cpu = does->where == JW_ON_HOT ? config->hot : config->other;
-        if (config->kind == JW_NOISE_SPINNERS) {
+        if (has_many(config)) {
             one->cpu = config->cpus[started];
         }
         one->log = noise->log + started * room;
@@ -188,7 +194,7 @@ jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
     if (!sound(config)) {
         return NULL;
     }
-    const size_t n = config->kind == JW_NOISE_SPINNERS ? (size_t)config->cpus_len : 1;
+    const size_t n = has_many(config) ? (size_t)config->cpus_len : 1;
     *error = -ENOMEM;
     jw_noise *noise = calloc(1, sizeof *noise + n * sizeof noise->each[0]);
     jw_burst *log = jw_map((size_t)config->most_bursts * sizeof *log);

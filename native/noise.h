@@ -41,10 +41,13 @@ struct jw_noise_thread {
 
 /* acts, each in the file of what it uses */
 extern const jw_noise_act jw_act_busy;      /* noise_cpu.c */
+extern const jw_noise_act jw_act_spinner;
+extern const jw_noise_act jw_act_task;
 extern const jw_noise_act jw_act_move;
 extern const jw_noise_act jw_act_timer;     /* noise_kernel.c */
 extern const jw_noise_act jw_act_softirq;
 extern const jw_noise_act jw_act_work;
+extern const jw_noise_act jw_act_terminal;
 extern const jw_noise_act jw_act_fault;     /* noise_memory.c */
 extern const jw_noise_act jw_act_shootdown;
 extern const jw_noise_act jw_act_stream;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
@@ -220,3 +221,67 @@ static void make_work(jw_noise_thread *self) {
 
 const jw_noise_act jw_act_work = {
     .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .teardown = close_refresh};
+
+/* ---- terminal: what a program prints reaches its terminal in a work item that no CPU is bound to ----------------- */
+
+/* drivers/tty/tty_buffer.c, tty_flip_buffer_push: each write queues flush_to_ldisc on an unbound workqueue. */
+enum { PRINTED = 2000, READ_AT_ONCE = 8192 };
+
+typedef struct {
+    int master;
+    int slave;
+} terminal;
+
+static void close_terminal(jw_noise_thread *self) {
+    terminal *own = self->state;
+    if (own != NULL) {
+        if (own->slave >= 0) {
+            (void)close(own->slave);
+        }
+        if (own->master >= 0) {
+            (void)close(own->master);
+        }
+        free(own);
+        self->state = NULL;
+    }
+}
+
+static int open_terminal(jw_noise_thread *self) {
+    enum { FLAGS = O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, NAME = 64 };
+    terminal *own = malloc(sizeof *own);
+    if (own == NULL) {
+        return -ENOMEM;
+    }
+    *own = (terminal){.master = -1, .slave = -1};
+    self->state = own;
+    char name[NAME];
+    own->master = open("/dev/ptmx", FLAGS);
+    if (own->master < 0 || grantpt(own->master) != 0 || unlockpt(own->master) != 0 ||
+        ptsname_r(own->master, name, sizeof name) != 0) {
+        return -errno;
+    }
+    own->slave = open(name, FLAGS);
+    struct termios raw;
+    if (own->slave < 0 || tcgetattr(own->slave, &raw) != 0) {
+        return -errno;
+    }
+    cfmakeraw(&raw);
+    return tcsetattr(own->slave, TCSANOW, &raw) != 0 ? -errno : 0;
+}
+
+/* The burst is the write. When and where the work item runs is the kernel's choice, and in no log of ours. */
+static void print(jw_noise_thread *self) {
+    const terminal *own = self->state;
+    const int source = self->config->clock.source;
+    char text[READ_AT_ONCE] = {0};
+    unsigned cpu;
+    while (read(own->slave, text, sizeof text) > 0) {
+    }
+    const uint64_t start = jw_now_ordered(source, &cpu);
+    (void)!write(own->master, text, PRINTED);
+    const uint64_t end = jw_now_ordered(source, &cpu);
+    jw_noise_log(self, start, end, 0, (int)cpu, JW_BURST_MAIN);
+}
+
+const jw_noise_act jw_act_terminal = {
+    .where = JW_ON_OTHER, .prepare = open_terminal, .act = print, .teardown = close_terminal};

@@ -45,6 +45,10 @@ workload = "ring"
 placement = "auto"
 preset = "quick"
 
+[shows]
+figure = "interference"
+at_least = 1.5
+
 [[by_hand]]
 command = "grep -H . /proc/sys/vm/stat_interval # {{cpus}}"
 why = "How often each CPU is asked for its counters."

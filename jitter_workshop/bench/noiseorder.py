@@ -26,9 +26,9 @@ _LONGEST_NAME = 15
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
     """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not take the
-    hot CPU's time. ``away``: the CPU to which threads are moved. -1 means no CPU. ``cpus``: the CPUs of ``spinners``.
-    ``name``: the name of the threads. ``period_ns``: the approximate time from burst to burst, 0 for the kind's own
-    period."""
+    hot CPU's time. ``away``: the CPU to which threads are moved. -1 means no CPU. ``cpus``: one CPU for each thread of
+    a kind that has many threads, -1 where the scheduler chooses. ``name``: the name of the threads. ``period_ns``: the
+    approximate time from burst to burst, 0 for the kind's own period."""
 
     kind: str
     hot: int
@@ -65,7 +65,7 @@ def order_for(
     check_period(noise, period_ns)
     measured = _measured(placement)
     hot = measured[0] if measured else max(allowed)
-    reached = noise.by == "child" and kind != "spinners" and not noise.apart and not noise.aimed
+    reached = noise.by == "child" and not noise.spread and not noise.apart and not noise.aimed
     if reached and hot not in allowed:
         raise HostError(
             f"CPU {hot} is isolated, so the noise {kind} cannot reach it: isolation keeps such work away",
@@ -92,12 +92,22 @@ def order_for(
         hot=hot,
         other=other,
         away=away if noise.aimed else -1,
-        cpus=tuple(sorted(allowed)) if kind == "spinners" else (),
+        cpus=_each(kind, allowed, measured),
         seconds=min(max(1, seconds), LONGEST_S),
         name=(name or kind)[:_LONGEST_NAME],
         seed=seed,
         period_ns=period_ns or 0,
     )
+
+
+def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tuple[int, ...]:
+    """Return the CPU of each thread of a kind that has many of them; -1: the scheduler chooses."""
+    if kind == "spinners":
+        return tuple(sorted(allowed))
+    if kind == "unbound":
+        # The same number before and after the measured CPUs are isolated: only then do both runs have equal company.
+        return (-1,) * (len({*allowed, *measured}) + 2)
+    return ()
 
 
 def check_period(noise: Noise, period_ns: int | None) -> None:

@@ -1,12 +1,15 @@
-"""List the chapters for this host, check a course, or begin a new chapter.
+"""List the chapters for this host, check a course, begin a new chapter, or try if a chapter shows its effect here.
 
   lessons list                  the chapters in the order for this host, and your progress
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there is one
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
+  lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter moves;
+                                exit 1 if it did not move far enough in nine rounds of ten
 
-Without --course, list and check use the built-in course. A check reads the files and more: each check of a tunable must
-fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Nothing of this
-host is measured or changed. docs/writing-lessons.md explains how to write lessons.
+Without --course, list, check and try use the built-in course. A check reads the files and more: each check of a tunable
+must fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Only 'try'
+measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of them. Its
+runs are kept in the session that --session names, else nowhere. docs/writing-lessons.md explains how to write lessons.
 """
 
 from __future__ import annotations
@@ -15,22 +18,36 @@ import argparse
 import sys
 from pathlib import Path
 
-from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
+from jitter_workshop.commands.common.base import (
+    PROGRAM,
+    Interrupted,
+    add_json,
+    print_json,
+    require_live_host,
+    say,
+    show_lines,
+)
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.model.walk import PathEntry, PlanView
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=("list", "check", "new"), help="default: list")
-    parser.add_argument("id", nargs="?", metavar="ID", help="new: the chapter's id, small letters, digits and hyphens")
+    actions = ("list", "check", "new", "try")
+    parser.add_argument("action", nargs="?", default=actions[0], choices=actions, help="default: list")
+    parser.add_argument("id", nargs="?", metavar="ID", help="new, try: the chapter's id")
     parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
+    parser.add_argument("--rounds", type=int, metavar="N", help="try: this many times (default 1)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action. Return 1 if ``check`` found mistakes, else 0."""
+    """Run the action. Return 1 if ``check`` found mistakes or a tried chapter did not show its effect, else 0."""
+    if args.rounds is not None and args.action != "try":
+        raise UsageError("--rounds is for 'lessons try'", "leave it out")
+    if args.action == "try":
+        return _try(args)
     if args.action == "new":
         return _new(args)
     if args.id is not None:
@@ -104,3 +121,47 @@ def _new(args: argparse.Namespace) -> int:
         sys.stdout.write(f'course.toml is left alone: add "{made.folder}" to its chapters\n')
     sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, 400)}\n")
     return 0
+
+
+def _try(args: argparse.Namespace) -> int:
+    from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
+    from jitter_workshop.bench.runner import Cancelled
+    from jitter_workshop.commands.measure import ProgressLine
+    from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter
+    from jitter_workshop.flow.measuring.measure import MeasurementStopped
+    from jitter_workshop.presenter import plan as plan_view
+    from jitter_workshop.presenter import trial as trial_view
+
+    if args.id is None:
+        raise UsageError("no chapter is named", f"use '{PROGRAM} lessons try ID'; 'lessons list' names them")
+    require_live_host(args)
+    line = ProgressLine()
+
+    def round_done(number: int, one: TriedRound) -> None:
+        line.close()
+        if not args.json:
+            sys.stdout.write(f"round {number}: {trial_view.of_round(one)}\n")
+            sys.stdout.flush()
+
+    def plan(shown: PlanView) -> None:
+        line.close()
+        show_lines(lambda width: plan_view.every(shown.changes, width), sys.stderr)
+
+    token = CancelToken()
+    try:
+        with stopped_by_signals(token) as received:
+            tried = try_chapter(
+                args.id, args.rounds or 1, Trial(plan, round_done, line, say), token, args.course, args.session
+            )
+    except (Cancelled, MeasurementStopped):
+        if not received:
+            raise
+        raise Interrupted(received[0]) from None
+    finally:
+        line.close()
+        token.close()
+    if args.json:
+        print_json(tried)
+    else:
+        sys.stdout.write(f"{trial_view.of_trial(tried)}\n")
+    return 0 if tried.shown else 1

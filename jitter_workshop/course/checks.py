@@ -62,14 +62,14 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
     """Return True if a run measured the lesson's workload with the lesson's options. The learner may choose another
-    length, and a noise if the lesson has none."""
+    length, and another noise or none."""
     # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"
     paced = run.workload != "ring" or run.pacing == (asked.pacing or "spin")
     busy = run.workload != asked.workload or run.duty == asked.duty
-    return paced and busy and run.sched == sched and asked.noise in (None, run.noise)
+    return paced and busy and run.sched == sched
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class Flaw:
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work. The tunables'
-    assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The judged runs
-    are invented, with only the fields that :func:`marks` reads."""
+    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work, and a change whose
+    effect is not named. The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded
+    hosts about them. The judged runs are invented, with only the fields that :func:`marks` reads."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))
@@ -102,6 +102,9 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
+    if chapter.changes != "nothing" and len(chapter.measurements) > 1 and chapter.shows is None:
+        message = f"this chapter changes {chapter.changes}, and no [shows] names the figure that this moves"
+        found.append(Flaw(("changes",), message))
     without_hands = [step for step in ("plan", "apply") if step not in chapter.steps]
     if chapter.changes == "tunables" and without_hands:
         missing = " and ".join(f"'{step}'" for step in without_hands)

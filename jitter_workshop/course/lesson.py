@@ -30,16 +30,20 @@ from jitter_workshop.model.course import (
     Measurement,
     PageWhen,
     PredictionTask,
+    Shows,
     StepName,
 )
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
+from jitter_workshop.stats.figures import FIGURES
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 PLACEMENTS = ("none", "auto")
 CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)
+EFFECTS = (1.1, 1000.0)
+"""The least and the largest factor by which a chapter can say that its figure changes."""
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 
@@ -125,6 +129,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         hunt=hunt,
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
+        shows=_shows(table, steps),
     )
 
 
@@ -186,8 +191,12 @@ def _prediction(
     question = inner.text("question", limit=300)
     slot = inner.choice("slot", SLOTS, required=kind == "mark")
     percentile = inner.choice("percentile", PERCENTILES, required=kind == "mark")
-    answers = _answers(inner, kind or "choice")
+    by = inner.choice("by", ("falls", "factor"), required=False)
+    answers = _answers(inner, kind or "choice", by)
     inner.finish()
+    if by is not None and (kind != "choice" or slot != "again"):
+        inner.wrong("by", "two runs decide a prediction of the kind 'choice' about the step 'again', and no other")
+        return None
     if slot and slot not in [m.slot for m in measurements]:
         inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
     if kind is None or (kind == "mark" and slot is None):
@@ -200,10 +209,11 @@ def _prediction(
         slot=cast("StepName | None", slot),
         answers=answers,
         percentile=percentile,
+        by=cast(typing.Literal["falls", "factor"] | None, by),
     )
 
 
-def _answers(prediction: Table, kind: str) -> tuple[Answer, ...]:
+def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]:
     tables = prediction.tables("answer", most=9)
     answers: list[Answer] = []
     for inner in tables:
@@ -216,8 +226,13 @@ def _answers(prediction: Table, kind: str) -> tuple[Answer, ...]:
         up_to = inner.integer("up_to_ns", 1, 60_000_000_000, required=False)
         if kind == "choice" and up_to is not None:
             inner.wrong("up_to_ns", "only a prediction of the kind 'mark' has up_to_ns")
+        figure = inner.choice("figure", tuple(FIGURES), required=False)
+        factor = inner.number("up_to", 1.0, EFFECTS[1])
+        for key, value, wanted in (("figure", figure, "falls"), ("up_to", factor, "factor")):
+            if value is not None and by != wanted:
+                inner.wrong(key, f'{key} belongs to a prediction with by = "{wanted}"')
         inner.finish()
-        answers.append(Answer(ident, text, explanation, right, up_to))
+        answers.append(Answer(ident, text, explanation, right, up_to, figure, factor))
     if not tables:
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
@@ -227,6 +242,13 @@ def _answers(prediction: Table, kind: str) -> tuple[Answer, ...]:
             prediction.wrong("answer", "each answer to a mark needs a larger up_to_ns, and the last answer needs none")
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
+    elif by == "falls" and [a.figure for a in answers].count(None) != 1:
+        prediction.wrong("answer", "one answer names no figure: it is right where none falls")
+    elif by == "factor":
+        factors = [a.up_to for a in answers]
+        known = [factor for factor in factors[:-1] if factor is not None]
+        if factors[-1] is not None or len(known) < len(factors) - 1 or known != sorted(set(known)):
+            prediction.wrong("answer", "answers to a factor need growing up_to, and the last one none")
     return tuple(answers)
 
 
@@ -282,6 +304,22 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
         table.wrong("tunables", f"this chapter changes {changes!r}, so it cannot have tunables")
     _check_ids(table, "tunables", words, [word.partition("=")[0] for word in words], "neither ID nor ID=VALUE", known)
     return words
+
+
+def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
+    """Return the effect that a chapter says it shows; None where it names none."""
+    inner = table.table("shows")
+    if inner is None:
+        return None
+    figure = inner.choice("figure", tuple(FIGURES))
+    at_least = inner.number("at_least", *EFFECTS)
+    rises = inner.boolean("rises")
+    if "at_least" not in inner.data:
+        inner.wrong(None, "at_least is missing: the factor by which the figure changes")
+    inner.finish()
+    if not {"measure", "again"} <= set(steps):
+        inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")
+    return Shows(figure, at_least, bool(rises)) if figure and at_least is not None else None
 
 
 def _check_ids(

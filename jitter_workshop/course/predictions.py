@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from jitter_workshop.model.course import Answer, PredictionTask
+from collections.abc import Callable
+
+from jitter_workshop.model.course import Answer, PredictionTask, Shows
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.figures import FIGURES, Figure, ratio
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
 
 
-def outcome(task: PredictionTask, prediction: Prediction, run: Run | None) -> PredictionOutcome | None:
-    """Return the judged prediction; None if the deciding run is missing. Its ``near`` is None if nothing can be
-    judged."""
+MOVED_FACTOR = 2.0
+"""A figure that falls by less than this factor is not called moved: two runs of one host differ by as much."""
+
+
+def outcome(
+    task: PredictionTask,
+    prediction: Prediction,
+    run: Run | None,
+    before: Run | None = None,
+    shows: Shows | None = None,
+) -> PredictionOutcome | None:
+    """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
+    be judged. ``before``: the run of ``measure``, with which a choice by ``falls`` or ``factor`` compares ``run``.
+    ``shows``: the chapter's figure."""
+    if task.by is not None:
+        if run is None or before is None:
+            return None
+        return _by_runs(task, prediction, before, run, shows)
     if task.kind == "choice" and (run is not None or task.slot is None):
         return _choice(task, prediction)
     return _mark(task, prediction, run) if run is not None else None
@@ -41,6 +59,57 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
         text += f" The answer is: {_sentence(right.text)}"
     near = False if given.right is None and right is not None else given.right
     return PredictionOutcome(text, near, given.explanation, None, None)
+
+
+def _by_runs(
+    task: PredictionTask, prediction: Prediction, before: Run, run: Run, shows: Shows | None
+) -> PredictionOutcome:
+    """Judge a choice by two runs of this host."""
+    given = next((a for a in task.answers if a.id == prediction.choice), None)
+    if given is None:
+        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
+    found = _fell_most(task, before, run) if task.by == "falls" else _by_factor(task, before, run, shows)
+    if found is None:
+        return PredictionOutcome("These two runs lack the figure that decides it.", None, given.explanation, None, None)
+    right, told = found
+    verdict = "That is right." if given is right else f"By these runs the answer is: {_sentence(right.text)}"
+    explanation = f"{told} {right.explanation}"
+    if given is not right:
+        explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
+    return PredictionOutcome(f"You said: {_sentence(given.text)} {verdict}", given is right, explanation, None, None)
+
+
+def _fell_most(task: PredictionTask, before: Run, run: Run) -> tuple[Answer, str] | None:
+    """Return the answer with the figure that fell most, or the one without a figure where none moved; and the
+    figures."""
+    none = next(a for a in task.answers if a.figure is None)
+    factors = {a.figure: ratio(FIGURES[a.figure], before, run) for a in task.answers if a.figure is not None}
+    known = {name: factor for name, factor in factors.items() if factor is not None}
+    if not known:
+        return None
+    most = max(known, key=lambda name: known[name])
+    told = " ".join(_moved(FIGURES[name], before, run) for name in known)
+    if known[most] < MOVED_FACTOR:
+        return none, told
+    return next(a for a in task.answers if a.figure == most), told
+
+
+def _by_factor(task: PredictionTask, before: Run, run: Run, shows: Shows | None) -> tuple[Answer, str] | None:
+    """Return the answer whose range holds the factor of the chapter's figure, and that figure."""
+    figure = FIGURES[shows.figure] if shows is not None else None
+    factor = ratio(figure, before, run, rises=shows.rises) if figure is not None and shows is not None else None
+    if figure is None or factor is None:
+        return None
+    right = next(a for a in task.answers if a.up_to is None or factor <= a.up_to)
+    return right, f"{_moved(figure, before, run)} That is a factor of {factor:.3g}."
+
+
+def _moved(figure: Figure, before: Run, run: Run) -> str:
+    """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
+    shown: Callable[[float], str] = nice_ns if figure.unit == "ns" else nice_number
+    first, second = (shown(value) if value is not None else "unknown" for value in (figure.of(before), figure.of(run)))
+    unit = "" if figure.unit == "ns" else f" {figure.unit}"
+    return f"{figure.title[0].upper()}{figure.title[1:]}: {first} → {second}{unit}."
 
 
 def _sentence(text: str) -> str:

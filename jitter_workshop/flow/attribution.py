@@ -292,9 +292,12 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     return tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
 
 
-def unfilled(chapter: Chapter) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) of each by-hand command before there is a run: placeholders become names in capitals."""
-    return tuple((_filled(b.command, {}), _filled(b.why, {})) for b in chapter.by_hand)
+def with_cpus(chapter: Chapter, hot: CpuSet) -> tuple[tuple[str, str], ...]:
+    """Return (command, reason) of each by-hand command before there is a run. CPUs are the ``hot`` ones of the host
+    that is shown, in the order in which the ring is placed; thread ids become names in capitals."""
+    first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
+    values = {"cpus": str(hot) or None, "producer_cpu": first, "accumulator_cpu": last}
+    return tuple((_filled(b.command, values), _filled(b.why, values)) for b in chapter.by_hand)
 
 
 def fill_in(text: str, run: Run) -> str:

@@ -85,25 +85,32 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Hold one answer to a prediction. An answer to a mark covers values up to ``up_to_ns`` (None = all larger values);
-    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
+    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. If two runs decide
+    the choice, ``figure`` is the figure (``stats.figures``) that this answer says falls most, None = no figure falls;
+    ``up_to`` is the largest factor that this answer covers, None = all larger factors."""
 
     id: str
     text: str
     explanation: str
     right: bool | None = None
     up_to_ns: int | None = None
+    figure: str | None = None
+    up_to: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
     """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
-    choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once."""
+    choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once. ``by``
+    says what decides a choice that has a slot: ``falls``, the figure that falls most from ``measure`` to ``again``;
+    ``factor``, the factor by which the chapter's own figure changes; None, the answer that the lesson calls right."""
 
     kind: Literal["mark", "choice"]
     question: str
     slot: StepName | None
     answers: tuple[Answer, ...]
     percentile: str | None = None
+    by: Literal["falls", "factor"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,16 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Shows:
+    """Hold the figure (``stats.figures``) that the chapter's lever moves on any host: by ``at_least`` this factor, down
+    from the first run to the second, or up where ``rises``."""
+
+    figure: str
+    at_least: float
+    rises: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PageWhen:
     """Hold extra text for a step's page, shown on hosts whose tunables are in the state ``when``."""
 
@@ -140,7 +157,8 @@ class Chapter:
     least number of hot CPUs. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to remember, a sentence each.
     ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on if this host has none of the
     tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
-    next boot. ``treats``: ids of tunables that the chapter explains but does not set."""
+    next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
+    chapter's change, None if the chapter changes nothing."""
 
     id: str
     title: str
@@ -165,6 +183,13 @@ class Chapter:
     page_when: tuple[PageWhen, ...] = ()
     treats: tuple[str, ...] = ()
     hunt: bool = False
+    shows: Shows | None = None
+
+    @property
+    def company(self) -> str | None:
+        """Return the noise that runs beside every measurement of the chapter, before and after alike; None without."""
+        kinds = {one.noise for one in self.measurements}
+        return next(iter(kinds)) if len(kinds) == 1 else None
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

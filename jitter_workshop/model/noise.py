@@ -34,10 +34,12 @@ class Noise:
     """Hold one kind of noise. Three fields are one sentence each: ``what`` (its action), ``found_as`` (its name in a
     trace), ``treatment`` (the way to keep it away).
 
-    ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``root``: it
-    needs root's rights. ``by``: the process that makes the noise: one of its own (``child``), the measuring process
-    (``inside``), or the parent of the measuring process (``parent``). ``aimed``: it needs the ids of the measured
-    threads. ``busy_ns`` and ``period_ns``: approximate length of a burst, and time from burst to burst.
+    ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``spread``:
+    the scheduler or the kernel places it, so that a host with isolated CPUs can have it, too. ``hides``: a hunt may
+    choose it; False where another kind looks the same. ``root``: it needs root's rights. ``by``: the process that makes
+    the noise: one of its own (``child``), the measuring process (``inside``), or the parent of the measuring process
+    (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: approximate length
+    of a burst, and time from burst to burst.
     """
 
     id: str
@@ -48,6 +50,8 @@ class Noise:
     does: tuple[What, ...]
     cpus: int = 1
     apart: bool = False
+    spread: bool = False
+    hides: bool = True
     root: bool = False
     by: Literal["child", "inside", "parent"] = "child"
     aimed: bool = False
@@ -65,6 +69,7 @@ NOISES = (
         "Another task runs on the hot CPU for milliseconds at a time. Tasks of the same name run on all other CPUs.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),
+        spread=True,
         busy_ns=3_000_000,
         period_ns=33_000_000,
     ),
@@ -173,6 +178,30 @@ NOISES = (
         "Measure latency from the time at which each message was due.",
         (What((("no_event", "asleep"), ("task", "idle"))),),
         by="parent",
+    ),
+    Noise(
+        "unbound",
+        "Ordinary tasks",
+        "Two more tasks than CPUs are busy for 1 to 4 ms and then asleep for some 15; the scheduler places them.",
+        "The same few tasks run on the hot CPU and on all others, for milliseconds at a time.",
+        "Isolation keeps other tasks off the hot CPUs.",
+        (What((_MINE,)),),
+        spread=True,
+        hides=False,
+        busy_ns=2_500_000,
+        period_ns=17_500_000,
+    ),
+    Noise(
+        "terminal",
+        "Terminal output",
+        "A thread on another CPU prints to a terminal; each write queues a work item that is bound to no CPU.",
+        "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
+        "Unbound work obeys the workqueue mask: leave the hot CPUs out of it.",
+        (What((("workqueue", "flush_to_ldisc"), ("workqueue", "wq_barrier_func"), ("task", "kworker/u*"))),),
+        cpus=2,
+        spread=True,
+        hides=False,
+        period_ns=1_000_000,
     ),
 )
 

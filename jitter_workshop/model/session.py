@@ -38,14 +38,18 @@ class Weighed:
     now_ns: float
 
 
+ALONE = "none"
+"""In place of a kind of noise: the chapter is measured without the lesson's own noise, this host as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
     run id. ``marks``: ``curve`` and ``setting`` → True if earned. ``hints``: number of hints shown so far.
     ``chosen_cpus``: thread → CPU, if the learner chose the CPUs. ``seen``: steps from which the learner went on.
-    ``noise``: the kind of noise that the learner started for this chapter. ``reboot_from``: the boot in which its boot
-    parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of the run
-    with a cure → the noise's time."""
+    ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
+    its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
+    the run with a cure → the noise's time."""
 
     step: str = "look"
     prediction: Prediction | None = None

@@ -199,11 +199,10 @@ class PlainChapter:
 
     def _wake(self) -> bool:
         walk = self._walk
-        waking = walk.progress.noise is None
-        if waking and not walk.offer_noise():
+        if walk.progress.noise is None and not walk.offer_noise():
             self._talk.tell("A noise is offered if the first run is quiet; this run is not.")
             return False
-        walk.accept_noise(waking)
+        walk.accept_noise()
         return True
 
     # -- steps --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from rich.text import Text
 
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
     HUNTED,
     PERCENTILES,
@@ -53,16 +54,13 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
     )
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
-    noise = f"{clean(request.noise, 20)} runs" if request.noise else "none"
+    noise = f"{clean(request.noise, 20)}: {noise_called(request.noise).what}" if request.noise else "none"
     lines = [heading("THIS RUN")]
     for name, value in (
         ("run", f"{clean(request.label, 40)} ({request.workload})"),
         ("length", f"{length} ({clean(request.preset, 20)})"),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
-        (
-            "noise",
-            "a hidden noise" if request.hunted else noise,
-        ),
+        ("noise", "a hidden noise" if request.hunted else noise),
         ("reach", reach),
     ):
         lines += labelled(name, value, width, 9) if value else []
@@ -376,9 +374,7 @@ def _noise(run: Run) -> str:
     kind, bursts = clean(run.noise, 20), run.noise_bursts
     if bursts is None:
         return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
-    took = (
-        "how long the thread waited is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
-    )
+    took = "how much time it took is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
     return f"{kind} logged {many(bursts.count, 'burst')}, {took}, from before the first block until after the last"
 
 

@@ -13,7 +13,7 @@ from jitter_workshop.course.checks import finished_run, flaws, marks
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.table import Places
 from jitter_workshop.flow.host_ops.host_status import treating
-from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, StepName
+from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, Shows, StepName
 from jitter_workshop.model.spec import DUTIES
 
 COURSE = 'format_version = 1\nid = "mine"\ntitle = "My course"\nchapters = ["one"]\n'
@@ -364,7 +364,7 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
     chapter = Chapter(
         "x", "x", "x", 1, 1, "placement", STEPS, {},
         (Measurement("measure", "a", "ring", first, "quick"), Measurement("again", "b", "ring", second, "quick")),
-        None, (), (), tuple(checks),
+        None, (), (), tuple(checks), shows=Shows("preempted", 3.0),
     )  # fmt: skip
     runs = {m.slot: finished_run(m) for m in chapter.measurements}
     possible = all(c.placement in (None, first if c.slot == "measure" else second) for c in checks)

@@ -111,7 +111,7 @@ def measured(**changed: Any) -> Chapter:
         ({}, {"pacing": "schedule"}, False),
         ({"workload": "spin", "duty": 10}, {"workload": "spin"}, False),
         ({"workload": "spin", "duty": 10}, {"workload": "spin", "duty": 10}, True),
-        ({"noise": "spinners"}, {}, False),
+        ({"noise": "spinners"}, {}, True),
         ({}, {"noise": "spinners"}, True),
         ({"preset": "long"}, {}, True),
     ],

@@ -71,7 +71,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "look"
     assert walk.next() == "predict"
-    walk.predict(Prediction(value_ns=40_000))
+    walk.predict(Prediction(choice="none"))
     assert walk.next() == "measure"
     with pytest.raises(WorkshopError, match="the step 'plan' cannot be entered yet"):
         walk.next()
@@ -171,14 +171,14 @@ def test_the_learner_may_pick_cpus_and_the_plan_follows(workshop: Workshop) -> N
 
 
 def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
-    walk = workshop.walk("pinning")
+    walk = workshop.walk("baseline")
     assert walk.offer_noise() == ""
     finish(workshop, walk, "measure", [100] * 20_000)
     assert "spinner" in walk.offer_noise()
     walk.accept_noise()
     assert (walk.current, walk.run_in("measure"), walk.offer_noise()) == ("measure", None, "")
     assert {walk.request(s).noise for s in ("measure", "again")} == {"spinners"}
-    walk.accept_noise(False)
+    walk.accept_noise()
     assert walk.request("measure").noise is None
     loud = workshop.walk("baseline")
     finish(workshop, loud, "measure", [100] * 19_990 + [20_000] * 10)
@@ -186,6 +186,21 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
     migration = workshop.walk("migration")
     finish(workshop, migration, "measure", [100] * 20_000)
     assert migration.offer_noise() == ""
+
+
+def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    assert walk.chapter.company == "unbound"
+    assert "4 ms" in walk.offer_noise()
+    finish(workshop, walk, "measure")
+    walk.accept_noise()
+    assert (walk.current, walk.run_in("measure")) == ("measure", None)
+    assert {walk.request(s).noise for s in ("measure", "again")} == {None}
+    assert "(unbound)" in walk.offer_noise()
+    walk.accept_noise()
+    assert {walk.request(s).noise for s in ("measure", "again")} == {"unbound"}
+    # A noise beside one of two runs is what that chapter compares, not its company.
+    assert workshop.walk("migration").chapter.company is None
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:

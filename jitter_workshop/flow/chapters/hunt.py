@@ -176,7 +176,7 @@ class Hunt:
 def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
     noise = known(kind)
     # A noise that needs the measured threads, or is made in their process, ends with one run: a hunt has several.
-    if noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
+    if not noise.hides or noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
         return False
     try:
         order_for(kind, placement, allowed, LONGEST_S)

@@ -12,10 +12,11 @@ from collections.abc import Collection
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.attribution import explain_run, unfilled
+from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
@@ -23,8 +24,9 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
@@ -167,7 +169,7 @@ class ChapterSession:
                 "guess is not judged."
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
-        return outcome(task, prediction, run)
+        return outcome(task, prediction, run, self.run_in("measure"), self.chapter.shows)
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
@@ -328,7 +330,12 @@ class ChapterSession:
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def offer_noise(self) -> str:
-        """Return an offer to start a known noise if the first run is quiet (p99.99 < 10 µs); else ""."""
+        """Return an offer to measure without the lesson's noise, or with it again; in a chapter without one, an offer
+        to start a known noise if the baseline is quiet (p99.99 < 10 µs); else ""."""
+        if (company := self.chapter.company) is not None:
+            if self.progress.noise == ALONE:
+                return f"This host is measured as it is. Measure it beside the lesson's noise ({company})?"
+            return f"{noise(company).what} That is this lesson's noise. Measure this host as it is, without it?"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         run = self.run_in("measure")
@@ -343,12 +350,13 @@ class ChapterSession:
             "spinner on each CPU is busy for 3 ms, then sleeps for 30 ms. All spinners stop with the run."
         )
 
-    def accept_noise(self, wake: bool = True) -> None:
-        """Add the known noise to this chapter's runs, or leave it out if ``wake`` is False. Both runs have to be made
-        in the same way: existing runs leave their slots (the session keeps them), and the learner goes back to
-        ``measure``."""
-        noise = NOISE_KINDS[0] if wake else None
-        self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
+    def accept_noise(self) -> None:
+        """Add the known noise to this chapter's runs, or leave it out if the learner had added it. In a chapter with a
+        noise of its own, leave that one out, or add it again. Both runs have to be made in the same way: existing runs
+        leave their slots (the session keeps them), and the learner goes back to ``measure``."""
+        other = ALONE if self.chapter.company is not None else NOISE_KINDS[0]
+        kind = other if self.progress.noise is None else None
+        self._save(dataclasses.replace(self.progress, noise=kind, runs={}, marks={}, step="measure", done=False))
 
     def compare(self) -> CompareView | None:
         """Return the comparison of the runs in ``measure`` and ``again``; None until both runs exist."""
@@ -397,10 +405,17 @@ class ChapterSession:
         return dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """Return (command, reason) of each command that shows the chapter's evidence by hand. Without a run,
-        placeholders become names in capitals."""
+        """Return (command, reason) of each command that shows the chapter's evidence by hand. Without a run, the
+        commands have the hot CPUs of the host that is shown, also of a recorded one, and thread ids in capitals."""
         explanation = self.explain()
-        return explanation.by_hand if explanation is not None else unfilled(self.chapter)
+        if explanation is not None:
+            return explanation.by_hand
+        root, topology, _ = self.host.machine()
+        try:
+            hot = choose_hot(root, None, topology).cpus
+        except HostError:
+            hot = CpuSet()
+        return with_cpus(self.chapter, hot)
 
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown; None if there are no more hints."""

@@ -150,7 +150,7 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     elif spec.noise_period_ns is not None:
         yield "noise", f"a burst came about every {spec.noise_period_ns / 1e6:g} ms, not as often as usual"
     if run.noise_bursts is not None and run.noise_bursts.taken_ns is None:
-        yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
+        yield "noise_bursts.taken_ns", "this noise cannot know how much CPU time it took"
     yield from _placement_reasons(spec)
     if run.buckets is not None:
         yield "buckets.to_ns", "the last bucket has no upper end"

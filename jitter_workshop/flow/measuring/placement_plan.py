@@ -16,6 +16,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ALONE
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
@@ -43,10 +44,10 @@ def request_of(
     beside: Run | None = None,
     evidence: bool = False,
 ) -> MeasureRequest:
-    """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted.
-    ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may use. The ring needs two
-    CPUs: with fewer ``spin`` is measured, and also if the run ``beside``, with which this run will be compared, was of
-    ``spin``. ``evidence``: record the kernel's trace."""
+    """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted, ALONE
+    for no noise at all. ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may
+    use. The ring needs two CPUs: with fewer ``spin`` is measured, and also if the run ``beside``, with which this run
+    will be compared, was of ``spin``. ``evidence``: record the kernel's trace."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -54,7 +55,7 @@ def request_of(
         MeasureRequest,
         measurement,
         workload=workload,
-        noise=measurement.noise or noise,
+        noise=None if noise == ALONE else measurement.noise or noise,
         duty=measurement.duty if workload == "spin" else 100,
         wait_s=WAIT_S,
         evidence=evidence,

@@ -202,6 +202,7 @@ int main(void) {
     find_cpus();
     const int32_t hot = allowed[allowed_len - 1];
     one_kind(JW_NOISE_SPINNERS, -1);
+    one_kind(JW_NOISE_UNBOUND, -1);
     one_kind(JW_NOISE_GREEDY, hot);
     one_kind(JW_NOISE_TIMER, hot);
     one_kind(JW_NOISE_SOFTIRQ, hot);
@@ -217,6 +218,7 @@ int main(void) {
     one_kind(JW_NOISE_WORKQUEUE, hot);
     one_kind(JW_NOISE_SHOOTDOWN, hot);
     one_kind(JW_NOISE_BANDWIDTH, allowed[0]);
+    one_kind(JW_NOISE_TERMINAL, -1);
     moving();
     return 0;
 }

@@ -1,0 +1,192 @@
+"""Try if a chapter shows its effect on this host: measure, apply, measure again, restore, compare; several rounds.
+
+It asks no question and makes no guess: this is the chapter's own pair of runs, as its screen would make them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.session_context import look_at
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Course, Shows, StepName
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import Run, RunObserver
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.stats.figures import FIGURES, ratio
+
+MOST_ROUNDS = 100
+NINE_OF_TEN = 0.9
+"""The share of rounds in which a chapter has to show its effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRound:
+    """Hold one round: the figure of both runs (None where a run does not have it), and the factor between them."""
+
+    before: float | None
+    after: float | None
+    ratio: float | None
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``, None where a run did
+    not have the figure and where there was no round. ``shown``: the factor was at least ``at_least`` in nine rounds of
+    ten. ``why``: that in a sentence, or the reason why this host cannot show it."""
+
+    chapter: str
+    figure: str
+    unit: str
+    at_least: float
+    rises: bool
+    before: float | None
+    after: float | None
+    ratio: float | None
+    rounds: int
+    shown: bool
+    why: str
+    each: tuple[TriedRound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Say what a trial does while it does it. ``plan``: the writes that come next; ``round_done``: number and result.
+    ``observer`` hears of the runs' blocks, ``queued`` of waiting for the turn."""
+
+    plan: Callable[[PlanView], None]
+    round_done: Callable[[int, TriedRound], None]
+    observer: RunObserver
+    queued: Callable[[str], None]
+
+
+def try_chapter(
+    chapter_id: str,
+    rounds: int,
+    trial: Trial,
+    cancel: CancelToken,
+    course_dir: Path | None = None,
+    session_name: str | None = None,
+) -> Tried:
+    """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. What was applied is
+    restored at the end of each round, and when this function ends in any other way.
+
+    Raises UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError.
+    """
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")
+    shows_of(load_course(course_dir), chapter_id)
+    with _workshop(course_dir, session_name) as workshop:
+        return try_in(workshop, chapter_id, rounds, trial, cancel)
+
+
+def shows_of(course: Course, chapter_id: str) -> Shows:
+    """Return the effect that a chapter says it shows. Raises UsageError for a chapter that names none."""
+    chapter = find_chapter(course, chapter_id)
+    if chapter.shows is None:
+        advice = f"these do: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
+        raise UsageError(f"the chapter {chapter.id} names no figure that its change moves", advice)
+    return chapter.shows
+
+
+def try_in(workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken) -> Tried:
+    """Try a chapter in an open workshop. Raises as :func:`try_chapter` does."""
+    shows, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
+    if (reason := _not_here(walk)) is not None:
+        return _judged(chapter_id, shows, (), reason)
+    found: list[TriedRound] = []
+    for number in range(1, rounds + 1):
+        found.append(_round(workshop, walk, shows, trial, cancel))
+        trial.round_done(number, found[-1])
+    return _judged(chapter_id, shows, tuple(found))
+
+
+@contextmanager
+def _workshop(course_dir: Path | None, session_name: str | None) -> Iterator[Workshop]:
+    """Open the workshop with the session of this name, or with one that is gone afterwards; restore and close it."""
+    with TemporaryDirectory(prefix="jitter-workshop-try-") as folder:
+        if session_name is not None:
+            workshop = Workshop.open(session_name, course_dir)
+        else:
+            root = HostRoot()
+            topology, host = look_at(root)
+            handle = SessionStore(Path(folder)).create("try", clean(host.name, 40) or "host")
+            workshop = Workshop(load_course(course_dir), handle, root, host, topology)
+        try:
+            yield workshop
+        finally:
+            workshop.close()
+
+
+def _not_here(walk: ChapterSession) -> str | None:
+    """Return the reason why this host cannot show the chapter's effect now, or None."""
+    if walk.host.rehearsed:
+        return walk.host.reason
+    if walk.chapter.reboot:
+        return "This chapter's change takes effect at a boot, and a trial makes both of its runs in one boot."
+    if walk.chapter.changes == "tunables" and walk.host.state == "good":
+        return "This chapter's settings are good already on this host: there is nothing to change."
+    return None
+
+
+def _round(workshop: Workshop, walk: ChapterSession, shows: Shows, trial: Trial, cancel: CancelToken) -> TriedRound:
+    """Measure before and after the chapter's change, and restore it."""
+    walk.restart()
+    before = _measured(workshop, walk, "measure", trial, cancel)
+    try:
+        if walk.sets:
+            plan = walk.plan()
+            trial.plan(plan)
+            walk.apply(plan)
+        after = _measured(workshop, walk, "again", trial, cancel)
+    finally:
+        if walk.sets and walk.host.applied:
+            walk.undo()
+    figure = FIGURES[shows.figure]
+    factor = ratio(figure, before, after, rises=shows.rises)
+    return TriedRound(figure.of(before), figure.of(after), factor, factor is not None and factor >= shows.at_least)
+
+
+def _measured(workshop: Workshop, walk: ChapterSession, step: StepName, trial: Trial, cancel: CancelToken) -> Run:
+    run = workshop.measure(walk.request(step), trial.observer, cancel, trial.queued)
+    walk.record(step, run)
+    return run
+
+
+def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "") -> Tried:
+    figure = FIGURES[shows.figure]
+    times = sum(one.shown for one in found)
+    shown = bool(found) and times >= NINE_OF_TEN * len(found)
+    direction = "rose" if shows.rises else "fell"
+    why = reason or f"{figure.title}: {direction} by {shows.at_least:g} times or more in {times} of {len(found)} rounds"
+    return Tried(
+        chapter=chapter_id,
+        figure=shows.figure,
+        unit=figure.unit,
+        at_least=shows.at_least,
+        rises=shows.rises,
+        before=_median([one.before for one in found]),
+        after=_median([one.after for one in found]),
+        ratio=_median([one.ratio for one in found]),
+        rounds=len(found),
+        shown=shown,
+        why=why,
+        each=found,
+    )
+
+
+def _median(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known and len(known) == len(values) else None

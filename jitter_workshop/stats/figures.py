@@ -1,0 +1,117 @@
+"""Read one figure of a run by its name: what a lesson's ``[shows]`` compares before and after its change.
+
+A count becomes a rate, because two runs are never of exactly the same length. Where a run counted nothing, its true
+rate may be anything below one event in its time; a ratio is then computed with that one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time. ``of`` returns its value in a run, None where
+    the run does not have it. ``least`` returns the smallest value other than 0 that this run could have shown."""
+
+    id: str
+    title: str
+    unit: str
+    of: Callable[[Run], float | None]
+    least: Callable[[Run], float]
+
+
+def _rate(count: Callable[[Run], int | None]) -> Callable[[Run], float | None]:
+    def rate(run: Run) -> float | None:
+        counted = count(run)
+        return None if counted is None or run.duration_s <= 0 else counted / run.duration_s
+
+    return rate
+
+
+def _one_event(run: Run) -> float:
+    return 1 / run.duration_s if run.duration_s > 0 else 1.0
+
+
+def _preempted(run: Run) -> int | None:
+    return next((t.involuntary_switches for t in run.threads if t.name == run.main_thread), None)
+
+
+def _summed(field: str) -> Callable[[Run], int | None]:
+    """Return a function that adds up a count of all measured threads; None where one of them does not have it."""
+
+    def added(run: Run) -> int | None:
+        counts = [getattr(thread, field) for thread in run.threads]
+        return None if not counts or None in counts else sum(counts)
+
+    return added
+
+
+def _stalls_over(threshold_ns: int) -> Callable[[Run], float | None]:
+    def rate(run: Run) -> float | None:
+        return next((r.per_second for r in run.stalls.rates if r.threshold_ns == threshold_ns), None)
+
+    return rate
+
+
+def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
+    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs."""
+
+    def added(run: Run) -> int | None:
+        counters = run.softirqs if of_softirqs else run.interrupts
+        if counters is None:
+            return None
+        hot = [str(cpu) for cpu in run.placement.hot]
+        return sum(c.per_cpu.get(cpu, 0) for name, c in counters.items() if wanted(name) for cpu in hot)
+
+    return added
+
+
+def _percentile(name: str) -> Callable[[Run], float | None]:
+    def value(run: Run) -> float | None:
+        summary = run.histograms.get(run.main_histogram)
+        if summary is None:
+            return None
+        return summary.max if name == "max" else summary.percentiles.get(name)
+
+    return value
+
+
+def _one_ns(run: Run) -> float:
+    del run
+    return 1.0
+
+
+FIGURES = {
+    figure.id: figure
+    for figure in (
+        Figure("preempted", "the thread preempted", "a second", _rate(_preempted), _one_event),
+        Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
+        Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
+        Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_event),
+        Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_event),
+        Figure("interference", "time taken", "ns a second", lambda run: run.stalls.stolen_ns_per_second, _one_ns),
+        Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, "LOC".__eq__)), _one_event),
+        Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, str.isdigit)), _one_event),
+        Figure("core-hz", "frequency of the hot CPU", "Hz", lambda run: run.core_hz, _one_ns),
+        Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, "NET_RX".__eq__)), _one_event),
+        *(
+            Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
+            for name in ("50", "99", "99.9", "99.99", "99.999", "max")
+        ),
+    )
+}
+"""The figures that a lesson may name, by id. Counters of interrupts and softirqs are those on the hot CPUs."""
+
+
+def ratio(figure: Figure, before: Run, after: Run, *, rises: bool = False) -> float | None:
+    """Return by which factor a figure fell from ``before`` to ``after``, or rose where ``rises``; None where one of the
+    runs does not have it."""
+    first, second = figure.of(before), figure.of(after)
+    if first is None or second is None:
+        return None
+    above, below = (second, first) if rises else (first, second)
+    return above / max(below, figure.least(before if rises else after))

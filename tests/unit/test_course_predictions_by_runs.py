@@ -1,0 +1,111 @@
+"""Test guesses that two runs of the learner decide: the figure that falls most, and a factor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jitter_workshop.course.predictions import outcome
+from jitter_workshop.model.course import Answer, PredictionTask, Shows
+from jitter_workshop.model.run import Run, ThreadRecord
+from jitter_workshop.model.session import Prediction
+from tests import madeup
+
+FALLS = PredictionTask(
+    "choice",
+    "Which falls most?",
+    "again",
+    (
+        Answer("preempted", "preemptions", "Tasks came.", figure="preempted"),
+        Answer("faults", "page faults", "Pages were touched.", figure="faults"),
+        Answer("clock", "the frequency", "It does not fall.", figure="core-hz"),
+        Answer("none", "none of them", "Nothing was there."),
+    ),
+    by="falls",
+)
+FACTOR = PredictionTask(
+    "choice",
+    "How far?",
+    "again",
+    (
+        Answer("same", "the same", "As before.", up_to=1.5),
+        Answer("some", "some", "A part is left.", up_to=10.0),
+        Answer("all", "nearly all", "None came."),
+    ),
+    by="factor",
+)
+SHOWS = Shows("preempted", 3.0)
+
+
+def run(switches: int, faults: int = 0) -> Run:
+    threads = (ThreadRecord("accumulator", {}, involuntary_switches=switches, minor_faults=faults),)
+    return replace(madeup.make_run([[100]])[0], workload="ring", duration_s=10.0, threads=threads, core_hz=None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [
+        ((400, 40), (4, 40), "preempted"),
+        ((400, 400), (200, 10), "faults"),
+        ((400, 40), (201, 40), "none"),  # less than half is needed
+        ((400, 40), (200, 40), "preempted"),
+        ((40, 0), (400, 0), "none"),
+    ],
+)
+def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after: tuple[int, int], right: str) -> None:
+    sides = run(*before), run(*after)
+    for answer in FALLS.answers:
+        judged = outcome(FALLS, Prediction(choice=answer.id), sides[1], sides[0])
+        assert judged is not None
+        assert judged.near is (answer.id == right)
+        expected = next(a for a in FALLS.answers if a.id == right)
+        assert expected.explanation in judged.explanation
+        assert ("The answer" in judged.text or "the answer" in judged.text) == (answer.id != right)
+
+
+def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:
+    judged = outcome(FALLS, Prediction(choice="none"), run(4, 40), run(400, 40))
+    assert judged is not None
+    assert "The thread preempted: 40 → 0.4 a second." in judged.explanation
+    assert "Frequency" not in judged.explanation
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 39, "all"), (400, 0, "all")],
+)
+def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right: str) -> None:
+    judged = outcome(FACTOR, Prediction(choice=right), run(after), run(before), SHOWS)
+    assert judged is not None
+    assert judged.near is True
+    assert "a factor of" in judged.explanation
+
+
+def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
+    shows = Shows("preempted", 3.0, rises=True)
+    judged = outcome(FACTOR, Prediction(choice="all"), run(400), run(4), shows)
+    assert judged is not None
+    assert judged.near is True
+
+
+@pytest.mark.parametrize("task", [FALLS, FACTOR])
+def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
+    guess = Prediction(choice=task.answers[0].id)
+    assert outcome(task, guess, None, run(1), SHOWS) is None
+    assert outcome(task, guess, run(1), None, SHOWS) is None
+
+
+def test_without_the_figure_there_is_no_judgement() -> None:
+    bare = replace(run(1), threads=())
+    for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None)):
+        judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
+        assert judged is not None
+        assert judged.near is None
+
+
+@pytest.mark.parametrize("task", [FALLS, FACTOR])
+def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -> None:
+    judged = outcome(task, Prediction(choice="gone"), run(1), run(1), SHOWS)
+    assert judged is not None
+    assert judged.near is None

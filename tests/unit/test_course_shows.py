@@ -1,0 +1,130 @@
+"""Test [shows] and guesses by two runs in a lesson's file: what is read, and each mistake with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.course.checks import flaws
+from jitter_workshop.course.lesson import EFFECTS
+from jitter_workshop.course.loader import load_course, read_course
+from jitter_workshop.course.newlesson import new_lesson
+from jitter_workshop.model.course import Chapter, Shows
+
+SHOWS = '[shows]\nfigure = "migrations"\nat_least = 3.0\n'
+MARK = 'kind = "mark"\n'
+
+
+def written(tmp_path: Path, old: str = "", new: str = "") -> Path:
+    """A course with the chapter that 'lessons new' makes, and ``new`` in the place of ``old``."""
+    course = tmp_path / "course"
+    made = new_lesson("one", course)
+    path = course / made.folder / "lesson.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return course
+
+
+def mistakes(course: Path) -> list[tuple[str, str]]:
+    """Each mistake's own line of the lesson, and its message."""
+    lines = (course / "01-one" / "lesson.toml").read_text().split("\n")
+    return [(lines[problem.line - 1], problem.message) for problem in read_course(course).problems.found]
+
+
+def chapter_of(course: Path) -> Chapter:
+    return load_course(course).chapters[0]
+
+
+def test_a_new_chapter_names_what_it_shows_and_has_company(tmp_path: Path) -> None:
+    chapter = chapter_of(written(tmp_path))
+    assert (chapter.shows, chapter.company) == (Shows("migrations", 3.0), "unbound")
+
+
+@pytest.mark.parametrize("factor", [*EFFECTS, 2])
+def test_factors_have_limits_and_a_figure_may_rise(tmp_path: Path, factor: float) -> None:
+    new = f'[shows]\nfigure = "99.9"\nat_least = {factor}\nrises = true\n'
+    assert chapter_of(written(tmp_path, SHOWS, new)).shows == Shows("99.9", float(factor), rises=True)
+
+
+@pytest.mark.parametrize(
+    ("new", "line", "said"),
+    [
+        ('[shows]\nfigure = "migration"\nat_least = 3.0\n', "figure =", "did you mean 'migrations'"),
+        ("[shows]\nat_least = 3.0\n", "[shows]", "figure is missing"),
+        ('[shows]\nfigure = "migrations"\n', "[shows]", "at_least is missing"),
+        ('[shows]\nfigure = "migrations"\nat_least = 1.0\n', "at_least =", "1.1 to 1000"),
+        ('[shows]\nfigure = "migrations"\nat_least = 3\nrise = true\n', "rise =", "did you mean 'rises'"),
+    ],
+)
+def test_a_mistake_is_told_at_its_line(tmp_path: Path, new: str, line: str, said: str) -> None:
+    found = mistakes(written(tmp_path, SHOWS, new))
+    assert any(at.startswith(line) and said in message for at, message in found), found
+
+
+def test_a_chapter_that_changes_something_has_to_show_it(tmp_path: Path) -> None:
+    (flaw,) = flaws(chapter_of(written(tmp_path, SHOWS, "")))
+    assert flaw.where == ("changes",)
+    assert "[shows]" in flaw.message
+
+
+FALLS = """kind = "choice"
+by = "falls"
+question = "Which falls most?"
+slot = "again"
+
+[[prediction.answer]]
+id = "moves"
+text = "migrations"
+figure = "migrations"
+explanation = "They are forbidden."
+
+[[prediction.answer]]
+id = "none"
+text = "none of them"
+explanation = "Nothing was there."
+
+[[by_hand]]
+command = "true"
+why = "Nothing."
+
+"""
+
+
+def guessed(tmp_path: Path, block: str) -> Path:
+    course = written(tmp_path)
+    path = course / "01-one" / "lesson.toml"
+    text = path.read_text()
+    begin = text.index(MARK)
+    end = text.index("[[check]]")
+    path.write_text(text[:begin] + block + text[end:])
+    return course
+
+
+def test_a_guess_by_two_runs_names_figures(tmp_path: Path) -> None:
+    task = chapter_of(guessed(tmp_path, FALLS)).prediction
+    assert task is not None
+    assert (task.kind, task.by, [a.figure for a in task.answers]) == ("choice", "falls", ["migrations", None])
+
+
+def test_a_guess_of_a_factor_has_ranges(tmp_path: Path) -> None:
+    block = FALLS.replace('"falls"', '"factor"').replace('figure = "migrations"', "up_to = 2.5")
+    task = chapter_of(guessed(tmp_path, block)).prediction
+    assert task is not None
+    assert (task.by, [a.up_to for a in task.answers]) == ("factor", [2.5, None])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('slot = "again"', 'slot = "measure"', "by =", "about the step 'again'"),
+        ('figure = "migrations"\n', "", "[prediction]", "one answer names no figure"),
+        ('by = "falls"\n', "", "figure =", 'by = "falls"'),
+        ('figure = "migrations"', "up_to = 2.0", "up_to =", 'by = "factor"'),
+        ('by = "falls"', 'by = "rises"', "by =", "unknown by"),
+    ],
+)
+def test_a_mistake_in_such_a_guess_is_told(tmp_path: Path, old: str, new: str, line: str, said: str) -> None:
+    found = mistakes(guessed(tmp_path, FALLS.replace(old, new, 1)))
+    assert any(at.startswith(line) and said in message for at, message in found), found

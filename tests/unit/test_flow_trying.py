@@ -1,0 +1,171 @@
+"""Test trying a chapter: two made-up runs a round, the factor between them, and what is said of all rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter, try_in
+from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
+from jitter_workshop.model.walk import ApplyView, PlanView
+from jitter_workshop.presenter import trial as trial_view
+from tests import madeup
+from tests.fakes import FakeWorkshop
+
+
+@dataclass
+class Scripted:
+    """A workshop's measurements, one count of preemptions and migrations after the other, and what was asked for."""
+
+    counts: list[int]
+    asked: list[MeasureRequest] = field(default_factory=list)
+
+    def __call__(self, request: MeasureRequest, *_: Any) -> Run:
+        self.asked.append(request)
+        count = self.counts[len(self.asked) - 1]
+        if count < 0:
+            raise MeasureError("the measuring process ended")
+        thread = ThreadRecord("accumulator", {"1": 1}, involuntary_switches=count, migrations=count)
+        made = madeup.make_run([[100]], run_id=f"20260101-{len(self.asked):06d}-aaaa")[0]
+        return replace(made, workload="ring", duration_s=1.0, threads=(thread,), label=request.label)
+
+
+@pytest.fixture
+def workshop() -> FakeWorkshop:
+    made = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(made, FakeWorkshop)
+    return made
+
+
+def trial(rounds: list[TriedRound], plans: list[PlanView] | None = None) -> Trial:
+    def done(number: int, one: TriedRound) -> None:
+        rounds.append(one)
+        assert number == len(rounds)
+
+    def plan(view: PlanView) -> None:
+        assert plans is not None
+        plans.append(view)
+
+    return Trial(plan, done, SilentObserver(), lambda _: None)
+
+
+def tried(workshop: FakeWorkshop, counts: list[int], chapter: str = "pinning", **given: Any) -> Any:
+    script = Scripted(counts)
+    workshop.measure = script  # type: ignore[method-assign]
+    rounds: list[TriedRound] = []
+    found = try_in(workshop, chapter, len(counts) // 2 or 1, trial(rounds, **given), CancelToken())
+    assert found.each == tuple(rounds)
+    return found, script
+
+
+def test_a_round_measures_before_and_after_beside_the_same_noise(workshop: FakeWorkshop) -> None:
+    found, script = tried(workshop, [40, 2])
+    assert [(one.placement, one.noise) for one in script.asked] == [("none", "unbound"), ("auto", "unbound")]
+    assert (found.before, found.after, found.ratio, found.rounds, found.shown) == (40.0, 2.0, 20.0, 1, True)
+    assert (found.chapter, found.figure, found.unit) == ("pinning", "migrations", "a second")
+
+
+@pytest.mark.parametrize(("misses", "shown"), [(0, True), (1, True), (2, False)])
+def test_nine_rounds_of_ten_have_to_show_it(workshop: FakeWorkshop, misses: int, shown: bool) -> None:
+    found, _ = tried(workshop, [9, 3] * (10 - misses) + [8, 3] * misses)
+    assert (found.shown, found.rounds) == (shown, 10)
+    assert f"{10 - misses} of 10" in found.why
+    assert [one.shown for one in found.each].count(False) == misses
+
+
+def test_a_figure_that_rises_is_compared_the_other_way_round(workshop: FakeWorkshop) -> None:
+    found, _ = tried(workshop, [2, 40], "migration")
+    assert (found.rises, found.ratio, found.shown) == (True, 20.0, True)
+
+
+def test_the_figures_of_all_rounds_are_medians(workshop: FakeWorkshop) -> None:
+    found, _ = tried(workshop, [10, 1, 30, 2, 500, 100])
+    assert (found.before, found.after, found.ratio) == (30.0, 2.0, 10.0)
+
+
+class Changed:
+    """A chapter's host that notes what was applied and restored."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log: list[str] = []
+        for name in ("plan", "apply", "undo"):
+            monkeypatch.setattr(ChapterHost, name, getattr(self, name))
+        monkeypatch.setattr(ChapterHost, "applied", property(lambda _: self.log[-1:] == ["apply"]))
+
+    def plan(self) -> PlanView:
+        self.log.append("plan")
+        return PlanView((), 0, "a plan")
+
+    def apply(self, shown: PlanView | None = None) -> ApplyView:
+        assert shown == PlanView((), 0, "a plan")
+        self.log.append("apply")
+        return ApplyView(1, (), True, False, "applied")
+
+    def undo(self) -> RestoreResult:
+        self.log.append("undo")
+        return RestoreResult((), (), needs_reboot=False)
+
+
+@pytest.fixture
+def setting(workshop: FakeWorkshop) -> Callable[..., str]:
+    """Make the chapter of pinning one that sets a tunable."""
+
+    def make(reboot: bool = False) -> str:
+        chapter = workshop.course.chapter("pinning")
+        assert chapter is not None
+        made = replace(chapter, changes="tunables", reboot=reboot)
+        others = tuple(c for c in workshop.course.chapters if c.id != "pinning")
+        workshop.course = replace(workshop.course, chapters=(*others, made))
+        return "pinning"
+
+    return make
+
+
+def test_what_a_chapter_sets_is_shown_applied_and_restored_in_each_round(
+    workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, plans = Changed(monkeypatch), []
+    tried(workshop, [40, 2, 40, 2], setting(), plans=plans)
+    assert changed.log == ["plan", "apply", "undo"] * 2
+    assert plans == [PlanView((), 0, "a plan")] * 2
+
+
+def test_it_is_restored_too_if_the_second_run_fails(
+    workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = Changed(monkeypatch)
+    with pytest.raises(MeasureError):
+        tried(workshop, [40, -1], setting(), plans=[])
+    assert changed.log == ["plan", "apply", "undo"]
+
+
+def test_a_change_that_takes_effect_at_a_boot_is_not_tried(
+    workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = Changed(monkeypatch)
+    found, script = tried(workshop, [], setting(reboot=True))
+    assert (found.shown, found.rounds, found.ratio, script.asked, changed.log) == (False, 0, None, [], [])
+    assert "at a boot" in found.why
+
+
+@pytest.mark.parametrize(("chapter", "rounds", "said"), [("baseline", 1, "no figure"), ("pinning", 0, "1 to 100")])
+def test_a_chapter_without_a_figure_and_a_number_of_rounds_are_refused(chapter: str, rounds: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        try_chapter(chapter, rounds, trial([]), CancelToken())
+
+
+def test_the_lines_name_both_values_the_factor_and_the_verdict(workshop: FakeWorkshop) -> None:
+    found, _ = tried(workshop, [9, 3, 6, 3])
+    assert trial_view.of_round(found.each[0]) == "9 → 3, a factor of 3: shown"
+    said = trial_view.of_trial(found)
+    assert said.startswith("pinning does not show its effect here. ")
+    assert said.endswith(" 7.5 → 3 a second.")

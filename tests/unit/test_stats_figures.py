@@ -1,0 +1,122 @@
+"""Test the figures that a lesson's [shows] compares, and the factor between two runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.stats.figures import FIGURES, Figure, ratio
+from tests import madeup
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    made = madeup.make_run([[100, 200, 5_000]])[0]
+    threads = (
+        ThreadRecord("producer", {"0": 9}, involuntary_switches=70, migrations=1, minor_faults=4),
+        ThreadRecord("accumulator", {"1": 9}, involuntary_switches=30, migrations=2, minor_faults=0),
+    )
+    stalls = dataclasses.replace(
+        made.stalls,
+        rates=(StallRate(100_000, 5, 2.5, 9e5), StallRate(1_000_000, 1, 0.5, 1e6)),
+        stolen_ns_per_second=2e6,
+    )
+    counters = {
+        "LOC": Counter("LOC", {"0": 500, "1": 2_000, "2": 9_999}),
+        "36": Counter("36", {"1": 60, "2": 9_999}),
+        "NMI": Counter("NMI", {"1": 9}),
+    }
+    return dataclasses.replace(
+        made,
+        workload="ring",
+        duration_s=2.0,
+        threads=threads,
+        stalls=stalls,
+        interrupts=counters,
+        softirqs={"NET_RX": Counter("NET_RX", {"0": 1, "1": 7}), "TIMER": Counter("TIMER", {"1": 99})},
+        placement=Placement("auto", 0, 1, hot=(0, 1)),
+        core_hz=3_000_000_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("figure", "value"),
+    [
+        ("preempted", 15.0),  # the accumulator's alone: the main histogram is about it
+        ("migrations", 1.5),
+        ("faults", 2.0),
+        ("stalls-100us", 2.5),
+        ("stalls-1ms", 0.5),
+        ("interference", 2e6),
+        ("ticks", 1_250.0),
+        ("device-interrupts", 30.0),
+        ("net-rx", 4.0),
+        ("core-hz", 3e9),
+    ],
+)
+def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, figure: str, value: float) -> None:
+    assert FIGURES[figure].of(run) == value
+
+
+def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
+    summary = run.histograms[run.main_histogram]
+    assert FIGURES["max"].of(run) == summary.max
+    assert FIGURES["50"].of(run) == summary.percentiles["50"]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_run_that_counted_nothing_of_a_kind_has_no_figure_or_zero(run: Run, figure: str) -> None:
+    empty = dataclasses.replace(
+        run, threads=(), interrupts=None, softirqs=None, histograms={}, core_hz=None, duration_s=0.0
+    )
+    stalls = dataclasses.replace(empty.stalls, rates=(), stolen_ns_per_second=0.0)
+    assert FIGURES[figure].of(dataclasses.replace(empty, stalls=stalls)) in (None, 0.0)
+
+
+def with_switches(run: Run, count: int) -> Run:
+    return dataclasses.replace(run, threads=(ThreadRecord("accumulator", {}, involuntary_switches=count),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rises", "factor"),
+    [
+        (300, 30, False, 10.0),
+        (30, 300, True, 10.0),
+        (300, 0, False, 300.0),  # fewer than one event: counted as one
+        (0, 300, True, 300.0),
+        (0, 0, False, 0.0),
+        (30, 300, False, 0.1),
+    ],
+)
+def test_a_factor_counts_at_least_one_event(run: Run, before: int, after: int, rises: bool, factor: float) -> None:
+    sides = with_switches(run, before), with_switches(run, after)
+    assert ratio(FIGURES["preempted"], *sides, rises=rises) == pytest.approx(factor)
+
+
+def test_without_a_value_there_is_no_factor(run: Run) -> None:
+    assert ratio(FIGURES["core-hz"], run, dataclasses.replace(run, core_hz=None)) is None
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_falling_and_rising_are_each_others_inverse(before: int, after: int) -> None:
+    sides = [with_switches(RUN, count) for count in (before, after)]
+    figure: Figure = FIGURES["preempted"]
+    fell, rose = ratio(figure, *sides), ratio(figure, *sides, rises=True)
+    assert fell is not None
+    assert rose is not None
+    assert fell * rose == pytest.approx(1.0)
+
+
+def _made(make: Callable[..., Any]) -> Run:
+    found: Run = make([[100]])[0]
+    return dataclasses.replace(found, workload="ring", duration_s=2.0)
+
+
+RUN = _made(madeup.make_run)
