@@ -45,7 +45,10 @@ def flat(run: Run) -> str:
             made(noise="greedy", noise_bursts=BurstTotal(102, 50_300_000)),
             "noise greedy logged 102 bursts, 50.3 ms in all, from before the first block until after the last",
         ),
-        (made(noise="migration", noise_bursts=BurstTotal(1, None)), "noise migration logged 1 burst, how long the"),
+        (
+            made(noise="migration", noise_bursts=BurstTotal(1, None)),
+            "noise migration logged 1 burst, how much time it took",
+        ),
         (made(noise="greedy", notes={"noise_bursts": "it gave\x1b[1m no log"}), "noise greedy: it gave [1m no log"),
         (made(workload="spin", duty=50, pause="busy"), "samples 50 % of the time"),
         (made(workload="wakeup", interval_ns=1_000_000), "wakeup · placement auto · a wake-up every 1 ms"),
