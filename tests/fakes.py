@@ -36,52 +36,17 @@ FOUR_CPUS = Topology(
 )
 
 
-A_MARK = """
-[prediction]
-kind = "mark"
-question = "Producer and accumulator each get their own CPU and cannot be moved. Where will p99.9 be?"
-slot = "again"
-percentile = "99.9"
-
-[[prediction.answer]]
-id = "silent"
-text = "up to 1 µs"
-up_to_ns = 1_000
-explanation = "At this height, fewer than one message in a thousand meets a long stall."
-
-[[prediction.answer]]
-id = "interrupts"
-text = "1 to 20 µs"
-up_to_ns = 20_000
-explanation = "This is the height of the tick and other interrupts."
-
-[[prediction.answer]]
-id = "visitors"
-text = "20 µs to 1 ms"
-up_to_ns = 1_000_000
-explanation = "This is the height of short tasks."
-
-[[prediction.answer]]
-id = "slices"
-text = "over 1 ms"
-explanation = "This is the height of time slices."
-
-"""
-
-
 @functools.cache
 def short_course() -> Path:
-    """A course of the three built-in chapters that set nothing of the host, made once a test run. In the chapter of
-    pinning a mark is set, and no noise runs beside it, so that screens with both kinds of guess can be tested."""
+    """A course of the three built-in chapters that set nothing of the host, made once a test run. No noise runs beside
+    the chapter of pinning, as beside those of a course without company."""
     folder = Path(tempfile.mkdtemp(prefix="jitter-course-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     names = ("01-baseline", "03-migration", "04-pinning")
     for name in names:
         shutil.copytree(builtin_course() / name, folder / name)
     pinning = folder / "04-pinning" / "lesson.toml"
-    lesson = pinning.read_text().replace('noise = "unbound"\n', "")
-    begin, end = lesson.index("[prediction]"), lesson.index("[[by_hand]]")
-    pinning.write_text(lesson[:begin] + A_MARK + lesson[end:])
+    pinning.write_text(pinning.read_text().replace('noise = "unbound"\n', ""))
     listed = ", ".join(f'"{name}"' for name in names)
     head = 'format_version = 1\nid = "jitter"\ntitle = "Where latency jitter comes from"\n'
     (folder / "course.toml").write_text(f"{head}chapters = [{listed}]\n")

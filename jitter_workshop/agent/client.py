@@ -326,7 +326,7 @@ def connect_class() -> AgentClient:
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
-    """Return the environment for an agent that root starts: on a class host without SUDO_UID, else None.
+    """Return the environment for an agent that root starts: on a class host a copy without SUDO_UID, elsewhere None.
 
     On a class host, root counts as root even if sudo was used: with SUDO_UID the agent would treat root as that member.
     Elsewhere the agent gets this program's own environment (None), so that the journal names the user.

@@ -88,7 +88,7 @@ class Lines:
         self._heard = time.monotonic()
 
     def interrupt(self) -> None:
-        """Stop between two steps; for signal handlers."""
+        """Ask the loop to stop before its next step; for signal handlers."""
         self.stop = True
         with contextlib.suppress(OSError):
             os.write(self._waker, b"!")

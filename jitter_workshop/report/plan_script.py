@@ -75,7 +75,7 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """Return the CPU lists that the kernel may give tasks by itself while this plan is applied and undone."""
+    """Return the CPU lists to which the kernel may set the affinity of tasks while this plan is applied or undone."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 

@@ -326,7 +326,7 @@ def test_our_own_lease_is_given_back_first_and_does_not_stand_at_the_end(
     prover = Prover(words("thp", rounds=2), session, agent_session)
     plan = prover.plan()
     assert [(change.path, change.before, change.after) for change in plan.changes] == [(f"/{THP}", "always", "madvise")]
-    assert any("is restored first" in notice for notice in plan.notices)
+    assert any("are restored first" in notice for notice in plan.notices)
     proof = prover.prove(plan, Watcher(), CancelToken())
     assert proof.complete
     assert proof.restored
@@ -606,7 +606,7 @@ def test_sides_on_different_cpus_are_told(
     place = Placement("chosen", 0, 1, None, None, (1,), (0,), "")
     measured.spoil[0] = lambda run: dataclasses.replace(run, placement=place)
     proof = prove(words("thp", rounds=2), session, agent_session)
-    assert any("not measured on the same CPUs" in note for note in proof.notes)
+    assert any("used different CPUs" in note for note in proof.notes)
 
 
 class Threads(AgentSession):

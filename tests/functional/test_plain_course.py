@@ -119,7 +119,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     assert "The plan is the one above" in apply
     assert "lab-stock and, afterwards, lab-tuned:" in in_a_line(compare)
     assert re.search(r"→.*✓", compare)
-    assert "grep -H . /proc/sys/vm/stat_interval # CPUS" in explain
+    assert "grep -H . /proc/sys/vm/stat_interval # 2-3" in explain
     # The chapter whose guess only a run could judge says what its answers stand for.
     assert "• up to 1 ms That is the height of interrupts." in in_a_line(shown[-2])
     assert all(entry.done for entry in workshop.path())

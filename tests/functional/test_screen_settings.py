@@ -385,7 +385,7 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
         await pilot.press("enter")
         await settled(pilot)
         assert walk.progress.step == "explain"
-        assert "on CPU PRODUCER_CPU among others" in figures(app)
+        assert "on CPU 1 among others" in figures(app)
         assert "Take this along from reading." in figures(app)
         await pilot.press("y")
         assert app.clipboard == "vmstat 1 5"

@@ -71,7 +71,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "look"
     assert walk.next() == "predict"
-    walk.predict(Prediction(choice="none"))
+    walk.predict(Prediction(value_ns=40_000))
     assert walk.next() == "measure"
     with pytest.raises(WorkshopError, match="the step 'plan' cannot be entered yet"):
         walk.next()
@@ -325,7 +325,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
     assert "while CPU 1 is isolated" in walk.warning("measure")
-    assert "restore the isolation first" in workshop.walk("pinning").host.reason
+    assert "restore that first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:

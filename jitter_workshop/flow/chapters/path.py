@@ -91,7 +91,8 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
         return missing
     if room.cpus < chapter.hot_cpus:
         short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
-        return f"{short} while CPU {room.isolated} is isolated: restore the isolation first" if room.reduced else short
+        # A narrow screen cuts the end off, so the hint comes first.
+        return f"not while CPU {room.isolated} is isolated: restore that first; {short}" if room.reduced else short
     return ""
 
 

@@ -72,7 +72,7 @@ class Sides:
         return ()
 
     def spoiled(self, without: Run, with_it: Run) -> str:
-        """Return the reason why the difference of two runs is not only the change, or ""."""
+        """Return the reason why the difference of two runs may have another cause than the change, or ""."""
         unsteady = next((run.notes[UNSTEADY] for run in (without, with_it) if UNSTEADY in run.notes), "")
         return unsteady or "; ".join(differences(without, with_it)) or _another_stack(without, with_it, self.ids)
 

@@ -314,7 +314,7 @@ def _measured(
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
         if request.workload is not None:
             raise HostError(
-                f"{asked} needs two CPUs, but while CPU {hot} is isolated a run has only one",
+                f"{asked} needs two CPUs, but while CPU {hot} is isolated, a run may use only that CPU",
                 "use '--workload spin', or choose more hot CPUs with --cpus",
             )
         if request.like is None or walled:

@@ -22,7 +22,7 @@ _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Record the results of :func:`settled` in the session."""
+    """Check against the journal each proof whose change was not restored, and record the result in the session."""
     if session.read_only:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):

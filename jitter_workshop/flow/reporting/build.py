@@ -124,7 +124,7 @@ def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -
 
 
 class NothingToReport(SessionError):
-    """Report that the session has no run, so that there is nothing to report."""
+    """Report that the session has no run: a report of it would be empty."""
 
     title = "There is nothing to report yet"
 

@@ -122,7 +122,7 @@ def subject_of(
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Return the reason why this host's present state does not concern the session, or ""."""
+    """Return the reason why this host's present state says nothing about the session, or ""."""
     session, root = context.session, context.root
     here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:

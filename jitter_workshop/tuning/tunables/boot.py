@@ -268,7 +268,7 @@ class PreemptAtBoot(BootParameter):
         if host.kernel.realtime:
             raise Unavailable("a real-time kernel can be preempted nearly everywhere already")
         if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
-            raise Unavailable("this kernel's preemption was fixed when it was built (no CONFIG_PREEMPT_DYNAMIC)")
+            raise Unavailable("this kernel's preemption was chosen when it was built (no CONFIG_PREEMPT_DYNAMIC)")
         return f"preempt={one_of(self, value, ('none', 'voluntary', 'full', 'lazy'))}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:

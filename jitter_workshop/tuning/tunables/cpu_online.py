@@ -101,7 +101,7 @@ class Smt(Tunable):
             return []
         stay = host.housekeeping - leaving
         if not stay:
-            raise Unavailable("without the second threads no CPU would be left for other work")
+            raise Unavailable("with SMT off, no CPU would be left for other work")
         return [*displaced(host, leaving, stay), Write(SMT_CONTROL, control, "off")]
 
 

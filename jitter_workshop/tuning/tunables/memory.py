@@ -58,7 +58,10 @@ class Writeback(Settings):
         f"{_VM}/dirty_background_ratio",
         f"{_VM}/dirty_ratio",
     )
-    values = "interval:CENTISECONDS, expire:CENTISECONDS, background:LIMIT, limit:LIMIT; LIMIT is 10% or bytes"
+    values = (
+        "interval:CENTISECONDS, expire:CENTISECONDS, background:LIMIT, limit:LIMIT; LIMIT is a percentage (10%) or a "
+        "number of bytes"
+    )
     default = "interval:1500"
     culprits = ("tuned", "laptop-mode", "tlp")
     good = "the flushers wake up seldom"

@@ -19,7 +19,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "where a curve leaves its floor. The rate of the noise decides the percentile."),
-    ("✓ ◌", "behind a step: the step is done; it was seen on a recording, where nothing is measured or written."),
+    ("✓ ◌", "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured."),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     (
