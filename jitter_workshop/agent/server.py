@@ -21,7 +21,7 @@ from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 if TYPE_CHECKING:
     from jitter_workshop.agent.service.class_connection import Attending
-    from jitter_workshop.agent.tracing.evidence import Evidence
+    from jitter_workshop.agent.tracing.evidence import ConnectionCapture
 
 __all__ = ["Server", "Setup"]
 
@@ -33,7 +33,7 @@ class Server:
         self._setup = setup
         self._lines = Lines(source, sink)
         self._changes = Changes(setup)
-        self._trace: Evidence | None = None
+        self._trace: ConnectionCapture | None = None
         self._class: Attending | None = None
         self._left = False
         self._verbs: dict[str, protocol.Verb] = {
@@ -170,9 +170,9 @@ class Server:
             if request.get("do") == "begin":
                 policy.check_cpus(self._class.who, protocol.text(request, "cpus"))
         if self._trace is None:
-            from jitter_workshop.agent.tracing.evidence import Evidence
+            from jitter_workshop.agent.tracing.evidence import ConnectionCapture
 
-            self._trace = Evidence(self._setup.root, self._setup.writer, self._setup.top, self._setup.uid)
+            self._trace = ConnectionCapture(self._setup.root, self._setup.writer, self._setup.top, self._setup.uid)
         return self._trace.answer(request)
 
     def _turn(self, request: dict[str, Any]) -> Any:

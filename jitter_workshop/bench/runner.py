@@ -21,7 +21,7 @@ from jitter_workshop.bench.noisechild import NoiseChild, read_log
 from jitter_workshop.bench.noiseorder import known, order_for
 from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.bench.run_accumulator import RunAccumulator
-from jitter_workshop.bench.stall import Stall
+from jitter_workshop.bench.stall import OrderedStall
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.host.power import read_thermal
 from jitter_workshop.host.root import HostRoot
@@ -142,14 +142,14 @@ class RunController:
     witness: Witness | None
     gathered: RunAccumulator = field(init=False)
     blocks_wanted: int = field(init=False)
-    stall: Stall | None = field(init=False)
+    stall: OrderedStall | None = field(init=False)
     repeated: int = 0
     suspended_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.gathered = RunAccumulator(self.spec)
         self.blocks_wanted = self.spec.blocks
-        self.stall = Stall(self.spec) if self.spec.noise == "stall" else None
+        self.stall = OrderedStall(self.spec) if self.spec.noise == "stall" else None
 
     def run(self) -> RunResult:
         self.child.send(protocol.line("spec", self.spec))

@@ -29,7 +29,7 @@ _LEAD_NS = 60_000_000
 time."""
 
 
-class Stall:
+class OrderedStall:
     """Hold the one stall of a run, which belongs to the block in the middle. If the stall does not fall into that
     block, the block is measured again."""
 

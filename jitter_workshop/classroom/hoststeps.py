@@ -49,7 +49,7 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HostStep:
     """Describe one step. ``what``: its name in a list. ``problem``: returns what is wrong, "" if nothing is. ``do`` and
     ``undo`` raise HostError or OSError. ``text``: the file's content, if the step writes a file. ``again``: True if the
     step must be repeated after any other step was done."""
@@ -70,7 +70,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HostChoices:
     """Hold the choices of the person who sets up a class host.
 
     ``class_data``: the class file's bytes. ``housekeeping``: the CPUs for logins. ``python``: the interpreter.
@@ -87,7 +87,7 @@ def runs_systemd() -> bool:
     return Path("/run/systemd/system").is_dir()
 
 
-def steps(wish: Wish) -> tuple[Step, ...]:
+def steps(wish: HostChoices) -> tuple[HostStep, ...]:
     """Return all steps that set up a host for a class, in order. Raises HostError."""
     found = [_group(), _user(), _install(), _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
@@ -96,16 +96,16 @@ def steps(wish: Wish) -> tuple[Step, ...]:
             found.append(_logins(wish.housekeeping))
         made = Started(wish.housekeeping or None)
         found.append(
-            Step(f"both services, started by their sockets; {_OWN}", made.problem, made.do, made.undo, again=True)
+            HostStep(f"both services, started by their sockets; {_OWN}", made.problem, made.do, made.undo, again=True)
         )
     else:
         found.append(_sudo_rule(wish.python))
     return tuple(found)
 
 
-def open_steps(found: tuple[Step, ...]) -> tuple[tuple[Step, str], ...]:
+def open_steps(found: tuple[HostStep, ...]) -> tuple[tuple[HostStep, str], ...]:
     """Return the steps that must be done, each with the reason."""
-    todo: list[tuple[Step, str]] = []
+    todo: list[tuple[HostStep, str]] = []
     for step in found:
         why = step.why() or ("to use the new files" if step.again and todo else "")
         if why:
@@ -113,7 +113,7 @@ def open_steps(found: tuple[Step, ...]) -> tuple[tuple[Step, str], ...]:
     return tuple(todo)
 
 
-def do(todo: tuple[Step, ...]) -> Iterator[Step]:
+def do(todo: tuple[HostStep, ...]) -> Iterator[HostStep]:
     """Do the steps in ``todo``; yield each step before it is done.
 
     Raises HostError that names the step that failed. The earlier steps stay done; :func:`undo` undoes them."""
@@ -128,7 +128,7 @@ def do(todo: tuple[Step, ...]) -> Iterator[Step]:
             raise HostError(f"{step.what}: this step was done, but {why}")
 
 
-def undo(wish: Wish) -> tuple[str, ...]:
+def undo(wish: HostChoices) -> tuple[str, ...]:
     """Undo all steps, the last one first. Return in words the steps that could not be undone."""
     left: list[str] = []
     for step in reversed(steps(wish)):
@@ -160,7 +160,7 @@ def leftovers() -> tuple[str, ...]:
 # The steps ------------------------------------------------------------------------------------------------------------
 
 
-def _group() -> Step:
+def _group() -> HostStep:
     def problem() -> str:
         return "" if _exists(grp.getgrnam, GROUP) else f"there is no group {GROUP}"
 
@@ -168,7 +168,7 @@ def _group() -> Step:
         if _exists(grp.getgrnam, GROUP):
             run("groupdel", GROUP)
 
-    return Step(
+    return HostStep(
         f"the group {GROUP}: its members take part in the class",
         problem,
         lambda: run("groupadd", "--system", GROUP),
@@ -176,7 +176,7 @@ def _group() -> Step:
     )
 
 
-def _user() -> Step:
+def _user() -> HostStep:
     def problem() -> str:
         try:
             user = pwd.getpwnam(GROUP)
@@ -197,19 +197,19 @@ def _user() -> Step:
             _end_all_of(pwd.getpwnam(GROUP).pw_uid)
             run("userdel", GROUP)
 
-    return Step(f"the user {GROUP}, who runs the board", problem, do, undo)
+    return HostStep(f"the user {GROUP}, who runs the board", problem, do, undo)
 
 
-def _install() -> Step:
-    return Step(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
+def _install() -> HostStep:
+    return HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
 
 
-def _launcher(python: str) -> Step:
+def _launcher(python: str) -> HostStep:
     text = install.launcher_text(f"{INSTALL_DIR}/lib", python)
     return _file(RootFile(install.LAUNCHER, text.encode(), 0o755), "starts it")
 
 
-def _class_file(data: bytes) -> Step:
+def _class_file(data: bytes) -> HostStep:
     made = RootFile(CLASS_FILE, data, 0o644, own_folder=True)
 
     def problem() -> str:
@@ -221,12 +221,12 @@ def _class_file(data: bytes) -> Step:
             return error.message
         return ""
 
-    return Step(
+    return HostStep(
         f"{CLASS_FILE}: the settings of the class", problem, made.do, made.undo, data.decode("utf-8", "replace")
     )
 
 
-def _board_folder() -> Step:
+def _board_folder() -> HostStep:
     def problem() -> str:
         try:
             status = os.lstat(BOARD_DIR)
@@ -252,21 +252,21 @@ def _board_folder() -> Step:
         if os.path.lexists(BOARD_DIR):
             shutil.rmtree(BOARD_DIR)
 
-    return Step(f"{BOARD_DIR}: the results; it belongs to the user {GROUP}", problem, do, undo)
+    return HostStep(f"{BOARD_DIR}: the results; it belongs to the user {GROUP}", problem, do, undo)
 
 
-def _unit(name: str, python: str) -> Step:
+def _unit(name: str, python: str) -> HostStep:
     # The service must be able to read its interpreter, even if the interpreter is in a home folder.
     homes = "read-only" if python.startswith(install.HOMES) else "yes"
     return _file(RootFile(f"{UNITS}/{name}", fill(name, PYTHON=python, HOMES=homes).encode(), 0o644), "a systemd unit")
 
 
-def _logins(housekeeping: CpuSet) -> Step:
+def _logins(housekeeping: CpuSet) -> HostStep:
     text = fill("logins.conf", HOUSEKEEPING=str(housekeeping).replace(",", " "))
     return _file(RootFile(LOGINS, text.encode(), 0o644, own_folder=True), f"keeps logins on CPU {housekeeping}")
 
 
-def _sudo_rule(python: str) -> Step:
+def _sudo_rule(python: str) -> HostStep:
     text = fill("sudoers", PYTHON=python)
     made = RootFile(SUDOERS, text.encode(), 0o440, refuse=lambda new: run("visudo", "-cf", new))
 
@@ -284,7 +284,7 @@ def _sudo_rule(python: str) -> Step:
         as_user = (sudo, "-n", "-u", GROUP, "--", *board)
         return answers(by_command(agent), "the agent") or answers(by_command(as_user), "the board")
 
-    return Step(f"{SUDOERS}: lets the group start both services; {_OWN}", problem, made.do, made.undo, text)
+    return HostStep(f"{SUDOERS}: lets the group start both services; {_OWN}", problem, made.do, made.undo, text)
 
 
 # Both services --------------------------------------------------------------------------------------------------------
@@ -476,8 +476,8 @@ class RootFile:
 # Details --------------------------------------------------------------------------------------------------------------
 
 
-def _file(made: RootFile, what: str) -> Step:
-    return Step(f"{made.path}: {what}", made.problem, made.do, made.undo, made.data.decode())
+def _file(made: RootFile, what: str) -> HostStep:
+    return HostStep(f"{made.path}: {what}", made.problem, made.do, made.undo, made.data.decode())
 
 
 def _exists(look: Callable[[str], object], name: str) -> bool:

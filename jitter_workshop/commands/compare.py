@@ -27,7 +27,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.session.opened import OpenSession
 
 if TYPE_CHECKING:
-    from jitter_workshop.stats.gate import Gate, Verdict
+    from jitter_workshop.stats.gate import Gate, GateVerdict
 
 _STALLS = re.compile(r"stalls:([0-9]{1,6})(ns|us|µs|ms|s)")
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -124,7 +124,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
     return Gate(f"p{percentile}", allowed)
 
 
-def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
+def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[GateVerdict]:
     """Return the gate's verdict on each run. Raises SessionError if a run cannot be judged."""
     from jitter_workshop.stats.comparison import measure_name
     from jitter_workshop.stats.gate import verdict
@@ -148,7 +148,7 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
     return verdicts
 
 
-def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:
+def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[GateVerdict]) -> dict[str, str]:
     """Return the reasons why fields are null: field → reason."""
     notes = {"gate": "no gate was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):

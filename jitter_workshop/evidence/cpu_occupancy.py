@@ -24,7 +24,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import (
     FrequencySeen,
     InterferingTask,
-    Proof,
+    QuietCpus,
     RemoteAction,
     Residence,
     ThreadOnCpu,
@@ -187,7 +187,7 @@ def _unseen(missing: Collection[str]) -> str:
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
-def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> Proof:
+def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> QuietCpus:
     """Return the proof that other tasks ran or did not run on ``cpus``. ``doubts``: the reasons why the trace may be
     incomplete, as clauses with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
@@ -211,4 +211,4 @@ def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, 
         clean, sentence = None, f"{stretch} the trace of {where} {said}, so nothing is known about other tasks there."
     else:
         clean, sentence = True, f"{stretch} nothing but the measured threads ran on {where}."
-    return Proof(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)
+    return QuietCpus(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)

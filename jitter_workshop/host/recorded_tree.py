@@ -35,7 +35,7 @@ Opener = Callable[[int, str], int]
 """The function that opens a path: (folder's descriptor, path below it) → an O_PATH descriptor. It raises OSError."""
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """Signal that a path in a recorded tree is not followed; the message is the reason that the reader gets."""
 
 
@@ -82,10 +82,10 @@ class Tree:
                     continue
                 steps += 1
                 if steps > _MAX_COMPONENTS:
-                    raise Refused("links that lead in a circle")
+                    raise PathRefused("links that lead in a circle")
                 if name == "..":
                     if len(folders) == 1:
-                        raise Refused("a path that leads out of the recorded tree")
+                        raise PathRefused("a path that leads out of the recorded tree")
                     os.close(folders.pop())
                     continue
                 found = os.open(name, _LOOK, dir_fd=folders[-1])
@@ -98,7 +98,7 @@ class Tree:
                     os.close(found)
                 links += 1
                 if links > _MAX_LINKS:
-                    raise Refused("links that lead in a circle")
+                    raise PathRefused("links that lead in a circle")
                 if target.startswith("/"):
                     while len(folders) > 1:
                         os.close(folders.pop())

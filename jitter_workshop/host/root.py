@@ -17,8 +17,8 @@ from typing import TypeVar
 from jitter_workshop.host.recorded_tree import (
     FILE_NAME,
     MAX_RECORDING_BYTES,
+    PathRefused,
     Recording,
-    Refused,
     Tree,
     parse_recording,
 )
@@ -179,7 +179,7 @@ class HostRoot:
                 return ask(f"/proc/self/fd/{looked}")
             finally:
                 os.close(looked)
-        except (OSError, ValueError, Refused):
+        except (OSError, ValueError, PathRefused):
             return nothing
 
     def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
@@ -204,7 +204,7 @@ class HostRoot:
                     os.close(looked)
             else:
                 file = os.open("/" + path.lstrip("/"), _READ)
-        except Refused as refusal:
+        except PathRefused as refusal:
             return None, str(refusal)
         except ValueError:
             return None, "not a file name"

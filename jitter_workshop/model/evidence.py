@@ -239,7 +239,7 @@ class TickKept:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class QuietCpus:
     """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: True if nothing
     else ran; None if the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: how often another task, or
     work inside a task, ran on these CPUs. ``interruptions``: number of interrupts, softirqs and timers. ``taken_ns``:
@@ -264,7 +264,7 @@ class Residence:
     frequencies: tuple[FrequencySeen, ...]
     deeds: tuple[RemoteAction, ...]
     ticks_kept: tuple[TickKept, ...]
-    proof: Proof
+    proof: QuietCpus
 
 
 @dataclass(frozen=True, slots=True)

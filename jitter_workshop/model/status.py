@@ -13,7 +13,7 @@ Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class SettingDrift:
     """Hold a setting that something else has changed since this tool wrote it. ``culprit``: a program that probably
     made the change, None if no known one runs here."""
 
@@ -41,7 +41,7 @@ class Assessment:
     when: When
     paths: tuple[str, ...]
     fix: str
-    drifted: Drift | None = None
+    drifted: SettingDrift | None = None
     only_host: bool = False
 
 

@@ -12,7 +12,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, amount, headline_measures, measure_name
-from jitter_workshop.stats.gate import Gate, Verdict
+from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
 
 WIDEST = 80
@@ -144,7 +144,7 @@ def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> Li
     return [Text(), *map(Text, found)] if found else []
 
 
-def gated(gate: Gate, verdicts: Sequence[Verdict], width: int) -> Lines:
+def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:
     """Return the lines with the gate's result, and with each run that is higher than run A."""
     failed = [v for v in verdicts if v.higher]
     than = "than A" + (f" by more than {gate.tolerance * 100:g} %" if gate.tolerance else "")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt, tries
+from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, tries
 from jitter_workshop.flow.chapters.hunt import remembered as remembered
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
@@ -112,7 +112,7 @@ LEFT = "The hidden noise ended with this chapter. You did not name it."
 FIRST_QUIET = "First measure while the host is quiet: the noise is compared with this run."
 
 
-def verdict(finding: Finding, hunt: Hunt) -> str:
+def verdict(finding: HuntAnswer, hunt: Hunt) -> str:
     """Return one line that tells if an answer is right."""
     if finding.right:
         done = hunt.outcome
@@ -123,7 +123,7 @@ def verdict(finding: Finding, hunt: Hunt) -> str:
     return f"✗ Not: {finding.title}."
 
 
-def reasons(finding: Finding, hunt: Hunt) -> tuple[tuple[str, str], ...]:
+def reasons(finding: HuntAnswer, hunt: Hunt) -> tuple[tuple[str, str], ...]:
     """Return the sentences below the verdict, each as (heading, sentence)."""
     if hunt.state != "answered":
         return (("", finding.sentences[0]),)

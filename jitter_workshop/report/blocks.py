@@ -126,7 +126,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Stall:
+class StallLine:
     """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
     drawn as a line of time; each of the largest causes has its own shade."""
 
@@ -141,7 +141,7 @@ class Stall:
 class Stalls:
     """Hold the worst stalls of a run, the longest first."""
 
-    stalls: tuple[Stall, ...]
+    stalls: tuple[StallLine, ...]
 
 
 @dataclass(frozen=True, slots=True)

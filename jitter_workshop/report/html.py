@@ -312,7 +312,7 @@ def _chart(one: blocks.Chart) -> Html:
     return tag("figure", scroll, tag("figcaption", one.text), table, class_="chart")
 
 
-def _stall(one: blocks.Stall) -> Html:
+def _stall(one: blocks.StallLine) -> Html:
     legend = [*enumerate(one.causes), *([("rest", one.rest)] if one.rest else [])]
     keys = (
         tag("li", tag("span", "■", class_=f"key shade-{s}", aria_hidden="true"), f" {cause}") for s, cause in legend

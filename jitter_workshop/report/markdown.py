@@ -138,7 +138,7 @@ def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
     return join((inline(name), ": ", told)) if told else Md("")
 
 
-def _stall(one: blocks.Stall) -> Md:
+def _stall(one: blocks.StallLine) -> Md:
     causes = " · ".join([*one.causes, *([one.rest] if one.rest else [])])
     return said("; ".join([f"{one.head}: {causes}", *one.notes]))
 

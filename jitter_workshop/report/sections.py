@@ -39,7 +39,7 @@ from jitter_workshop.report.blocks import (
     Section,
     Shell,
     Span,
-    Stall,
+    StallLine,
     Stalls,
     Table,
     below,
@@ -417,13 +417,13 @@ def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cel
     return (*cells, cause_words.without(cause, report)) if shares else tuple(cells)
 
 
-def _stall(stall: ExplainedStall) -> Stall:
+def _stall(stall: ExplainedStall) -> StallLine:
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
     late = made_late(stall.thread, stall.messages)
     head = f"{nice_ns(stall.duration_ns)} of {clean(stall.thread, 20)}{where}, at {nice_ns(stall.at_ns)}"
     causes = stall.parts[:STALL_CAUSES]
     rest = sum(part.ns for part in stall.parts[STALL_CAUSES:])
-    return Stall(
+    return StallLine(
         head=f"{head}, {late}" if late else head,
         causes=tuple(f"{cause_words.cause_words(one.kind, one.name, 60)} {nice_ns(one.ns)}" for one in causes),
         rest=f"others {nice_ns(rest)}" if rest else "",

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from jitter_workshop.model.verdict import SIGNIFICANCE, Drift, Order
 from jitter_workshop.stats.paired import Pairs, estimate
-from jitter_workshop.stats.rounds import Line
+from jitter_workshop.stats.rounds import MeasureLine
 
 _LISTED = 40
 """Up to this many rounds, p is computed from all orders. For more rounds, p comes from the normal distribution and is
@@ -19,7 +19,7 @@ _FEWEST = 5
 """Fewer rounds cannot show a trend: with four rounds, even a perfect trend occurs by luck in one case of twelve."""
 
 
-def drift(line: Line, orders: Sequence[Order]) -> Drift:
+def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
     """Compute the effects of time and of order. Kendall's test judges the trend of the rounds' levels. The rank sum of
     the rounds' contributions, AB rounds against BA rounds, compares first and second runs."""
     pairs = line.pairs

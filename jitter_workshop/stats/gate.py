@@ -22,7 +22,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if a
     verdict would need more stalls; None if there are enough, or if stalls do not matter."""
 
@@ -35,14 +35,14 @@ class Verdict:
     stalls_beyond: int | None
 
 
-def verdict(gate: Gate, comparison: Comparison, other: Run) -> Verdict | None:
+def verdict(gate: Gate, comparison: Comparison, other: Run) -> GateVerdict | None:
     """Return the verdict on the run ``other`` from its comparison with the baseline; None if the comparison lacks the
     gate's row."""
     higher = higher_at(comparison, gate.measure, gate.tolerance)
     row = next((r for r in comparison.rows if r.measure == gate.measure), None)
     if higher is None or row is None or row.a is None or row.b is None:
         return None
-    return Verdict(comparison.run, comparison.label, row.a, row.b, row.ratio, higher, _few(gate, other))
+    return GateVerdict(comparison.run, comparison.label, row.a, row.b, row.ratio, higher, _few(gate, other))
 
 
 def _few(gate: Gate, other: Run) -> int | None:

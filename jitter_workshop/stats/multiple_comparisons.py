@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from jitter_workshop.model.verdict import SIGNIFICANCE
 from jitter_workshop.stats.comparison import STALLS_PREFIX, stall_measure
 from jitter_workshop.stats.exact import smallest_flip_p
-from jitter_workshop.stats.rounds import Line
+from jitter_workshop.stats.rounds import MeasureLine
 
 _PRIMARY = stall_measure(100_000)
 _PRIMARY_EVENTS = 10
 """The number of stalls in a round (both runs together) that a primary line needs."""
 
 
-def primary(shown: Sequence[Line]) -> int | None:
+def primary(shown: Sequence[MeasureLine]) -> int | None:
     """Return the index of the primary line: stalls over 100 µs. On a quiet host with fewer than ten such stalls in a
     round, it is the next shorter length with at least ten stalls. Return None if no length has ten."""
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
@@ -26,7 +26,7 @@ def primary(shown: Sequence[Line]) -> int | None:
     return next((i for i in stalls[first:] if _enough(shown[i])), None)
 
 
-def usual(shown: Sequence[Line]) -> int:
+def usual(shown: Sequence[MeasureLine]) -> int:
     """Return the index of the line to report first: the primary line, else stalls over 100 µs, else the first line."""
     first = primary(shown)
     if first is None:
@@ -53,7 +53,7 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
     return adjusted
 
 
-def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
+def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line. The primary line gets half of the error rate, and the other lines share the other
     half.
 
@@ -65,7 +65,7 @@ def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     return _holm_of(counted, ps, [float(max(1, others)) if i == first else 1.0 for i in counted])
 
 
-def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
+def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line for the claim that nothing changes, with equal weights. These ps are a family of
     their own: a line cannot be wrong in both claims, because a wrong claim of a change needs a ratio of 1, and a wrong
     claim of no change needs a ratio outside the band.
@@ -81,17 +81,17 @@ def _holm_of(counted: Sequence[int], ps: Sequence[float], weights: Sequence[floa
     return [adjusted.get(i, 1.0) for i in range(len(ps))]
 
 
-def doubt_of_no_change(shown: Sequence[Line]) -> float:
+def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
     """Return the unadjusted p below which a line shows no change, if no other line claims anything."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 
-def can_claim(line: Line) -> bool:
+def can_claim(line: MeasureLine) -> bool:
     """Return True if the line's contributions could be significant with some choice of their signs."""
     return smallest_flip_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
 
 
-def doubt(shown: Sequence[Line], index: int) -> float:
+def doubt(shown: Sequence[MeasureLine], index: int) -> float:
     """Return the unadjusted p below which the line ``index`` shows a change, if no other line claims anything. Further
     rounds would have to reach this p."""
     first = primary(shown)
@@ -101,11 +101,11 @@ def doubt(shown: Sequence[Line], index: int) -> float:
     return SIGNIFICANCE / 2 if index == first else SIGNIFICANCE / 2 / others
 
 
-def _can_be_even(line: Line) -> bool:
+def _can_be_even(line: MeasureLine) -> bool:
     events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
     return smallest_flip_p(events) < SIGNIFICANCE
 
 
-def _enough(line: Line) -> bool:
+def _enough(line: MeasureLine) -> bool:
     pairs = line.pairs
     return can_claim(line) and math.fsum((*pairs.x, *pairs.y)) >= _PRIMARY_EVENTS * len(pairs.x)

@@ -90,7 +90,7 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MeasureLine:
     """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
     measured time without and with it. ``counts``: the stalls without and with it, None for a percentile."""
@@ -105,7 +105,7 @@ class Line:
     counts: tuple[int, int] | None = None
 
 
-def lines(rounds: Sequence[Round], workload: str = "ring") -> list[Line]:
+def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
     """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
     time, then percentiles."""
     if not rounds:
@@ -139,11 +139,11 @@ def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> 
     )
 
 
-def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
+def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
     pairs = _at_equal_time(rounds, lambda side: _rate(side, threshold_ns).count)
     counts = _counts(rounds, threshold_ns)
     seconds = _seconds(rounds)
-    return Line(
+    return MeasureLine(
         stall_measure(threshold_ns),
         f"stalls over {nice_ns(threshold_ns)}",
         pairs,
@@ -154,7 +154,7 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
     )
 
 
-def _stolen_line(rounds: Sequence[Round]) -> Line:
+def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
     """Return the line of stolen time, as a number of stalls of one equal length: (Σs)²/Σs² stalls of equal length vary
     like the real stalls of unequal length s (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson
     sums)."""
@@ -162,7 +162,7 @@ def _stolen_line(rounds: Sequence[Round]) -> Line:
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
     totals = _sums(rounds, lambda side: side.stolen_ns_per_second * side.duration_s)
-    return Line(
+    return MeasureLine(
         STOLEN,
         "stolen time",
         pairs,
@@ -192,12 +192,12 @@ def _telling_length(rounds: Sequence[Round]) -> float:
     return max(1.0, squares / whole) if whole else 1.0
 
 
-def _percentile_line(rounds: Sequence[Round], percentile: str) -> Line:
+def _percentile_line(rounds: Sequence[Round], percentile: str) -> MeasureLine:
     both = [(r.without.percentiles.get(percentile), r.with_it.percentiles.get(percentile)) for r in rounds]
     known = [(x, y) for x, y in both if x is not None and y is not None]
     step = max(max(r.without.resolution_ns, r.with_it.resolution_ns) for r in rounds)
     name = "the median" if percentile == "50" else f"p{percentile}"
-    return Line(
+    return MeasureLine(
         f"p{percentile}",
         name,
         Pairs(tuple(float(x) for x, _ in known), tuple(float(y) for _, y in known), step=float(step)),

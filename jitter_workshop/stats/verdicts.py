@@ -26,7 +26,7 @@ from jitter_workshop.stats.drift import drift
 from jitter_workshop.stats.exact import poisson_limits
 from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
-from jitter_workshop.stats.rounds import Line, lines
+from jitter_workshop.stats.rounds import MeasureLine, lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import nice_ns, times
 
@@ -76,7 +76,7 @@ def so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
 
 
 def _verdict(
-    line: Line, p: float, p_adjusted: float, p_even: float, rounds: int, to_reach: tuple[float, float]
+    line: MeasureLine, p: float, p_adjusted: float, p_even: float, rounds: int, to_reach: tuple[float, float]
 ) -> Verdict:
     ratio = estimate(line.pairs)
     low, high = interval(line.pairs) if line.pairs.x else (0.0, math.inf)
@@ -89,7 +89,7 @@ def _verdict(
     return Verdict(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it)
 
 
-def _word(line: Line, p_adjusted: float, low: float, high: float, even: bool, rounds: int) -> VerdictWord:
+def _word(line: MeasureLine, p_adjusted: float, low: float, high: float, even: bool, rounds: int) -> VerdictWord:
     if rounds < ENOUGH_ROUNDS or line.gate:
         return "cannot_tell"
     if p_adjusted < SIGNIFICANCE and high < 1:
@@ -99,7 +99,7 @@ def _word(line: Line, p_adjusted: float, low: float, high: float, even: bool, ro
     return "no_change" if even else "cannot_tell"
 
 
-def _needed(line: Line, rounds: int, p_to_reach: float, p_for_no_change: float) -> int | None:
+def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: float) -> int | None:
     seen = log_ratio_and_spread(line.pairs)
     if seen is None:
         return None
@@ -115,10 +115,10 @@ def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     return Headline(row.measure, row.verdict, headline_in_words(row, rows))
 
 
-def _drift(shown: Sequence[Line], headline: Headline, rounds: Sequence[Round]) -> Drift:
+def _drift(shown: Sequence[MeasureLine], headline: Headline, rounds: Sequence[Round]) -> Drift:
     line = next((one for one in shown if one.measure == headline.measure), None)
     if line is None:
-        line = Line("", "these rounds", Pairs((), ()), "", None, None, (0.0, 0.0))
+        line = MeasureLine("", "these rounds", Pairs((), ()), "", None, None, (0.0, 0.0))
     return drift(line, [one.order for one in rounds])
 
 
@@ -129,7 +129,7 @@ def _ratio(without: float, with_it: float) -> float | None:
 
 
 def line_in_words(
-    line: Line,
+    line: MeasureLine,
     word: VerdictWord,
     ratio: float | None,
     low: float,
@@ -183,7 +183,7 @@ def rarer_than(seconds: float) -> str:
     return f"rarer than one in {seconds / poisson_limits(0)[1]:,.3g} s"
 
 
-def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
+def _change(line: MeasureLine, word: VerdictWord, ratio: float | None) -> str:
     if line.counts is not None and not all(line.counts):
         without, with_it = (
             f"{count:,} in {seconds:,.0f} s" if count else f"none in {seconds:,.0f} s, {rarer_than(seconds)}"

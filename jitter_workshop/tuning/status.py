@@ -8,7 +8,7 @@ from typing import get_args
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
-from jitter_workshop.model.status import Assessment, Drift, State
+from jitter_workshop.model.status import Assessment, SettingDrift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
@@ -56,7 +56,7 @@ def _known(write: Wrote) -> bool:
 
 def find_drift(
     host: Host, tunable: Tunable, standing: Iterable[Wrote], switched: Switched | None = None
-) -> Drift | None:
+) -> SettingDrift | None:
     """Return the first setting of ours that has another value now; None if all are unchanged.
 
     These have not drifted: a setting that is gone (of a task that ended, or a removed device), a value that the kernel
@@ -75,7 +75,7 @@ def find_drift(
         known = (entry.before, entry.after)
         if switched and kind.by_kernel(host.root, entry.path, found, known, switched):
             continue
-        return Drift(entry.path, entry.after, found, likely_culprit(host, tunable))
+        return SettingDrift(entry.path, entry.after, found, likely_culprit(host, tunable))
     return None
 
 
@@ -88,7 +88,7 @@ def likely_culprit(host: Host, tunable: Tunable) -> str | None:
     return next((name for name in tunable.culprits if name in running), None)
 
 
-def drifted(assessment: Assessment, drift: Drift) -> Assessment:
+def drifted(assessment: Assessment, drift: SettingDrift) -> Assessment:
     """Return ``assessment`` with state ``improve`` and the reason that one of our settings has another value now."""
     from dataclasses import replace
 

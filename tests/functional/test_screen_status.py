@@ -11,7 +11,7 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.host_status import Findings, find, look, treating
-from jitter_workshop.model.status import Drift
+from jitter_workshop.model.status import SettingDrift
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -194,7 +194,7 @@ async def test_drift_is_said_and_what_a_host_says_is_text(
     def drifted(root: Path, course: object) -> Findings:
         found = find(root, server.course)
         first = found.checks[0]
-        drift = Drift("/sys/x", "performance", "[red]\x1b[31msave", "tuned")
+        drift = SettingDrift("/sys/x", "performance", "[red]\x1b[31msave", "tuned")
         check = dataclasses.replace(first.check, state="improve", value="[b]\x1b[31mbad[/]", drifted=drift)
         return dataclasses.replace(found, checks=(dataclasses.replace(first, check=check), *found.checks[1:]))
 

@@ -215,7 +215,7 @@ def test_who_is_not_in_the_group_is_not_let_in(host: OwnRoot) -> None:
         (lambda at: at("/etc/jitter-workshop").chmod(0o777), "/etc/jitter-workshop can be written by others"),
         (lambda at: at(f"{TOOL}/cli.py").chmod(0o666), "cli.py can be written by others"),
         (lambda at: at(f"{TOOL}/tui/app.py").write_text("half"), "app.py has changed since"),
-        (lambda at: shutil.rmtree(at(f"{TOOL}/lessons")), "is not there"),
+        (lambda at: shutil.rmtree(at(f"{TOOL}/lessons")), "is missing"),
     ],
 )
 def test_check_names_what_is_broken_and_init_mends_it(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench import stall as stalls
-from jitter_workshop.bench.stall import STALL_NS, Stall
+from jitter_workshop.bench.stall import STALL_NS, OrderedStall
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.spec import Placement, RunSpec
 from tests import madeup
@@ -54,9 +54,9 @@ def block(start_ns: int, end_ns: int) -> Any:
     return dataclasses.replace(madeup.make_run()[1][0], start_ns=start_ns, end_ns=end_ns)
 
 
-def happened(clock: Clock) -> tuple[Stall, int, int]:
+def happened(clock: Clock) -> tuple[OrderedStall, int, int]:
     """A stall, and from when to when the child stood still."""
-    stall, child = Stall(SPEC), Child(clock)
+    stall, child = OrderedStall(SPEC), Child(clock)
     stall.happen(child)  # type: ignore[arg-type]
     (_, began_ns), (_, ended_ns) = child.said
     assert ended_ns - began_ns == STALL_NS
@@ -68,7 +68,7 @@ def test_it_is_due_in_the_block_in_the_middle_once(clock: Clock) -> None:
     assert [i for i in range(20) if stall.due(i)] == [10]
     assert stall.hit(block(began_ns, ended_ns))
     assert not any(stall.due(i) for i in range(20))
-    assert Stall(dataclasses.replace(SPEC, blocks=1)).due(0)
+    assert OrderedStall(dataclasses.replace(SPEC, blocks=1)).due(0)
 
 
 @pytest.mark.parametrize(("early_ns", "late_ns"), [(1, 0), (0, 1), (STALL_NS, -STALL_NS)])
@@ -85,7 +85,7 @@ def test_what_was_due_meanwhile_must_still_be_sent_in_its_block(clock: Clock) ->
     assert not stall.hit(block(ended_ns - SPEC.block_ns + 24_000_000, ended_ns + 1))
     stall, _, ended_ns = happened(clock)
     assert stall.hit(block(ended_ns - SPEC.block_ns + 25_000_000, ended_ns + 1))
-    counted, child = Stall(dataclasses.replace(SPEC, messages=500_000)), Child(clock)
+    counted, child = OrderedStall(dataclasses.replace(SPEC, messages=500_000)), Child(clock)
     counted.happen(child)  # type: ignore[arg-type]
     assert counted.hit(block(clock.now_ns - SPEC.block_ns, clock.now_ns))
 
@@ -97,23 +97,23 @@ def test_the_child_goes_on_whatever_ends_the_wait(clock: Clock, monkeypatch: pyt
     monkeypatch.setattr(clock, "sleep", stopped)
     child = Child(clock)
     with pytest.raises(KeyboardInterrupt):
-        Stall(SPEC).happen(child)  # type: ignore[arg-type]
+        OrderedStall(SPEC).happen(child)  # type: ignore[arg-type]
     assert [what for what, _ in child.said] == ["stop", "resume"]
 
 
 def test_it_begins_so_that_its_middle_is_the_blocks() -> None:
-    stall = Stall(SPEC)
+    stall = OrderedStall(SPEC)
     stall.learn(1_000, block(41_001_000, 300_000_000))
     assert stall.begins_after_s() == pytest.approx(0.041 + 0.075)
 
 
 def test_without_an_earlier_block_the_unrecorded_messages_are_reckoned_with() -> None:
     slow = dataclasses.replace(SPEC, interval_ns=100_000)
-    assert Stall(slow).begins_after_s() - Stall(SPEC).begins_after_s() == pytest.approx(0.09)
+    assert OrderedStall(slow).begins_after_s() - OrderedStall(SPEC).begins_after_s() == pytest.approx(0.09)
 
 
 def test_it_gives_up_after_some_tries() -> None:
-    stall = Stall(SPEC)
+    stall = OrderedStall(SPEC)
     for _ in range(9):
         assert not stall.hit(block(0, 1))
     with pytest.raises(MeasureError, match="in 10 tries"):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from jitter_workshop.classroom import hoststeps, install
-from jitter_workshop.classroom.hoststeps import RootFile, Step, Wish, do, fill, open_steps
+from jitter_workshop.classroom.hoststeps import HostChoices, HostStep, RootFile, do, fill, open_steps
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.cpuset import CpuSet
 
@@ -25,7 +25,7 @@ class Fakes:
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def step(self, name: str, wrong: str = "missing", again: bool = False, mends: bool = True) -> Step:
+    def step(self, name: str, wrong: str = "missing", again: bool = False, mends: bool = True) -> HostStep:
         state = {"wrong": wrong}
 
         def act() -> None:
@@ -33,7 +33,7 @@ class Fakes:
             if mends:
                 state["wrong"] = ""
 
-        return Step(name, lambda: state["wrong"], act, lambda: self.done.append(f"not {name}"), again=again)
+        return HostStep(name, lambda: state["wrong"], act, lambda: self.done.append(f"not {name}"), again=again)
 
 
 def test_only_what_is_wrong_is_to_be_done() -> None:
@@ -61,7 +61,7 @@ def test_what_cannot_be_told_is_wrong() -> None:
     def unreadable() -> str:
         raise PermissionError(13, "Permission denied", "/x")
 
-    step = Step("x", unreadable, lambda: None, lambda: None)
+    step = HostStep("x", unreadable, lambda: None, lambda: None)
     assert "Permission denied" in step.why()
 
 
@@ -70,12 +70,12 @@ def test_an_error_of_the_system_names_the_step() -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(HostError, match="a file: No space left on device"):
-        list(do((Step("a file", lambda: "missing", full, lambda: None),)))
+        list(do((HostStep("a file", lambda: "missing", full, lambda: None),)))
 
 
 @pytest.mark.parametrize("systemd", [True, False])
 def test_every_step_of_either_kind_is_there(systemd: bool) -> None:
-    found = hoststeps.steps(Wish(CLASS, CpuSet.of([0]), systemd, "/usr/bin/python3"))
+    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), systemd, "/usr/bin/python3"))
     words = "\n".join(step.what for step in found)
     shown = ["group", "user", "/opt/jitter-workshop", "/usr/local/bin", "class.toml", "jitter-workshop-board"]
     shown += (
@@ -88,7 +88,7 @@ def test_every_step_of_either_kind_is_there(systemd: bool) -> None:
 
 
 def test_without_housekeeping_logins_stay_where_they_are() -> None:
-    found = hoststeps.steps(Wish(CLASS, CpuSet(), True, "/usr/bin/python3"))
+    found = hoststeps.steps(HostChoices(CLASS, CpuSet(), True, "/usr/bin/python3"))
     assert not any("user.slice" in step.what for step in found)
 
 
@@ -105,7 +105,7 @@ def test_a_template_is_filled_or_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("python", "homes"), [("/usr/bin/python3", "yes"), ("/root/py/bin/python3", "read-only")])
 def test_the_service_sees_its_own_interpreter(python: str, homes: str) -> None:
-    found = hoststeps.steps(Wish(CLASS, CpuSet.of([0]), True, python))
+    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), True, python))
     texts = [step.text for step in found if step.what.endswith("agent.service: a systemd unit")]
     assert f"ProtectHome={homes}\n" in texts[0]
 
@@ -210,8 +210,8 @@ class Database:
         return SimpleNamespace(pw_uid=uid, pw_gid=gid)
 
 
-def step(what: str) -> Step:
-    found = hoststeps.steps(Wish(CLASS, CpuSet.of([0]), False, "/usr/bin/python3"))
+def step(what: str) -> HostStep:
+    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), False, "/usr/bin/python3"))
     return next(one for one in found if what in one.what)
 
 

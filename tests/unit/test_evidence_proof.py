@@ -6,14 +6,14 @@ import pytest
 
 from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.model.evidence import Proof, Span
+from jitter_workshop.model.evidence import QuietCpus, Span
 from jitter_workshop.model.trace import TraceEvent
 from tests.unit.test_evidence_timeline import MEASURED, event, switch
 
 BLOCK = 1_000_000
 
 
-def proof(*blocks: list[TraceEvent], lost: int = 0, missing: tuple[str, ...] = ()) -> Proof:
+def proof(*blocks: list[TraceEvent], lost: int = 0, missing: tuple[str, ...] = ()) -> QuietCpus:
     present = Presence({"sampler": 1})
     for index, events in enumerate(blocks):
         span = Span(index, 0, BLOCK, index * BLOCK, BLOCK)

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.bench import noiseorder
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.chapters.hunt import Finding, Hunt, suspects
+from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, suspects
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.spec import Placement
@@ -66,7 +66,7 @@ def test_the_right_answer_ends_the_noise_and_explains_it() -> None:
     assert hunt.state == "running"
     found = hunt.answer("softirq")
     softirq = noise("softirq")
-    assert found == Finding(True, softirq.title, (softirq.what, softirq.found_as, softirq.treatment))
+    assert found == HuntAnswer(True, softirq.title, (softirq.what, softirq.found_as, softirq.treatment))
     assert (hunt.state, hunt.wrong_answers, starts.made[0].ended) == ("answered", 0, 1)
     assert not hunt.answer("greedy").right
     assert hunt.wrong_answers == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, for_others, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
-from jitter_workshop.model.evidence import Proof as Clean
+from jitter_workshop.model.evidence import QuietCpus as Clean
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
 from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.model.status import CheckState, HostEvent

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring import trace_recorder as witnesses
-from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer, TraceWitness
+from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer, TraceWitness
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Clock, Stall
@@ -139,7 +139,7 @@ def test_the_cpus_of_a_run_are_its_threads_or_all_that_it_may_use() -> None:
     machine = Topology(tuple(Cpu(n, 0, n, 0, True, n != 2, CpuSet((n,))) for n in range(3)), ())
     for placement, cpus in ((Placement("auto", sampler=1), "1"), (Placement("none"), "0-1")):
         tracer = FakeTracer()
-        evidence = Evidence(True, lambda tracer=tracer: tracer, machine)  # type: ignore[misc]
+        evidence = RunEvidence(True, lambda tracer=tracer: tracer, machine)  # type: ignore[misc]
         witness = evidence.witness(spec(placement))
         assert witness is not None
         witness.begin(1, {"sampler": 2}, TSC)
@@ -151,7 +151,7 @@ def test_without_rights_the_run_says_so_and_is_made_without() -> None:
         raise HostError("changing this host needs root's rights", "run this command as root")
 
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
-    evidence = Evidence(True, nobody, machine)
+    evidence = RunEvidence(True, nobody, machine)
     counted(evidence)
     why = "changing this host needs root's rights"
     assert evidence.notes()["evidence"] == f"no trace: {why}; run this command as root"
@@ -166,7 +166,7 @@ def test_without_rights_the_run_says_so_and_is_made_without() -> None:
     assert (counters.perf_event_paranoid is None) is ("counters.perf_event_paranoid" in evidence.notes())
 
 
-def counted(evidence: Evidence, placement: Placement | None = None) -> None:
+def counted(evidence: RunEvidence, placement: Placement | None = None) -> None:
     """A run of one block."""
     witness = evidence.witness(spec(placement or Placement("none")))
     assert witness is not None
@@ -179,7 +179,7 @@ def counted(evidence: Evidence, placement: Placement | None = None) -> None:
 @pytest.mark.parametrize("fails", ["begin", "read"])
 def test_a_tracer_that_refuses_leaves_the_counters(fails: str) -> None:
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
-    evidence = Evidence(True, lambda: FakeTracer(fails), machine)
+    evidence = RunEvidence(True, lambda: FakeTracer(fails), machine)
     counted(evidence, Placement("auto", sampler=0))
     counters = evidence.counters()
     assert counters is not None
@@ -189,17 +189,17 @@ def test_a_tracer_that_refuses_leaves_the_counters(fails: str) -> None:
 
 def test_a_run_with_a_trace_or_without_a_wish_for_one_has_no_counters() -> None:
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
-    traced = Evidence(True, FakeTracer, machine)
+    traced = RunEvidence(True, FakeTracer, machine)
     counted(traced)
     assert traced.trace() is not None
     assert (traced.counters(), traced.notes()) == (None, {})
-    unasked = Evidence(False, FakeTracer, machine)
+    unasked = RunEvidence(False, FakeTracer, machine)
     assert unasked.witness(spec(Placement("none"))) is None
     assert (unasked.counters(), unasked.notes()) == (None, {})
 
 
 def test_a_run_that_ended_before_its_first_block_was_not_counted() -> None:
-    evidence = Evidence(True, FakeTracer, Topology((), ()))
+    evidence = RunEvidence(True, FakeTracer, Topology((), ()))
     assert evidence.witness(spec(Placement("auto", sampler=0))) is not None
     evidence.end()
     assert evidence.counters() is None

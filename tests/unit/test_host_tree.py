@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.host.recorded_tree import Refused, Tree
+from jitter_workshop.host.recorded_tree import PathRefused, Tree
 from jitter_workshop.host.root import HostRoot
 
 NAMES = ("a", "b", "c")
@@ -30,7 +30,7 @@ def walking(top: str) -> Tree:
 def answer(tree: Tree, path: str) -> tuple[str, int]:
     try:
         looked = tree.look(path)
-    except Refused as refusal:
+    except PathRefused as refusal:
         return str(refusal), 0
     except OSError as error:
         return errno.errorcode[error.errno or 0], 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.flow.host_ops.host_status import StatusHead
-from jitter_workshop.model.status import Assessment, Drift
+from jitter_workshop.model.status import Assessment, SettingDrift
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Output, wrap, written
 from jitter_workshop.presenter.status import table
@@ -111,7 +111,7 @@ def test_recorded_hosts_and_odd_choices_are_marked() -> None:
 
 
 def test_drift_stands_in_the_sum() -> None:
-    drifted = check(reason="drifted: set to a, found b", drifted=Drift("/p", "a", "b", None))
+    drifted = check(reason="drifted: set to a, found b", drifted=SettingDrift("/p", "a", "b", None))
     assert "Drifted" in render(PAGE, [("A", [drifted])], 80)
 
 

@@ -12,14 +12,14 @@ from jitter_workshop.model.evidence import (
     FrequencySeen,
     InterferingTask,
     Part,
-    Proof,
+    QuietCpus,
     Residence,
     ThreadOnCpu,
 )
 from jitter_workshop.presenter.causes import SHADES, coloured, focused, offered, ran_there
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
-PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
+PROOF = QuietCpus(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
 THREADS = (ThreadOnCpu(HOSTILE, 1, 900_000, 50_000, 7), ThreadOnCpu("sampler", 0, 100, 0, 0))
 VISITORS = (
     InterferingTask(1, "task", HOSTILE, 3, 30_000, 20_000),

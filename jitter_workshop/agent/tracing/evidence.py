@@ -22,7 +22,7 @@ PIECE_BYTES = 512 << 10
 """The size of a piece of the trace: an answer is one line, and lines are at most 1 MiB."""
 
 
-class Evidence:
+class ConnectionCapture:
     """Hold at most one capture of one connection. All methods raise HostError."""
 
     def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:

@@ -9,7 +9,7 @@ from jitter_workshop.commands.common.base import say, show, show_lines
 from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
-from jitter_workshop.flow.classes.classadmin import Step
+from jitter_workshop.flow.classes.classadmin import HostStep
 from jitter_workshop.model.text import clean
 
 
@@ -49,7 +49,7 @@ def _item(mark: str, words: str) -> None:
     show_lines(lambda width: wrap(words, width, mark), sys.stderr)
 
 
-def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
+def _shown(todo: tuple[tuple[HostStep, str], ...]) -> list[str]:
     """Return the lines that describe every step, each followed by the files that the step writes."""
     lines = []
     for step, why in todo:

@@ -49,7 +49,7 @@ HuntState = Literal["running", "stopped", "over", "answered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HuntAnswer:
     """Hold the result of an answer. ``sentences``: after a wrong answer, how the named kind would be found, and nothing
     on the hidden noise. After the right answer or giving up: what the noise does, how to find it, and what helps.
     """
@@ -108,7 +108,7 @@ class Hunt:
             return "running"
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
-    def answer(self, kind: str) -> Finding:
+    def answer(self, kind: str) -> HuntAnswer:
         """Check an answer; the right answer ends the noise. Raises UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
@@ -118,9 +118,9 @@ class Hunt:
         if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
-        return Finding(False, noise.title, (f"This is how to find it: {noise.found_as}",))
+        return HuntAnswer(False, noise.title, (f"This is how to find it: {noise.found_as}",))
 
-    def reveal(self) -> Finding:
+    def reveal(self) -> HuntAnswer:
         """Tell the learner which noise is hidden, and end the noise."""
         return self._explained(right=False)
 
@@ -163,14 +163,14 @@ class Hunt:
                 left.remove(kind)
         raise HostError("no kind of noise could be started on this host, so none can be hidden")
 
-    def _explained(self, right: bool) -> Finding:
+    def _explained(self, right: bool) -> HuntAnswer:
         if self.outcome is None:
             # Ask before the noise is ended here: "stopped" means that the learner ended it.
             stopped = self.state == "stopped"
             self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured)
         self.close()
         noise = known(self._kind)
-        return Finding(right, noise.title, (noise.what, noise.found_as, noise.treatment))
+        return HuntAnswer(right, noise.title, (noise.what, noise.found_as, noise.treatment))
 
 
 def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
@@ -255,7 +255,7 @@ class Hunts:
         self._context.save_progress(walk.chapter.id, progress)
         return self._hiding.hunt
 
-    def answer(self, kind: str) -> Finding:
+    def answer(self, kind: str) -> HuntAnswer:
         """Check an answer. The right answer ends the noise, and the outcome is kept with the chapter's progress. Raises
         UsageError for a kind that is not a suspect, and if no noise is hidden.
         """
@@ -285,7 +285,7 @@ class Hunts:
         if hunt.outcome is None:
             hunt.cured = found is not None and mitigation.gone(found)
 
-    def give_up(self) -> Finding:
+    def give_up(self) -> HuntAnswer:
         """Give up: end the noise and return its kind. Raises UsageError if no noise is hidden."""
         return self._settle(Hunt.reveal)
 
@@ -298,7 +298,7 @@ class Hunts:
         if hiding is not None:
             hiding.close()
 
-    def _settle(self, answer: Callable[[Hunt], Finding]) -> Finding:
+    def _settle(self, answer: Callable[[Hunt], HuntAnswer]) -> HuntAnswer:
         hiding = self._hiding
         if hiding is None or hiding.state == "answered":
             raise UsageError("no noise is hidden now", "hide a noise first")

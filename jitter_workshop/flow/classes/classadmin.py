@@ -15,7 +15,7 @@ from pathlib import Path
 
 from jitter_workshop.agent.turns.state_file import alive
 from jitter_workshop.classroom import hoststeps, install
-from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers, open_steps
+from jitter_workshop.classroom.hoststeps import HostChoices, HostStep, leftovers, open_steps
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import standing
@@ -32,7 +32,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import STATE_DIR
 from jitter_workshop.tuning.tunables.registry import find
 
-__all__ = ["GROUP", "Problem", "Step", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
+__all__ = ["GROUP", "HostStep", "Problem", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
 
 _INIT = "sudo jitter-workshop class init"
 _FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or from the tool's source"
@@ -46,7 +46,7 @@ class Problem:
     fix: str
 
 
-def wish(file: Path | None) -> Wish:
+def wish(file: Path | None) -> HostChoices:
     """Return the settings of a class host: from the given class file, or from the installed one, or from a new one for
     this host. Raises UsageError for a file that is not valid, HostError if this host cannot be a class host."""
     data = _class_data(file)
@@ -56,16 +56,16 @@ def wish(file: Path | None) -> Wish:
     if missing:
         raise UsageError(f"hot_cpus names CPU {missing}, which is not online", f"online: {topology.online}")
     housekeeping = Host(HostRoot(), described.hot_cpus, topology).housekeeping
-    return Wish(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
+    return HostChoices(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
 
 
-def to_do(asked: Wish) -> tuple[tuple[Step, str], ...]:
+def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
     """Return the steps that are still needed for a class host, each with its problem. Raises HostError."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
 
-def init(todo: tuple[tuple[Step, str], ...]) -> Iterator[Step]:
+def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
     """Do these steps and no others; yield each step before doing it. Raises HostError with the message of a step that
     failed. The steps before that one stay done; ``remove`` undoes them."""
     _only_root()
@@ -99,7 +99,7 @@ def check() -> tuple[Problem, ...]:
     return (*found, *doubts(asked))
 
 
-def doubts(asked: Wish) -> tuple[Problem, ...]:
+def doubts(asked: HostChoices) -> tuple[Problem, ...]:
     """Return a problem for each line of a class file that is probably wrong on this host. Raises UsageError."""
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
@@ -142,7 +142,7 @@ def remove() -> tuple[str, ...]:
     from jitter_workshop.tuning.writer import HostWriter
 
     # The undo needs only fixed places and names, not the present class file.
-    left = list(hoststeps.undo(Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
+    left = list(hoststeps.undo(HostChoices(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
     group = TurnGroup(HostRoot(), HostWriter())
     ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
     for end in ends:

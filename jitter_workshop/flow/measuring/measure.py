@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
-from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
+from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
@@ -132,7 +132,7 @@ def measure(
         root = HostRoot()
         topology = read_topology(root)
         places = _Places(request, root, topology, place)
-        evidence = Evidence(request.evidence, tracer, topology)
+        evidence = RunEvidence(request.evidence, tracer, topology)
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
             summary = summarise(root, topology)
             applied = stack(root, in_effect=True)

@@ -223,7 +223,7 @@ class Counting:
         return found
 
 
-class Evidence:
+class RunEvidence:
     """Collect the evidence of one run, if it is wanted: the trace or, if there is no trace, the counters that need no
     rights.
     """

@@ -18,7 +18,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
 from jitter_workshop.flow.reporting.commands import commands
-from jitter_workshop.flow.reporting.host import Standing, look, still_open
+from jitter_workshop.flow.reporting.host import HostPart, look, still_open
 from jitter_workshop.flow.reporting.runs import overlays, reported, roles
 from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of
 from jitter_workshop.host.root import HostRoot
@@ -135,7 +135,7 @@ class NothingToReport(SessionError):
         )
 
 
-def _summary(subject: Subject, standing: Standing) -> Iterator[str]:
+def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
     """Yield the report's first sentences: on proofs, runs, chapters and settings that are still applied."""
     if subject.recorded:
         looked = "" if subject.runs else ". It shows the host's settings; nothing was measured"

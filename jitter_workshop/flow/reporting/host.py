@@ -24,7 +24,7 @@ _GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class HostPart:
     """Hold a report's part on the host. ``after``: the present status, or the last known one. ``stands``: the settings
     that this tool has applied to this host and not restored, in any session; None if this host is not the session's.
     """
@@ -35,7 +35,7 @@ class Standing:
     stands: tuple[journal.Entry, ...] | None
 
 
-def look(subject: Subject) -> Standing:
+def look(subject: Subject) -> HostPart:
     """Read this host if it is the session's, and combine its state with the session's history. The subject's ``notes``
     get the reasons for unknown facts."""
     stands, unread = _stands(subject)
@@ -44,10 +44,10 @@ def look(subject: Subject) -> Standing:
     if folded:
         told = f"{many(folded, 'write')} made and restored within proofs are not listed here: each proof lists its own"
         subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
-    return Standing(events, changes, _after(subject), stands)
+    return HostPart(events, changes, _after(subject), stands)
 
 
-def still_open(subject: Subject, standing: Standing) -> tuple[OpenPoint, ...]:
+def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
     """Return the open points: settings that are still applied, a reboot to make, checks to improve, and unfinished
     chapters."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
@@ -140,7 +140,7 @@ def _after(subject: Subject) -> Snapshot | None:
     return last
 
 
-def _left_standing(standing: Standing) -> Iterator[OpenPoint]:
+def _left_standing(standing: HostPart) -> Iterator[OpenPoint]:
     for ident in dict.fromkeys(entry.tunable for entry in standing.stands or ()):
         entries = [e for e in standing.stands or () if e.tunable == ident]
         first = entries[0]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
-from jitter_workshop.flow.chapters.hunt import Finding, Hunt, HuntState
+from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import hunt as words
@@ -176,7 +176,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
     def __init__(self, hunt: Hunt) -> None:
         super().__init__()
         self._hunt = hunt
-        self._finding: Finding | None = None
+        self._finding: HuntAnswer | None = None
         self._cleared: set[str] = set()
 
     @property
