@@ -258,7 +258,7 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         assert any("nobody-of-this-name" in one for one in problems(host))
         file.write_text(CLASS.replace('["root"]', '["eve"]'))
         [problem] = problems(host)
-        assert problem.startswith("eve ")
+        assert problem.startswith("the instructor eve ")
         assert "not in the group jitterlab" in problem
         file.write_text(CLASS.replace("students", "student"))
         assert problems(host) == [
