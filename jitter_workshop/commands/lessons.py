@@ -150,9 +150,9 @@ def _try(args: argparse.Namespace) -> int:
     token = CancelToken()
     try:
         with stopped_by_signals(token) as received:
-            tried = try_chapter(
-                args.id, args.rounds or 1, Trial(plan, round_done, line, say), token, args.course, args.session
-            )
+            rounds = 1 if args.rounds is None else args.rounds
+            trial = Trial(plan, round_done, line, say)
+            tried = try_chapter(args.id, rounds, trial, token, args.course, args.session)
     except (Cancelled, MeasurementStopped):
         if not received:
             raise

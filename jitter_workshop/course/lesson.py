@@ -236,20 +236,21 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
     if not tables:
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
-        bounds = [a.up_to_ns for a in answers]
-        limits = [b for b in bounds if b is not None]
-        if bounds[-1] is not None or None in bounds[:-1] or limits != sorted(set(limits)):
+        if not _grow([a.up_to_ns for a in answers]):
             prediction.wrong("answer", "each answer to a mark needs a larger up_to_ns, and the last answer needs none")
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
         prediction.wrong("answer", "one answer names no figure: it is right where none falls")
-    elif by == "factor":
-        factors = [a.up_to for a in answers]
-        known = [factor for factor in factors[:-1] if factor is not None]
-        if factors[-1] is not None or len(known) < len(factors) - 1 or known != sorted(set(known)):
-            prediction.wrong("answer", "answers to a factor need growing up_to, and the last one none")
+    elif by == "factor" and not _grow([a.up_to for a in answers]):
+        prediction.wrong("answer", "each answer to a factor needs a larger up_to, and the last answer needs none")
     return tuple(answers)
+
+
+def _grow(bounds: Sequence[float | None]) -> bool:
+    """Return True if each upper bound is larger than the one before, and only the last answer has none."""
+    limits = [bound for bound in bounds if bound is not None]
+    return bounds[-1] is None and None not in bounds[:-1] and limits == sorted(set(limits))
 
 
 def _by_hand(table: Table) -> tuple[ByHand, ...]:
@@ -312,10 +313,8 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     if inner is None:
         return None
     figure = inner.choice("figure", tuple(FIGURES))
-    at_least = inner.number("at_least", *EFFECTS)
+    at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
-    if "at_least" not in inner.data:
-        inner.wrong(None, "at_least is missing: the factor by which the figure changes")
     inner.finish()
     if not {"measure", "again"} <= set(steps):
         inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")

@@ -67,10 +67,10 @@ class Table:
         value: int | None = self._take(key, required, lambda v: type(v) is int and low <= v <= high, words)
         return value
 
-    def number(self, key: str, low: float, high: float) -> float | None:
+    def number(self, key: str, low: float, high: float, *, required: bool = False) -> float | None:
         # TOML can write NaN, which fails the comparison.
         words = f"a number from {low:g} to {high:g}"
-        value = self._take(key, False, lambda v: type(v) in (int, float) and low <= v <= high, words)
+        value = self._take(key, required, lambda v: type(v) in (int, float) and low <= v <= high, words)
         return None if value is None else float(value)
 
     def boolean(self, key: str) -> bool | None:

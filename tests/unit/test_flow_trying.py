@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -169,3 +170,29 @@ def test_the_lines_name_both_values_the_factor_and_the_verdict(workshop: FakeWor
     said = trial_view.of_trial(found)
     assert said.startswith("pinning does not show its effect here. ")
     assert said.endswith(" 7.5 → 3 a second.")
+
+
+def test_a_run_that_was_stopped_is_followed_by_no_change(
+    workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, token = Changed(monkeypatch), CancelToken()
+    script = Scripted([40, 2])
+
+    def measured(request: MeasureRequest, *_: Any) -> Run:
+        token.cancel("SIGINT")
+        return replace(script(request), complete=False)
+
+    workshop.measure = measured  # type: ignore[method-assign]
+    with pytest.raises(Cancelled):
+        try_in(workshop, setting(), 1, trial([]), token)
+    assert (changed.log, len(script.asked)) == ([], 1)
+
+
+def test_a_setting_that_is_applied_already_is_not_tried_and_stays(
+    workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = Changed(monkeypatch)
+    monkeypatch.setattr(ChapterHost, "applied", property(lambda _: True))
+    found, script = tried(workshop, [], setting())
+    assert (found.shown, script.asked, changed.log) == (False, [], [])
+    assert "applied already" in found.why

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.session_context import look_at
@@ -87,8 +88,9 @@ def try_chapter(
     """
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")
-    shows_of(load_course(course_dir), chapter_id)
-    with _workshop(course_dir, session_name) as workshop:
+    course = load_course(course_dir)
+    shows_of(course, chapter_id)
+    with _workshop(course, session_name) as workshop:
         return try_in(workshop, chapter_id, rounds, trial, cancel)
 
 
@@ -114,16 +116,14 @@ def try_in(workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cance
 
 
 @contextmanager
-def _workshop(course_dir: Path | None, session_name: str | None) -> Iterator[Workshop]:
+def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
     """Open the workshop with the session of this name, or with one that is gone afterwards; restore and close it."""
     with TemporaryDirectory(prefix="jitter-workshop-try-") as folder:
-        if session_name is not None:
-            workshop = Workshop.open(session_name, course_dir)
-        else:
-            root = HostRoot()
-            topology, host = look_at(root)
-            handle = SessionStore(Path(folder)).create("try", clean(host.name, 40) or "host")
-            workshop = Workshop(load_course(course_dir), handle, root, host, topology)
+        root = HostRoot()
+        topology, host = look_at(root)
+        store = SessionStore(Path(folder)) if session_name is None else SessionStore()
+        handle = store.open_or_create(session_name or "try", clean(host.name, 40) or "host")
+        workshop = Workshop(course, handle, root, host, topology)
         try:
             yield workshop
         finally:
@@ -136,6 +136,8 @@ def _not_here(walk: ChapterSession) -> str | None:
         return walk.host.reason
     if walk.chapter.reboot:
         return "This chapter's change takes effect at a boot, and a trial makes both of its runs in one boot."
+    if walk.sets and walk.host.applied:
+        return "A setting of this chapter is applied already, and a trial would restore it: restore it first."
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
         return "This chapter's settings are good already on this host: there is nothing to change."
     return None
@@ -161,6 +163,9 @@ def _round(workshop: Workshop, walk: ChapterSession, shows: Shows, trial: Trial,
 
 def _measured(workshop: Workshop, walk: ChapterSession, step: StepName, trial: Trial, cancel: CancelToken) -> Run:
     run = workshop.measure(walk.request(step), trial.observer, cancel, trial.queued)
+    if cancel.reason is not None:
+        # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
+        raise Cancelled(cancel.reason)
     walk.record(step, run)
     return run
 
