@@ -7,7 +7,7 @@
 /* Two ends of one connection that nothing waits to fill up (TCP_NODELAY). 0, or -errno and no end is open. */
 int jw_loopback_pair(int *client, int *server);
 
-/* Wake the threads that wait at either end; they find the connection ended. Ends that are not open (-1) are left alone. */
+/* Wake the threads that wait at either end: the connection has ended. Ends that are not open (-1) are left alone. */
 void jw_loopback_end(int client, int server);
 void jw_loopback_close(int client, int server);
 

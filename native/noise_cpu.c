@@ -82,7 +82,7 @@ static void free_mover(jw_noise_thread *self) {
     }
 }
 
-/* The kernel answers once the thread has left its CPU. A thread that asks on the CPU to which the other one is sent waits. */
+/* The kernel answers once the thread has left its CPU. A caller on the CPU to which it is sent has to wait for it. */
 static bool send(jw_noise_thread *self, int32_t tid, const cpu_set_t *to, int from) {
     const int source = self->config->clock.source;
     unsigned cpu;

@@ -126,7 +126,7 @@ static void free_sockets(jw_noise_thread *self) {
     }
 }
 
-/* No program reads: a datagram for a full receiver is dropped in the softirq, which is the point. All share one free port. */
+/* No program reads: a datagram for a full receiver is dropped in the softirq, on purpose. All share one free port. */
 static int make_sockets(jw_noise_thread *self) {
     loopback *own = malloc(sizeof *own);
     if (own == NULL) {

@@ -10,7 +10,8 @@
 enum { LEAST_INTERVAL_NS = 1000, PAIR_TRIES = 8, PAIR_WIDTH_NS = 500, SLACK_NS = 1 };
 
 /* A moment of CLOCK_MONOTONIC, a period ahead at most, in the run's clock. Both clocks are read together just before the
- * sleep, and anew where something came between the readings: so neither a slewed clock nor an interruption shifts what is due. */
+ * sleep, and anew where something came between the readings: so neither a slewed clock nor an interruption
+ * shifts what is due. */
 static uint64_t in_ticks(const jw_clock *clock, int source, uint64_t moment_ns) {
     if (source == JW_CLOCK_MONOTONIC) {
         return moment_ns;

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report and return 0. Raises WorkshopError if there are no runs."""
-    from jitter_workshop.flow.reporting.build import build, explain_ahead, keep_found
+    from jitter_workshop.flow.reporting.build import explain_and_build, keep_found
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
     from jitter_workshop.host.root import HostRoot
@@ -65,8 +65,7 @@ def run(args: argparse.Namespace) -> int:
             known = session.session
             check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
         ids = [session.find(wanted).id for wanted in args.run]
-        explain_ahead(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-        document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
+        document = explain_and_build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
         keep_found(session, HostRoot(args.root), document)
         draft = Draft(session, os.uname().nodename, document)
         target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))

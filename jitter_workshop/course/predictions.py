@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.figures import FIGURES, Figure, ratio
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_ns
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
@@ -106,10 +104,8 @@ def _by_factor(task: PredictionTask, before: Run, run: Run, shows: Shows | None)
 
 def _moved(figure: Figure, before: Run, run: Run) -> str:
     """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
-    shown: Callable[[float], str] = nice_ns if figure.unit == "ns" else nice_number
-    first, second = (shown(value) if value is not None else "unknown" for value in (figure.of(before), figure.of(run)))
-    unit = "" if figure.unit == "ns" else f" {figure.unit}"
-    return f"{figure.title[0].upper()}{figure.title[1:]}: {first} → {second}{unit}."
+    title = f"{figure.title[0].upper()}{figure.title[1:]}"
+    return f"{title}: {figure.change(figure.of(before), figure.of(run))}."
 
 
 def _sentence(text: str) -> str:

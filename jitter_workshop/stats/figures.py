@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,17 @@ class Figure:
     unit: str
     of: Callable[[Run], float | None]
     least: Callable[[Run], float]
+
+    def shown(self, value: float | None) -> str:
+        """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. A time has its unit, a rate does not."""
+        if value is None:
+            return "unknown"
+        return nice_ns(value) if self.unit == "ns" else nice_number(value)
+
+    def change(self, before: float | None, after: float | None) -> str:
+        """Return two values and their unit: ``129.6 → 5.4 a second``."""
+        unit = "" if self.unit == "ns" else f" {self.unit}"
+        return f"{self.shown(before)} → {self.shown(after)}{unit}"
 
 
 def _rate(count: Callable[[Run], int | None]) -> Callable[[Run], float | None]:

@@ -33,7 +33,7 @@ def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*_: Any, **__: Any) -> ReportDocument:
         return rich()
 
-    monkeypatch.setattr(draft, "build", made)
+    monkeypatch.setattr(draft, "explain_and_build", made)
 
 
 def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_ctrl_c_stops_the_report_and_not_the_workshop(folder: Path, monkeypatch:
         progress("explaining", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "build", pressed)
+    monkeypatch.setattr(draft, "explain_and_build", pressed)
     before = signal.getsignal(signal.SIGINT)
     said = talk(measured(), "r|status|q")
     assert "Stopped: r begins anew." in said

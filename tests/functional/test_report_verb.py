@@ -189,7 +189,7 @@ def test_what_stands_in_the_way_is_told_before_any_work(
         raise AssertionError("the report was made")
 
     assert say("report", "--format", "json")[0] == 0
-    monkeypatch.setattr(reporting, "build", built)
+    monkeypatch.setattr(reporting, "explain_and_build", built)
     for words in (["-o", "missing/x.html"], ["--format", "json"], ["-o", "."]):
         code, out, _ = say("report", *words)
         assert (code, out) == (2, "")

@@ -51,7 +51,7 @@ def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*_: Any, **__: Any) -> ReportDocument:
         return rich()
 
-    monkeypatch.setattr(draft, "build", made)
+    monkeypatch.setattr(draft, "explain_and_build", made)
 
 
 async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
@@ -259,7 +259,7 @@ async def test_it_is_put_together_on_a_thread_and_can_be_stopped(folder: Path, m
         finally:
             ended.set()
 
-    monkeypatch.setattr(draft, "build", slowly)
+    monkeypatch.setattr(draft, "explain_and_build", slowly)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -379,7 +379,7 @@ async def test_leaving_while_it_is_put_together_waits_for_nothing(
         progress("reading", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(draft, "build", never)
+    monkeypatch.setattr(draft, "explain_and_build", never)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -19,6 +19,7 @@ from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.presenter import trial as trial_view
+from jitter_workshop.stats.figures import FIGURES, Figure
 from tests import madeup
 from tests.fakes import FakeWorkshop
 
@@ -48,8 +49,9 @@ def workshop() -> FakeWorkshop:
 
 
 def trial(rounds: list[TriedRound], plans: list[PlanView] | None = None) -> Trial:
-    def done(number: int, one: TriedRound) -> None:
+    def done(figure: Figure, number: int, one: TriedRound) -> None:
         rounds.append(one)
+        assert figure in FIGURES.values()
         assert number == len(rounds)
 
     def plan(view: PlanView) -> None:
@@ -166,8 +168,8 @@ def test_a_chapter_without_a_figure_and_a_number_of_rounds_are_refused(chapter: 
 
 def test_the_lines_name_both_values_the_factor_and_the_verdict(workshop: FakeWorkshop) -> None:
     found, _ = tried(workshop, [9, 3, 6, 3])
-    assert trial_view.of_round(found.each[0]) == "9 → 3, a factor of 3: shown"
-    said = trial_view.of_trial(found)
+    assert trial_view.of_round(FIGURES[found.figure], found.each[0]) == "9 → 3, a factor of 3: shown"
+    said = trial_view.of_trial(FIGURES[found.figure], found)
     assert said.startswith("pinning does not show its effect here. ")
     assert said.endswith(" 7.5 → 3 a second.")
 

@@ -25,7 +25,7 @@ from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import FIGURES, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, ratio
 
 MOST_ROUNDS = 100
 NINE_OF_TEN = 0.9
@@ -64,11 +64,12 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Say what a trial does while it does it. ``plan``: the writes that come next; ``round_done``: number and result.
-    ``observer`` hears of the runs' blocks, ``queued`` of waiting for the turn."""
+    """Hold the functions that a trial calls. ``plan``: with the writes that come next. ``round_done``: with the figure,
+    the number and the result of a round. ``observer``: the observer of the runs. ``queued``: with the reason to wait
+    for other measurements."""
 
     plan: Callable[[PlanView], None]
-    round_done: Callable[[int, TriedRound], None]
+    round_done: Callable[[Figure, int, TriedRound], None]
     observer: RunObserver
     queued: Callable[[str], None]
 
@@ -111,7 +112,7 @@ def try_in(workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cance
     found: list[TriedRound] = []
     for number in range(1, rounds + 1):
         found.append(_round(workshop, walk, shows, trial, cancel))
-        trial.round_done(number, found[-1])
+        trial.round_done(FIGURES[shows.figure], number, found[-1])
     return _judged(chapter_id, shows, tuple(found))
 
 

@@ -334,7 +334,7 @@ class ChapterSession:
         to start a known noise if the baseline is quiet (p99.99 < 10 µs); else ""."""
         if (company := self.chapter.company) is not None:
             if self.progress.noise == ALONE:
-                return f"This host is measured as it is. Measure it beside the lesson's noise ({company})?"
+                return f"This host is measured as it is. Measure it while the lesson's noise ({company}) runs?"
             return f"{noise(company).what} That is this lesson's noise. Measure this host as it is, without it?"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""

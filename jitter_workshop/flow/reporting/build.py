@@ -58,7 +58,27 @@ def build(
     called during slow work, mainly while traces are explained. Raises NothingToReport, SessionError, LessonError, and
     the errors of ``progress``.
     """
+    return _document(subject_of(given, root, course_dir, runs, progress), now)
+
+
+def explain_and_build(
+    given: Workshop | OpenSession,
+    root: Path = HERE,
+    *,
+    course_dir: Path | None = None,
+    runs: Sequence[str] = (),
+    progress: Progress = unheard,
+) -> ReportDocument:
+    """Explain the traces of the runs that a report tells of, keep the results in the session, and build the report.
+    Explaining takes seconds, and :func:`build` alone would do it each time. A session that is only read keeps nothing.
+    Arguments and errors are those of :func:`build`."""
     subject = subject_of(given, root, course_dir, runs, progress)
+    if not subject.context.handle.read_only:
+        culprits(subject, keep=True)
+    return _document(subject, None)
+
+
+def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument:
     if not subject.runs and not (subject.recorded and subject.walks):
         raise NothingToReport(subject.session.name)
     charts = overlays(subject)
@@ -93,22 +113,6 @@ def build(
         changes=standing.changes,
         host_name=host_name,
     )
-
-
-def explain_ahead(
-    given: Workshop | OpenSession,
-    root: Path = HERE,
-    *,
-    course_dir: Path | None = None,
-    runs: Sequence[str] = (),
-    progress: Progress = unheard,
-) -> None:
-    """Explain the traces of the runs that a report tells of, and keep the results in the session, where :func:`build`
-    finds them. Explaining takes seconds, and building writes nothing. In a session that is only read, nothing is done.
-    Arguments and errors are those of :func:`build`."""
-    subject = subject_of(given, root, course_dir, runs, progress)
-    if not subject.context.handle.read_only:
-        culprits(subject, keep=True)
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:

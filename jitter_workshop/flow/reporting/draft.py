@@ -16,7 +16,7 @@ from jitter_workshop import paths
 from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
-from jitter_workshop.flow.reporting.build import build, explain_ahead, keep_found
+from jitter_workshop.flow.reporting.build import explain_and_build, keep_found
 from jitter_workshop.flow.reporting.files import default_name, free
 from jitter_workshop.flow.reporting.subject import Progress
 from jitter_workshop.model.report import ReportDocument
@@ -66,8 +66,7 @@ class Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
         explained. Raises NothingToReport, SessionError, LessonError, and the errors of ``progress``.
         """
-        explain_ahead(workshop, progress=progress)
-        document = build(workshop, progress=progress)
+        document = explain_and_build(workshop, progress=progress)
         keep_found(workshop.handle, workshop.root, document)
         return cls(workshop.handle, workshop.host.name, document)
 
