@@ -51,13 +51,14 @@ EVIDENCE = (
     "steal",
     "stalls",
     "omission",
+    "fan-out",
     "residence",
     "work",
     "left",
 )
 """Topics that a chapter's ``explain`` may put first. ``residence``, ``work``, ``left`` and ``frequency`` come before
 the causes of a traced run. ``omission`` also draws the first run's curve counted from the due time, and the curve
-corrected afterwards."""
+corrected afterwards. ``fan-out`` also shows the first run's tail as requests to many hosts would meet it."""
 
 HostState = Literal["available", "good", "not_here"]
 """The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has no such

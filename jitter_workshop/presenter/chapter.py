@@ -26,6 +26,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
+from jitter_workshop.presenter import fanout
 from jitter_workshop.presenter.lines import Lines, figure, filled, heading, items, labelled, sentence, table, wrap
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import trace_lines
@@ -187,7 +188,10 @@ def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: s
     if view is None:
         return closing(walk.by_hand(), learnt, width, copied)
     runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
-    return explanation(view, runs, learnt, width, copied)
+    first: Lines = []
+    if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
+        first = [*fanout.fan_out(run, width), Text()]
+    return [*first, *explanation(view, runs, learnt, width, copied)]
 
 
 def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:

@@ -41,6 +41,7 @@ def test_enter_alone_goes_through_everything() -> None:
     assert "This is luck" in said
     assert "sched_setaffinity(accumulator)" in said
     assert "READ THE KNEE" in said
+    assert "ONE REQUEST TO MANY HOSTS" in said
     assert "Every chapter is done." in said
     assert all(e.done for e in workshop.path())
 
