@@ -12,13 +12,14 @@ from jitter_workshop.agent import policy
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
 from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
-from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, current_boot
+from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, Journal, current_boot
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.restoring import restore
 from jitter_workshop.tuning.status import likely_culprit
@@ -48,15 +49,16 @@ class Setup:
 
 
 class Changes:
-    """Apply, restore and lease changes.
+    """Apply, restore and lease changes, and adopt those that a user makes by hand.
 
     ``leased``: the ids of the journals that end with this connection. ``lease_s``: idle timeout in seconds, None if
-    nothing is leased.
+    nothing is leased. ``announced``: the ids of the leased journals whose changes a user makes by hand.
     """
 
     def __init__(self, setup: Setup) -> None:
         self.lease_s: float | None = None
         self.leased: list[str] = []
+        self.announced: list[str] = []
         self.setup = setup
         self._folder: StateDir | None = None
         self._lock: HostLock | None = None
@@ -115,6 +117,70 @@ class Changes:
                 self._tidy()
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
+    def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
+        """Plan ``wanted`` again, and record the changes whose digests are in ``shown`` in a journal, with their old
+        values. Write nothing: a user makes these changes by hand. What has the announced values when the connection
+        ends is restored then. Raises UsageError, HostError."""
+        with self._locked():
+            host = Host(host.root, host.hot)
+            drawn = plan(host, wanted)
+            changes, refused = shown_only(drawn.changes, shown)
+            changes, forbidden = policy.permitted(host, changes, self.setup.member)
+            refused += forbidden
+            if not any(not by_hand.why_not(change) for change in changes):
+                barred = [Refused(c.tunable, c.path, f"not watched: {by_hand.why_not(c)}") for c in changes]
+                return ApplyResult(None, (), (*refused, *barred), False)
+            journal = self.setup.journals.create(
+                self.folder,
+                boot_id=drawn.boot_id,
+                uid=self.setup.uid,
+                hot_cpus=host.hot.cpus,
+                wanted=tuple(str(_with_default(one)) for one in wanted),
+                isolated=isolated_by_others(host.root).cpus,
+            )
+            self.leased.append(journal.id)
+            self.announced.append(journal.id)
+            self.lease_s = lease_s
+            with contextlib.closing(journal):
+                ready, others = by_hand.announce(self.setup.root, self.setup.writer, changes, journal)
+            if not ready:
+                self._tidy()
+            return ApplyResult(journal.id if ready else None, (), (*refused, *others), False)
+
+    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+        """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a
+        journal that this connection announced is taken. ``end``: stop waiting for the rest. Raises UsageError,
+        HostError."""
+        if journal_id not in self.announced:
+            raise UsageError("this connection announced no such changes")
+        with self._locked():
+            with self._opened(journal_id) as (journal, file):
+                entries = list(journal.entries.values())
+                applied, refused = by_hand.adopt(self.setup.root, entries, file)
+                if end:
+                    by_hand.give_up(self.setup.root, entries, file)
+                if file.trouble:
+                    # The journal still has the old values, so a restore gives back what was made.
+                    raise HostError(f"the journal cannot be written: {file.trouble}", "nothing was recorded as made")
+            if end:
+                self.announced.remove(journal_id)
+                if not applied:
+                    self._tidy()
+            return ApplyResult(journal_id, tuple(applied), tuple(refused), False)
+
+    @contextlib.contextmanager
+    def _opened(self, journal_id: str) -> Iterator[tuple[Journal, JournalFile]]:
+        """Open one of this connection's journals; the caller holds the lock. Raises HostError."""
+        opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
+        try:
+            found = next((pair for pair in opened if pair[0].id == journal_id), None)
+            if found is None:
+                raise HostError("the journal of these changes is not there any more", "nothing was changed")
+            yield found
+        finally:
+            for _, file in opened:
+                file.close()
+
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Restore the changes of the tunables ``only`` (empty = all) that are in ``journals`` (None = all). Raises
         HostError."""
@@ -125,6 +191,8 @@ class Changes:
         """Take the journals in ``asked`` (empty = all) out of the lease, so that their changes outlast the connection.
         Return their ids."""
         kept = [one for one in self.leased if not asked or one in asked]
+        for ident in [one for one in kept if one in self.announced]:
+            self.adopt(ident, end=True)
         self.leased = [one for one in self.leased if one not in kept]
         if not self.leased:
             self.lease_s = None
@@ -137,6 +205,7 @@ class Changes:
             return RestoreResult((), (), False)
         with self._locked():
             leased, self.leased, self.lease_s = self.leased, [], None
+            self.announced = []
             return self._give_back((), leased)
 
     def close(self) -> None:

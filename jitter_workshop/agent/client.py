@@ -135,6 +135,18 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             self._start_heart()
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
+    def announce(self, wanted: Sequence[str], cpus: str, shown: Sequence[str]) -> ApplyResult:
+        """Record the old values of the changes whose digests are in ``shown``, which a user makes by hand. Nothing is
+        written. The changes that are made are restored when this connection ends or this process is stopped."""
+        self._start_heart()
+        fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": LEASE_S}
+        return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
+
+    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+        """Record as made what a user has made by hand of the announced changes in a journal. ``end``: stop waiting for
+        the rest of these changes."""
+        return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end))
+
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
         """Restore the tunables (empty = all); with ``forget`` also give up the changes that others have overwritten."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))

@@ -7,6 +7,11 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
                heartbeat after which all is restored; null: all stays) → an ApplyResult
+``announce``   as ``apply``, always with ``lease``, for changes that a user makes by hand: their old values go to a
+               journal, and nothing is written → an ApplyResult without ``applied``
+``adopt``      ``journal`` (of an ``announce`` of this connection): the changes that have the announced values on the
+               host are recorded as made, and nothing is written; ``end``: the rest is no longer announced → an
+               ApplyResult
 ``restore``    ``tunables`` (ids; none = all), ``forget`` (give up overwritten changes, too) → a RestoreResult
 ``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those in the named journals (an
                ApplyResult has the id), and all others stay leased
@@ -26,8 +31,8 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``bye``        the end; a lease is restored first → a RestoreResult
 
 On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student names the class's
-hot CPUs, tunables that the class file lets them apply, and always a lease. Only an instructor may ``keep``; a student's
-``restore`` covers only their own changes. A caller that waits for the turn or has it counts as gone after 20 s of
+hot CPUs, tunables that the class file lets them apply, and always a lease. Only an instructor may ``keep`` and
+``announce``; a student's ``restore`` covers only their own changes. A caller that waits for the turn or has it counts as gone after 20 s of
 silence. At the end of a turn everything is restored; later requests that need the turn are refused with the reason.
 Root on a pipe needs no turn.
 """

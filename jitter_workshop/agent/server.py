@@ -41,6 +41,8 @@ class Server:
             "hello": self._hello,
             "plan": self._plan,
             "apply": self._apply,
+            "announce": self._announce,
+            "adopt": self._adopt,
             "restore": self._restore,
             "keep": self._keep,
             "place": self._place,
@@ -123,6 +125,26 @@ class Server:
         wanted, host = self._asked(request)
         shown = protocol.words(request, "shown", protocol.MAX_SHOWN)
         result = self._changes.apply(wanted, host, shown, lease_s, self._lines.gone)
+        if self._class is not None:
+            self._class.applied(result)
+        return result
+
+    def _announce(self, request: dict[str, Any]) -> ApplyResult:
+        lease_s = protocol.lease(request)
+        if lease_s is None:
+            raise UsageError("changes that a user makes by hand need a lease")
+        if self._class is not None:
+            self._class.need_turn()
+            self._class.need_instructor()
+        wanted, host = self._asked(request)
+        shown = protocol.words(request, "shown", protocol.MAX_SHOWN)
+        return self._changes.announce(wanted, host, shown, lease_s)
+
+    def _adopt(self, request: dict[str, Any]) -> ApplyResult:
+        if self._class is not None:
+            self._class.need_turn()
+        journal = protocol.text(request, "journal", protocol.MAX_WORD)
+        result = self._changes.adopt(journal, end=request.get("end") is True)
         if self._class is not None:
             self._class.applied(result)
         return result

@@ -78,6 +78,21 @@ def apply_changes(
     return ApplyResult(None, tuple(applied), tuple(way.refused), needs_reboot)
 
 
+def announced(
+    root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
+) -> tuple[list[Change], list[Refused]]:
+    """Announce ``changes`` in the journal, and write nothing. Return those that were announced, and a Refused for each
+    change whose setting has another value than the plan was made for."""
+    way = _Way(root, writer, recorder, changes)
+    ready = [change for change in changes if way.is_as_planned(change)]
+    try:
+        recorder.intents(ready)
+    except OSError as error:
+        words = f"not announced, because the journal cannot be written: {reason(error)}"
+        return [], [*way.refused, *(Refused(c.tunable, c.path, words) for c in ready)]
+    return ready, way.refused
+
+
 class _Way:
     """Hold the state of one apply.
 

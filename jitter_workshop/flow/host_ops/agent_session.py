@@ -7,6 +7,7 @@ ends, dies or stops answering, unless they are kept. After an agent has ended, t
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -57,6 +58,7 @@ class AgentSession:
         self._agent: AgentClient | None = None
         self.trouble = ""
         self._leased: set[str] = set()
+        self._adopted: set[tuple[str, int]] = set()
         self._turn = False
         self._turn_ended = False
         self.alone_with_turn = False
@@ -101,6 +103,28 @@ class AgentSession:
             self._leased |= _ids(words)
         self.change_log.applied(result, kept=not lease)
         return count_ended(HostRoot(HERE), shown, result)
+
+    def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. What
+        they make is restored at the end, whether it was adopted or not. Raises HostError."""
+        agent = self._connected()
+        self.change_log.begin()
+        result = agent.announce(words, str(cpus), [digest(change) for change in shown])
+        if result.journal_id is not None:
+            self._leased |= _ids(words)
+        return result
+
+    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+        """Record as made what the learner has made by hand of the announced changes in a journal. ``end``: stop waiting
+        for the rest of these changes. Raises HostError."""
+        agent = self._living()
+        if agent is None:
+            raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
+        result = agent.adopt(journal_id, end=end)
+        anew = tuple(one for one in result.applied if (journal_id, one.n) not in self._adopted)
+        self._adopted |= {(journal_id, one.n) for one in anew}
+        self.change_log.applied(dataclasses.replace(result, applied=anew, refused=()))
+        return result
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
         """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop from

@@ -1,0 +1,49 @@
+"""Define what the workshop sees of writes that a learner makes by hand: plain data for every surface."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.record import dataclass
+
+HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
+"""The states of one write. ``missing``: the setting has its old value, or a value that the kernel made of it. ``wrong``:
+it has a value that the plan does not have. ``gone``: its task has ended. ``hidden``: it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandWrite:
+    """Hold one write of a plan as the host shows it. ``found``: the value that was read, None if it cannot be read;
+    ``reason`` then says why. ``command``: the write as one line for root's shell."""
+
+    change: Change
+    state: HandState
+    found: str | None
+    reason: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandsView:
+    """Hold one look at the writes that a learner makes by hand.
+
+    ``writes``: in the order in which they have to be made. ``back``: the commands restore the old values. ``journalled``:
+    root's journal holds the old values, so that the workshop restores them. ``why_not``: why there is no journal, or "".
+    ``left_out``: writes that are not watched, each with its reason.
+    """
+
+    writes: tuple[HandWrite, ...]
+    back: bool = False
+    journalled: bool = True
+    why_not: str = ""
+    left_out: tuple[str, ...] = ()
+
+    def count(self, *states: HandState) -> int:
+        """Return the number of writes in these states."""
+        return sum(1 for one in self.writes if one.state in states)
+
+    @property
+    def complete(self) -> bool:
+        """Return True if nothing is left to do by hand."""
+        return not self.count("missing", "wrong", "hidden")

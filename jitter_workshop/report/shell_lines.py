@@ -1,0 +1,94 @@
+"""Write each change of a plan as one line that a user types into root's shell.
+
+``plan_script`` writes the same changes as a script that compares before it writes. These lines are for a learner who
+makes the changes by hand, while the workshop compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.report.plan_script import quote
+from jitter_workshop.tuning.ordering import facts, ordered
+
+_FILES = frozenset(
+    {
+        *("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable", "frequency-limit"),
+        *("workqueue-mask", "irq-across", "mask-across", "partition", "cgroup-cpus"),
+    }
+)
+"""The kinds of setting that are one file, to which the value is written as it is."""
+_TASK = re.compile(r"[a-z_]+\((\d{1,10})@\d{1,20}\)")
+_CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:,+@%-]+")
+_SETS = "/sys/fs/cgroup/cpuset"
+
+
+def line(change: Change) -> str:
+    """Return the line that makes a change; "" if no line of a shell can make it."""
+    kind, path, value = change.kind, _word(change.path), change.after
+    task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
+    if kind in _FILES:
+        return _echo(value.strip(), path)
+    if kind in ("cgroup", "folder"):
+        return f"{'rmdir' if value == 'absent' else 'mkdir'} {path}"
+    if kind == "controllers":
+        return _echo(f"{'+' if value else '-'}cpuset", path)
+    if kind == "cpuset":
+        return _set(change.path, value)
+    if kind == "watchdog":
+        soft, nmi = int("soft=1" in value), int("nmi=1" in value)
+        folder = change.path.rpartition("/")[0]
+        writes = (("soft_watchdog", soft), ("nmi_watchdog", nmi), (change.path.rpartition("/")[2], soft | nmi))
+        return "; ".join(_echo(str(number), _word(f"{folder}/{name}")) for name, number in writes)
+    if kind == "dirty-limit":
+        place = change.path if value.endswith("%") else f"{change.path.removesuffix('_ratio')}_bytes"
+        return _echo(value.rstrip("%"), _word(place))
+    if kind in ("affinity", "affinity-across", "irq-thread") and task is not None:
+        return f"taskset -pc {_word(_list(value))} {task[1]}"
+    if kind == "task-cgroup" and task is not None:
+        return _echo(task[1], _word(f"{_SETS}{value.rstrip('/')}/tasks"))
+    if kind == "unit" and call is not None:
+        return f"systemctl {'start' if value == 'active' else 'stop'} {_word(call[1])}"
+    return ""
+
+
+def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes that restore the old values, in an order in which each of them holds."""
+    back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]
+    places = ordered([facts(one.path, one.kind, one.after) for one in back])
+    return tuple(dataclasses.replace(back[place], n=n) for n, place in enumerate(places, start=1))
+
+
+def _echo(value: str, place: str) -> str:
+    # Not every echo prints these values as they are.
+    plain = value and not value.startswith("-") and "\\" not in value
+    said = f"echo {_word(value)}" if plain else f"printf '%s\\n' {_word(value)}"
+    return f"{said} > {place}"
+
+
+def _set(path: str, value: str) -> str:
+    """Return the line that makes a version 1 set with its CPUs and nodes, or removes it."""
+    words = value.split(" ")
+    if value == "absent":
+        return f"rmdir {_word(path)}"
+    cpus, nodes = _echo(words[1], _word(f"{path}/cpuset.cpus")), _echo(words[-1], _word(f"{path}/cpuset.mems"))
+    return f"mkdir {_word(path)}; {cpus}; {nodes}"
+
+
+def _list(value: str) -> str:
+    """Return the first of the CPU lists in ``0 or 0-2``, in the kernel's form."""
+    first = value.split(" or ")[0]
+    try:
+        return str(CpuSet.parse_list(first))
+    except ValueError:
+        return first
+
+
+def _word(text: str) -> str:
+    """Return ``text`` as one word of the shell, without quotes where none are needed."""
+    return text if _PLAIN.fullmatch(text) else quote(text)

@@ -1,0 +1,131 @@
+"""Watch writes that a user makes by hand: announce them in the journal, look at the host, adopt what was made.
+
+Nothing here writes to a setting. The journal holds the old values before the user begins, as for an apply that was
+killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves alone
+each setting with any other value, even if this program, or its agent, is killed at any point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Applied, Change, Refused
+from jitter_workshop.model.hands import HandState, HandWrite
+from jitter_workshop.tuning.applying import announced, quoted
+from jitter_workshop.tuning.journal import Entry, Recorder
+from jitter_workshop.tuning.ordering import cannot_without
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
+from jitter_workshop.tuning.writer import HostWriter
+
+NOT_MADE = "not made by hand"
+
+
+def why_not(change: Change) -> str:
+    """Return why a user cannot make a change by hand while this program watches; "" if they can."""
+    kind = kind_of(change.kind)
+    if change.lease or kind.name == "held":
+        return "it lasts only while a process keeps a file open"
+    if change.when == "boot" or kind.effect_after_boot:
+        return "it is a boot parameter"
+    return "the host does not show if it was made" if kind.fleeting else ""
+
+
+def noted_only(change: Wrote) -> bool:
+    """Return True if a change writes nothing new: a plan has it because another write displaces its setting."""
+    return kind_of(change.kind).same(change.before, change.after)
+
+
+def announce(
+    root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
+) -> tuple[list[Change], list[Refused]]:
+    """Record ``changes``, with their old values, before a user makes them by hand.
+
+    Return the announced changes, and a Refused for each of the others: a change that cannot be made by hand, or whose
+    setting has another value than the plan was made for. Everything that is announced is on the disk then.
+    """
+    barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
+    ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
+    return ready, [*barred, *refused]
+
+
+def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str) -> tuple[HandWrite, ...]:
+    """Return each change as the host shows it now. This only reads. ``command``: the line that makes a change."""
+    switched = read_switched(root, changes)
+    found = []
+    for change in changes:
+        state, value, reason = state_of(root, change, switched)
+        found.append(HandWrite(change, state, value, reason, command(change)))
+    return tuple(found)
+
+
+def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandState, str | None, str]:
+    """Return the state of one write, the value that the setting has, and why there is none ("" if there is one)."""
+    kind = kind_of(write.kind)
+    if kind.of_task and not kind.exists(root, write.path):
+        return "gone", None, ""
+    reading = kind.read(root, write.path)
+    if reading.text is None:
+        # The folder of this setting is made by another write of the plan.
+        to_come = reading.reason == "no such file" and cannot_without(write.path, write.kind, write.after)
+        return ("missing" if to_come else "hidden"), None, reading.reason
+    known = (write.before, write.after)
+    if kind.same(reading.text, write.after):
+        return "done", reading.text, ""
+    if (
+        kind.same(reading.text, write.before)
+        or kind.self_moving
+        or kind.by_kernel(root, write.path, reading.text, known, switched)
+    ):
+        return "missing", reading.text, ""
+    return "wrong", reading.text, ""
+
+
+def adopt(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> tuple[list[Applied], list[Refused]]:
+    """Record as written each announced write that a user has made by hand.
+
+    ``entries``: those of the announced writes' journal. A write is adopted only if its setting has the announced value.
+    Return the adopted writes, those of an earlier call included, and a Refused for each of the others; these stay
+    announced. The call may be repeated.
+    """
+    switched = read_switched(root, entries)
+    seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]
+    if not any(state == "done" and not noted_only(entry) for entry, state, _, _ in seen):
+        # A setting that is only noted has the announced value from the beginning.
+        seen = [one for one in seen if not noted_only(one[0])]
+    applied: list[Applied] = []
+    refused: list[Refused] = []
+    for entry, state, found, reason in seen:
+        if state == "done":
+            if entry.state != "written":
+                recorder.written(entry.n, found)
+                entry.state, entry.read_back = "written", found
+            applied.append(Applied(entry.n, entry.tunable, entry.path, entry.before, entry.after, found))
+        elif state != "gone":
+            refused.append(Refused(entry.tunable, entry.path, _why(state, found, entry, reason)))
+    return applied, refused
+
+
+def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
+    """Stop waiting for the announced writes that were not adopted: what somebody sets from now on is their own.
+
+    A setting that the kernel changed because of an adopted write counts as written, so that a restore gives it back.
+    """
+    switched = read_switched(root, entries)
+    for entry in [one for one in entries if one.state == "intent"]:
+        state, found, _ = state_of(root, entry, switched)
+        if state == "missing" and found is not None and not kind_of(entry.kind).same(found, entry.before):
+            recorder.written(entry.n, found)
+            entry.state, entry.read_back = "written", found
+        else:
+            recorder.refused(entry.n, NOT_MADE)
+            entry.state = "refused"
+
+
+def _why(state: HandState, found: str | None, entry: Entry, reason: str) -> str:
+    if state == "hidden":
+        return f"the setting cannot be read: {reason}"
+    if state == "missing":
+        return NOT_MADE
+    return f"the setting has {quoted(found or '')}, but the plan has {quoted(entry.after)}: this value is left alone"

@@ -1,0 +1,102 @@
+"""The lines that a learner types: each makes exactly its change, and the way back makes it undone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Change
+from jitter_workshop.report.shell_lines import line, way_back
+from jitter_workshop.tuning import by_hand
+from tests import tuned_tree
+
+FILES = tuple(word for word in tuned_tree.MANY if word != "thp")
+"""Tunables of plain files: a file of a made tree keeps the text that was written, which a choice of the kernel does
+not."""
+
+
+def change(path: str, before: str, after: str, kind: str = "value") -> Change:
+    return Change(1, "some", path, before, after, "runtime", "low", "", kind=kind)
+
+
+def typed(command: str, tree: Path) -> None:
+    """Run a line in a shell for which ``tree`` is the root."""
+    inside = (
+        command.replace("> /", f"> {tree}/").replace("mkdir /", f"mkdir {tree}/").replace("rmdir /", f"rmdir {tree}/")
+    )
+    subprocess.run(["/bin/sh", "-eu", "-c", inside], check=True, timeout=30)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path)
+
+
+def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -> None:
+    before, drawn, root = tuned_tree.contents(tree), tuned_tree.planned(tree, FILES).changes, HostRoot(tree)
+    assert len(drawn) > 10
+    assert {one.state for one in by_hand.look(root, drawn)} == {"missing"}
+    for one in drawn:
+        typed(line(one), tree)
+        assert [seen.state for seen in by_hand.look(root, [one])] == ["done"]
+    assert {one.state for one in by_hand.look(root, drawn, line)} == {"done"}
+    back = way_back(drawn)
+    assert {one.state for one in by_hand.look(root, back)} == {"missing"}
+    for one in back:
+        typed(line(one), tree)
+    assert {one.state for one in by_hand.look(root, back)} == {"done"}
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (
+            change("/proc/irq/24/smp_affinity_list", "0-3", "0-1", "cpu-list"),
+            "echo 0-1 > /proc/irq/24/smp_affinity_list",
+        ),
+        (change("sched_setaffinity(71@99)", "0-3", "0,1 or 0", "affinity"), "taskset -pc 0-1 71"),
+        (change("cgroup(71@99)", "/", "/rest", "task-cgroup"), "echo 71 > /sys/fs/cgroup/cpuset/rest/tasks"),
+        (
+            change("/sys/fs/cgroup/jitter-workshop", "absent", "present", "cgroup"),
+            "mkdir /sys/fs/cgroup/jitter-workshop",
+        ),
+        (
+            change("/sys/fs/cgroup/jitter-workshop", "present", "absent", "cgroup"),
+            "rmdir /sys/fs/cgroup/jitter-workshop",
+        ),
+        (
+            change("/sys/fs/cgroup/cgroup.subtree_control", "", "cpuset", "controllers"),
+            "echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
+        ),
+        (
+            change("/sys/fs/cgroup/cgroup.subtree_control", "cpuset", "", "controllers"),
+            "printf '%s\\n' -cpuset > /sys/fs/cgroup/cgroup.subtree_control",
+        ),
+        (change("systemd(tuned.service)", "active", "inactive", "unit"), "systemctl stop tuned.service"),
+        (change("/proc/sys/vm/dirty_ratio", "20%", "1000", "dirty-limit"), "echo 1000 > /proc/sys/vm/dirty_bytes"),
+        (
+            change("/proc/sys/kernel/watchdog", "soft=1 nmi=1", "soft=0 nmi=0", "watchdog"),
+            "echo 0 > /proc/sys/kernel/soft_watchdog; echo 0 > /proc/sys/kernel/nmi_watchdog; "
+            "echo 0 > /proc/sys/kernel/watchdog",
+        ),
+        (change("/dev/cpu_dma_latency", "not held", "0", "held"), ""),
+    ],
+)
+def test_each_kind_has_its_line(made: Change, wanted: str) -> None:
+    assert line(made) == wanted
+
+
+@given(
+    st.text(alphabet=st.characters(blacklist_characters="\0\n", blacklist_categories=("Cs",)), min_size=1, max_size=20)
+)
+def test_a_value_is_one_word_whatever_it_holds(value: str) -> None:
+    """A value comes from the host, so it must not end a command and begin another one."""
+    said = line(change("/dev/stdout", "", value))
+    shown = subprocess.run(["/bin/sh", "-c", said.replace(" > /dev/stdout", "")], capture_output=True, check=True)
+    assert shown.stdout == value.strip().encode() + b"\n"
