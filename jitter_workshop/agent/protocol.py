@@ -32,9 +32,9 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 
 On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student names the class's
 hot CPUs, tunables that the class file lets them apply, and always a lease. Only an instructor may ``keep`` and
-``announce``; a student's ``restore`` covers only their own changes. A caller that waits for the turn or has it counts as gone after 20 s of
-silence. At the end of a turn everything is restored; later requests that need the turn are refused with the reason.
-Root on a pipe needs no turn.
+``announce``; a student's ``restore`` covers only their own changes. A caller that waits for the turn or has it counts
+as gone after 20 s of silence. At the end of a turn everything is restored; later requests that need the turn are
+refused with the reason. Root on a pipe needs no turn.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.record import dataclass
 
 HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
-"""The states of one write. ``missing``: the setting has its old value, or a value that the kernel made of it. ``wrong``:
-it has a value that the plan does not have. ``gone``: its task has ended. ``hidden``: it cannot be read."""
+"""The states of one write. ``missing``: the setting has its old value, or a value that the kernel made of it.
+``wrong``: the value is not in the plan. ``gone``: the task has ended. ``hidden``: the setting cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class HandWrite:
 class HandsView:
     """Hold one look at the writes that a learner makes by hand.
 
-    ``writes``: in the order in which they have to be made. ``back``: the commands restore the old values. ``journalled``:
-    root's journal holds the old values, so that the workshop restores them. ``why_not``: why there is no journal, or "".
-    ``left_out``: writes that are not watched, each with its reason.
+    ``writes``: in the order in which they have to be made. ``back``: the commands restore the old values.
+    ``journalled``: root's journal holds the old values, so that the workshop restores them. ``why_not``: why there is
+    no journal, or "". ``left_out``: writes that are not watched, each with its reason.
     """
 
     writes: tuple[HandWrite, ...]
