@@ -205,8 +205,8 @@ def test_a_killed_agent_s_announcement_is_enough_to_give_back(tree: Path, setup:
     assert journals(tree) == []
 
 
+def test_what_is_kept_is_only_what_was_made(tree: Path, changes: Changes, setup: Setup) -> None:
     """A value that somebody sets after the watch is their own, even if the plan has the same value."""
-    """What somebody sets after the watch is their own, even if it is the value of the plan."""
     _, drawn = announce(changes, tree)
     made, later = drawn[0], drawn[-1]
     by_hand(tree, made)
