@@ -15,14 +15,17 @@ from typing import cast
 from jitter_workshop.course.files import Problems, SourceText, nearest, read_source
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.model.course import (
+    BOUNDED,
     EVIDENCE,
     FORMAT_VERSION,
     LOOK_TOPICS,
     NOISE_KINDS,
+    OF_A_FIGURE,
     PLACEHOLDERS,
     SLOTS,
     STEPS,
     Answer,
+    By,
     ByHand,
     Chapter,
     Check,
@@ -44,6 +47,8 @@ CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)
 EFFECTS = (1.1, 1000.0)
 """The least and the largest factor by which a chapter can say that its figure changes."""
+LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
+"""The least and the largest ``up_to`` of an answer, by what decides the prediction. A value is in its figure's unit."""
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 
@@ -191,10 +196,16 @@ def _prediction(
     question = inner.text("question", limit=300)
     slot = inner.choice("slot", SLOTS, required=kind == "mark")
     percentile = inner.choice("percentile", PERCENTILES, required=kind == "mark")
-    by = inner.choice("by", ("falls", "factor"), required=False)
+    by = inner.choice("by", typing.get_args(By), required=False)
+    figure = inner.choice("figure", tuple(FIGURES), required=by in OF_A_FIGURE)
     answers = _answers(inner, kind or "choice", by)
     inner.finish()
-    if by is not None and (kind != "choice" or slot != "again"):
+    if figure is not None and by not in OF_A_FIGURE:
+        inner.wrong("figure", f"figure belongs to a prediction with by = {_either(OF_A_FIGURE)}")
+    if by == "value" and (kind != "choice" or slot is None):
+        inner.wrong("by", "a value decides a prediction of the kind 'choice' with a slot, and no other")
+        return None
+    if by not in (None, "value") and (kind != "choice" or slot != "again"):
         inner.wrong("by", "two runs decide a prediction of the kind 'choice' about the step 'again', and no other")
         return None
     if slot and slot not in [m.slot for m in measurements]:
@@ -209,7 +220,8 @@ def _prediction(
         slot=cast("StepName | None", slot),
         answers=answers,
         percentile=percentile,
-        by=cast(typing.Literal["falls", "factor"] | None, by),
+        by=cast(By | None, by),
+        figure=figure,
     )
 
 
@@ -227,12 +239,12 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         if kind == "choice" and up_to is not None:
             inner.wrong("up_to_ns", "only a prediction of the kind 'mark' has up_to_ns")
         figure = inner.choice("figure", tuple(FIGURES), required=False)
-        factor = inner.number("up_to", 1.0, EFFECTS[1])
-        for key, value, wanted in (("figure", figure, "falls"), ("up_to", factor, "factor")):
-            if value is not None and by != wanted:
-                inner.wrong(key, f'{key} belongs to a prediction with by = "{wanted}"')
+        bound = inner.number("up_to", *LIMITS.get(by or "", LIMITS["value"]))
+        for key, value, wanted in (("figure", figure, ("falls",)), ("up_to", bound, BOUNDED)):
+            if value is not None and by not in wanted:
+                inner.wrong(key, f"{key} belongs to a prediction with by = {_either(wanted)}")
         inner.finish()
-        answers.append(Answer(ident, text, explanation, right, up_to, figure, factor))
+        answers.append(Answer(ident, text, explanation, right, up_to, figure, bound))
     if not tables:
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
@@ -242,9 +254,14 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
         prediction.wrong("answer", "one answer names no figure: it is right where none falls")
-    elif by == "factor" and not _grow([a.up_to for a in answers]):
-        prediction.wrong("answer", "each answer to a factor needs a larger up_to, and the last answer needs none")
+    elif by in BOUNDED and not _grow([a.up_to for a in answers]):
+        prediction.wrong("answer", f"each answer to a {by} needs a larger up_to, and the last answer needs none")
     return tuple(answers)
+
+
+def _either(words: Sequence[str]) -> str:
+    """Return ``"ratio" or "value"``."""
+    return " or ".join(f'"{word}"' for word in words)
 
 
 def _grow(bounds: Sequence[float | None]) -> bool:

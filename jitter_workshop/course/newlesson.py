@@ -52,7 +52,8 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
     folder = f"{number:02}-{ident}"
-    content = {name: _filled(name, ID=ident, TITLE=_title(ident)) for name in ("lesson.md", "lesson.toml")}
+    words = {"ID": ident, "TITLE": _title(ident), "NUMBER": str(number)}
+    content = {name: _filled(name, **words) for name in ("lesson.md", "lesson.toml")}
     with _explained("write", course / folder):
         _write_folder(course / folder, content)
     top = course / COURSE_FILE

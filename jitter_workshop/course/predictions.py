@@ -8,7 +8,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.figures import FIGURES, Figure, ratio
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
@@ -26,12 +26,12 @@ def outcome(
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
     """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
-    be judged. ``before``: the run of ``measure``, with which a choice by ``falls`` or ``factor`` compares ``run``.
-    ``shows``: the chapter's figure."""
+    be judged. ``before``: the run of ``measure``, with which a choice by ``falls``, ``factor`` or ``ratio`` compares
+    ``run``. ``shows``: the chapter's figure."""
     if task.by is not None:
-        if run is None or before is None:
+        if run is None or (before is None and task.by != "value"):
             return None
-        return _by_runs(task, prediction, before, run, shows)
+        return _by_runs(task, prediction, before or run, run, shows)
     if task.kind == "choice" and (run is not None or task.slot is None):
         return _choice(task, prediction)
     return _mark(task, prediction, run) if run is not None else None
@@ -62,50 +62,77 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
 def _by_runs(
     task: PredictionTask, prediction: Prediction, before: Run, run: Run, shows: Shows | None
 ) -> PredictionOutcome:
-    """Judge a choice by two runs of this host."""
+    """Judge a choice by runs of this host. The figure that decides is in the text, other figures are in the
+    explanation."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
-    found = _fell_most(task, before, run) if task.by == "falls" else _by_factor(task, before, run, shows)
+    found = _fell_most(task, before, run) if task.by == "falls" else _in_range(task, before, run, shows)
     if found is None:
-        return PredictionOutcome("These two runs lack the figure that decides it.", None, given.explanation, None, None)
-    right, told = found
-    verdict = "That is right." if given is right else f"By these runs the answer is: {_sentence(right.text)}"
-    explanation = f"{told} {right.explanation}"
+        these = "This run lacks" if task.by == "value" else "These two runs lack"
+        return PredictionOutcome(f"{these} the figure that decides it.", None, given.explanation, None, None)
+    right, decided, others = found
+    text = f"You said: {_sentence(given.text)} "
+    text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
+    explanation = " ".join(filter(None, [others, right.explanation]))
     if given is not right:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
-    return PredictionOutcome(f"You said: {_sentence(given.text)} {verdict}", given is right, explanation, None, None)
+    return PredictionOutcome(text, given is right, explanation, None, None)
 
 
-def _fell_most(task: PredictionTask, before: Run, run: Run) -> tuple[Answer, str] | None:
-    """Return the answer with the figure that fell most, or the one without a figure where none moved; and the
-    figures."""
+def _fell_most(task: PredictionTask, before: Run, run: Run) -> tuple[Answer, str, str] | None:
+    """Return the answer with the figure that fell most, or the one without a figure where none moved; the figure that
+    fell most, in words; and the other figures."""
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(FIGURES[a.figure], before, run) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
     if not known:
         return None
     most = max(known, key=lambda name: known[name])
-    told = " ".join(_moved(FIGURES[name], before, run) for name in known)
+    decided = _moved(FIGURES[most], before, run)
+    others = " ".join(_moved(FIGURES[name], before, run) for name in known if name != most)
     if known[most] < MOVED_FACTOR:
-        return none, told
-    return next(a for a in task.answers if a.figure == most), told
+        return none, f"No figure fell to half; the nearest was: {decided}", others
+    return next(a for a in task.answers if a.figure == most), decided, others
 
 
-def _by_factor(task: PredictionTask, before: Run, run: Run, shows: Shows | None) -> tuple[Answer, str] | None:
-    """Return the answer whose range holds the factor of the chapter's figure, and that figure."""
-    figure = FIGURES[shows.figure] if shows is not None else None
-    factor = ratio(figure, before, run, rises=shows.rises) if figure is not None and shows is not None else None
-    if figure is None or factor is None:
+def _in_range(task: PredictionTask, before: Run, run: Run, shows: Shows | None) -> tuple[Answer, str, str] | None:
+    """Return the answer whose range holds the factor, the ratio or the value that decides, and that figure in
+    words."""
+    name = shows.figure if task.by == "factor" and shows is not None else task.figure
+    if name is None:
         return None
-    right = next(a for a in task.answers if a.up_to is None or factor <= a.up_to)
-    return right, f"{_moved(figure, before, run)} That is a factor of {factor:.3g}."
+    figure = FIGURES[name]
+    value, told = None, f"{_title(figure)}: {figure.with_unit(figure.of(run))}."
+    if task.by == "value":
+        value = figure.of(run)
+    elif task.by == "ratio":
+        value = _second_to_first(figure, before, run)
+        told = f"{_moved(figure, before, run)} That is {times(value)}."
+    elif shows is not None and (value := ratio(figure, before, run, rises=shows.rises)) is not None:
+        told = f"{_moved(figure, before, run)} That is a factor of {nice_number(value)}."
+    if value is None:
+        return None
+    return next(a for a in task.answers if a.up_to is None or value <= a.up_to), told, ""
+
+
+def _second_to_first(figure: Figure, before: Run, run: Run) -> float | None:
+    """Return the figure of the second run divided by that of the first; 1 where both runs counted nothing."""
+    first, second = figure.of(before), figure.of(run)
+    if first is None or second is None:
+        return None
+    if first == second:
+        return 1.0
+    return max(second, figure.least(run)) / max(first, figure.least(before))
 
 
 def _moved(figure: Figure, before: Run, run: Run) -> str:
     """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
-    title = f"{figure.title[0].upper()}{figure.title[1:]}"
-    return f"{title}: {figure.change(figure.of(before), figure.of(run))}."
+    return f"{_title(figure)}: {figure.change(figure.of(before), figure.of(run))}."
+
+
+def _title(figure: Figure) -> str:
+    return f"{figure.title[0].upper()}{figure.title[1:]}"
 
 
 def _sentence(text: str) -> str:

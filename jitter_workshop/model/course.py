@@ -86,9 +86,9 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Hold one answer to a prediction. An answer to a mark covers values up to ``up_to_ns`` (None = all larger values);
-    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. If two runs decide
-    the choice, ``figure`` is the figure (``stats.figures``) that this answer says falls most, None = no figure falls;
-    ``up_to`` is the largest factor that this answer covers, None = all larger factors."""
+    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. If runs decide the
+    choice, ``figure`` is the figure (``stats.figures``) that this answer says falls most, None = no figure falls;
+    ``up_to`` is the largest factor, ratio or value that this answer covers, None = all larger ones."""
 
     id: str
     text: str
@@ -99,19 +99,29 @@ class Answer:
     up_to: float | None = None
 
 
+By = Literal["falls", "factor", "ratio", "value"]
+BOUNDED: tuple[By, ...] = ("factor", "ratio", "value")
+"""The kinds of choices whose answers are ranges, each up to the answer's ``up_to``."""
+OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
+"""The kinds of choices that name their figure themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
     """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
     choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once. ``by``
     says what decides a choice that has a slot: ``falls``, the figure that falls most from ``measure`` to ``again``;
-    ``factor``, the factor by which the chapter's own figure changes; None, the answer that the lesson calls right."""
+    ``factor``, the factor by which the chapter's own figure changes; ``ratio``, the value of ``figure`` in ``again``
+    divided by its value in ``measure``; ``value``, the value of ``figure`` in the slot's run, in its unit; None, the
+    answer that the lesson calls right."""
 
     kind: Literal["mark", "choice"]
     question: str
     slot: StepName | None
     answers: tuple[Answer, ...]
     percentile: str | None = None
-    by: Literal["falls", "factor"] | None = None
+    by: By | None = None
+    figure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time. ``of`` returns its value in a run, None where
-    the run does not have it. ``least`` returns the smallest value other than 0 that this run could have shown."""
+    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``of`` returns its value in a
+    run, None where the run does not have it. ``least`` returns the smallest value other than 0 that this run could have
+    shown."""
 
     id: str
     title: str
@@ -30,10 +31,13 @@ class Figure:
             return "unknown"
         return nice_ns(value) if self.unit == "ns" else nice_number(value)
 
+    def with_unit(self, value: float | None) -> str:
+        """Return a value and its unit: ``5.4 a second``."""
+        return self.shown(value) + ("" if self.unit == "ns" or not self.unit else f" {self.unit}")
+
     def change(self, before: float | None, after: float | None) -> str:
         """Return two values and their unit: ``129.6 → 5.4 a second``."""
-        unit = "" if self.unit == "ns" else f" {self.unit}"
-        return f"{self.shown(before)} → {self.shown(after)}{unit}"
+        return f"{self.shown(before)} → {self.with_unit(after)}"
 
 
 def _rate(count: Callable[[Run], int | None]) -> Callable[[Run], float | None]:
@@ -46,6 +50,11 @@ def _rate(count: Callable[[Run], int | None]) -> Callable[[Run], float | None]:
 
 def _one_event(run: Run) -> float:
     return 1 / run.duration_s if run.duration_s > 0 else 1.0
+
+
+def _one_stall(run: Run) -> float:
+    """Return the rate of a single stall in the time to which the rates of stalls refer."""
+    return 1 / run.rated_s if run.rated_s > 0 else 1.0
 
 
 def _preempted(run: Run) -> int | None:
@@ -69,6 +78,18 @@ def _stalls_over(threshold_ns: int) -> Callable[[Run], float | None]:
     return rate
 
 
+def _without_a_switch(run: Run) -> float | None:
+    """Return how many stalls of 100 µs and more a second cannot be preemptions, because there were fewer of these."""
+    stalls, preempted = _stalls_over(100_000)(run), _rate(_preempted)(run)
+    return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
+
+
+def _slowest_block(run: Run) -> float | None:
+    """Return the highest frequency of a block divided by the lowest; None where fewer than two blocks have one."""
+    known = [block.core_hz for block in run.blocks if block.core_hz]
+    return max(known) / min(known) if len(known) > 1 else None
+
+
 def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
     """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs."""
 
@@ -82,14 +103,19 @@ def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run],
     return added
 
 
-def _percentile(name: str) -> Callable[[Run], float | None]:
+def _percentile(name: str, histogram: str | None = None) -> Callable[[Run], float | None]:
     def value(run: Run) -> float | None:
-        summary = run.histograms.get(run.main_histogram)
+        summary = run.histograms.get(histogram or run.main_histogram)
         if summary is None:
             return None
         return summary.max if name == "max" else summary.percentiles.get(name)
 
     return value
+
+
+INTENDED = "accumulator_intended"
+"""The histogram of the times from a message's due time to its receipt."""
+UNSWITCHED = "stalls of 100 µs and more beyond the number of preemptions"
 
 
 def _one_ns(run: Run) -> float:
@@ -103,12 +129,16 @@ FIGURES = {
         Figure("preempted", "the thread preempted", "a second", _rate(_preempted), _one_event),
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
-        Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_event),
-        Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_event),
+        Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),
+        Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
+        Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
+        Figure("stalls-unswitched", UNSWITCHED, "a second", _without_a_switch, _one_stall),
         Figure("interference", "time taken", "ns a second", lambda run: run.stalls.stolen_ns_per_second, _one_ns),
         Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, "LOC".__eq__)), _one_event),
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, str.isdigit)), _one_event),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda run: run.core_hz, _one_ns),
+        Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
+        Figure("intended-99", "p99 from the due time", "ns", _percentile("99", INTENDED), _one_ns),
         Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, "NET_RX".__eq__)), _one_event),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)

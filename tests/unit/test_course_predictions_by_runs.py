@@ -1,10 +1,12 @@
-"""Test guesses that two runs of the learner decide: the figure that falls most, and a factor."""
+"""Test guesses that runs of the learner decide: the figure that falls most, a factor, a ratio and a value."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
@@ -35,6 +37,22 @@ FACTOR = PredictionTask(
     ),
     by="factor",
 )
+RATIO = PredictionTask(
+    "choice",
+    "Compared?",
+    "again",
+    (Answer("fewer", "fewer", "", up_to=0.5), Answer("same", "as many", "", up_to=2.0), Answer("more", "more", "")),
+    by="ratio",
+    figure="faults",
+)
+VALUE = PredictionTask(
+    "choice",
+    "How many?",
+    "measure",
+    (Answer("few", "few", "Few came.", up_to=1.0), Answer("some", "some", "", up_to=10.0), Answer("many", "many", "")),
+    by="value",
+    figure="preempted",
+)
 SHOWS = Shows("preempted", 3.0)
 
 
@@ -61,14 +79,15 @@ def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after:
         assert judged.near is (answer.id == right)
         expected = next(a for a in FALLS.answers if a.id == right)
         assert expected.explanation in judged.explanation
-        assert ("The answer" in judged.text or "the answer" in judged.text) == (answer.id != right)
+        assert ("the answer is" in judged.text) == (answer.id != right)
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:
     judged = outcome(FALLS, Prediction(choice="none"), run(4, 40), run(400, 40))
     assert judged is not None
-    assert "The thread preempted: 40 → 0.4 a second." in judged.explanation
-    assert "Frequency" not in judged.explanation
+    assert "The thread preempted: 40 → 0.4 a second." in judged.text
+    assert "Page faults of the threads: 4 → 4 a second." in judged.explanation
+    assert "requency" not in judged.text + judged.explanation
 
 
 @pytest.mark.parametrize(
@@ -79,7 +98,7 @@ def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right:
     judged = outcome(FACTOR, Prediction(choice=right), run(after), run(before), SHOWS)
     assert judged is not None
     assert judged.near is True
-    assert "a factor of" in judged.explanation
+    assert "a factor of" in judged.text
 
 
 def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
@@ -89,7 +108,34 @@ def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
     assert judged.near is True
 
 
-@pytest.mark.parametrize("task", [FALLS, FACTOR])
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [(100, 50, "fewer"), (100, 51, "same"), (100, 200, "same"), (100, 201, "more"), (0, 0, "same")],
+)
+def test_a_ratio_is_the_second_run_divided_by_the_first(before: int, after: int, right: str) -> None:
+    judged = outcome(RATIO, Prediction(choice=right), run(0, after), run(0, before), SHOWS)
+    assert judged is not None
+    assert judged.near is True
+    assert "Page faults" in judged.text
+
+
+@pytest.mark.parametrize(("count", "right"), [(0, "few"), (10, "few"), (11, "some"), (100, "some"), (101, "many")])
+def test_a_value_is_judged_by_one_run_alone(count: int, right: str) -> None:
+    for answer in VALUE.answers:
+        judged = outcome(VALUE, Prediction(choice=answer.id), run(count))
+        assert judged is not None
+        assert judged.near is (answer.id == right)
+        assert "a second." in judged.text
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([FACTOR, RATIO, VALUE]))
+def test_exactly_one_answer_is_right_whatever_the_runs_show(before: int, after: int, task: PredictionTask) -> None:
+    sides = run(after, after), run(before, before)
+    judged = [outcome(task, Prediction(choice=answer.id), *sides, SHOWS) for answer in task.answers]
+    assert [one.near for one in judged if one is not None].count(True) == 1
+
+
+@pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO])
 def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
     guess = Prediction(choice=task.answers[0].id)
     assert outcome(task, guess, None, run(1), SHOWS) is None
@@ -98,13 +144,13 @@ def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
 
 def test_without_the_figure_there_is_no_judgement() -> None:
     bare = replace(run(1), threads=())
-    for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None)):
+    for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None), (RATIO, None), (VALUE, None)):
         judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
         assert judged is not None
         assert judged.near is None
 
 
-@pytest.mark.parametrize("task", [FALLS, FACTOR])
+@pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO, VALUE])
 def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -> None:
     judged = outcome(task, Prediction(choice="gone"), run(1), run(1), SHOWS)
     assert judged is not None

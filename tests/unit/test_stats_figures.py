@@ -25,9 +25,11 @@ def run() -> Run:
     )
     stalls = dataclasses.replace(
         made.stalls,
-        rates=(StallRate(100_000, 5, 2.5, 9e5), StallRate(1_000_000, 1, 0.5, 1e6)),
+        rates=(StallRate(10_000, 40, 20.0, 9e5), StallRate(100_000, 5, 2.5, 9e5), StallRate(1_000_000, 1, 0.5, 1e6)),
         stolen_ns_per_second=2e6,
     )
+    summary = made.histograms[made.main_histogram]
+    intended = dataclasses.replace(summary, percentiles={**summary.percentiles, "99": 777})
     counters = {
         "LOC": Counter("LOC", {"0": 500, "1": 2_000, "2": 9_999}),
         "36": Counter("36", {"1": 60, "2": 9_999}),
@@ -43,6 +45,8 @@ def run() -> Run:
         softirqs={"NET_RX": Counter("NET_RX", {"0": 1, "1": 7}), "TIMER": Counter("TIMER", {"1": 99})},
         placement=Placement("auto", 0, 1, hot=(0, 1)),
         core_hz=3_000_000_000,
+        blocks=tuple(dataclasses.replace(made.blocks[0], core_hz=hz) for hz in (3_000, None, 2_400, 2_900)),
+        histograms={**made.histograms, "accumulator_intended": intended},
     )
 
 
@@ -59,6 +63,10 @@ def run() -> Run:
         ("device-interrupts", 30.0),
         ("net-rx", 4.0),
         ("core-hz", 3e9),
+        ("stalls-10us", 20.0),
+        ("stalls-unswitched", 0.0),  # 2.5 stalls, 15 preemptions: each stall may be one
+        ("core-hz-spread", 1.25),
+        ("intended-99", 777),
     ],
 )
 def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, figure: str, value: float) -> None:
@@ -74,7 +82,7 @@ def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_run_that_counted_nothing_of_a_kind_has_no_figure_or_zero(run: Run, figure: str) -> None:
     empty = dataclasses.replace(
-        run, threads=(), interrupts=None, softirqs=None, histograms={}, core_hz=None, duration_s=0.0
+        run, threads=(), interrupts=None, softirqs=None, histograms={}, blocks=(), core_hz=None, duration_s=0.0
     )
     stalls = dataclasses.replace(empty.stalls, rates=(), stolen_ns_per_second=0.0)
     assert FIGURES[figure].of(dataclasses.replace(empty, stalls=stalls)) in (None, 0.0)
@@ -120,3 +128,13 @@ def _made(make: Callable[..., Any]) -> Run:
 
 
 RUN = _made(madeup.make_run)
+
+
+def test_stalls_that_no_preemption_explains_are_counted_at_least(run: Run) -> None:
+    assert FIGURES["stalls-unswitched"].of(with_switches(run, 3)) == 1.0
+
+
+def test_a_figure_is_told_with_its_unit() -> None:
+    assert FIGURES["ticks"].with_unit(250.0) == "250 a second"
+    assert FIGURES["max"].with_unit(12_000) == "12 µs"
+    assert FIGURES["core-hz-spread"].change(1.25, None) == "1.25 → unknown"

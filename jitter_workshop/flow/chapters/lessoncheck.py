@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jitter_workshop.course import checks
+from jitter_workshop.course.alike import alike
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.table import Places
@@ -42,8 +43,18 @@ def check(course_dir: Path | None) -> Checked:
     if len(found) < MAX_PROBLEMS:
         for folder, chapter in reading.chapters:
             found += _Chapter(reading.base, folder, chapter, "" if course_dir is None else str(course_dir)).problems()
+        found += _asked_twice(reading)
         found += _recorded_runs(reading, course_dir)
     return Checked(tuple(found[:MAX_PROBLEMS]), len(reading.chapters), _unlisted(reading))
+
+
+def _asked_twice(reading: Reading) -> Iterator[Problem]:
+    """Yield a problem for each chapter whose guess an earlier chapter asks already."""
+    for index, first in alike([chapter for _, chapter in reading.chapters]):
+        places = Places(reading.base, reading.chapters[index][0])
+        other = next(folder for folder, chapter in reading.chapters if chapter is first)
+        words = f"{other} asks the same already: ask for another figure, or with other bounds"
+        yield Problem(places.file, places.line("prediction", "question"), words)
 
 
 def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve, percentile_curve
+from jitter_workshop.stats.figures import INTENDED
 
 FILE = "recorded-runs.json"
 FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
@@ -162,7 +163,6 @@ def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChap
 
 ORIGIN = "published 2015"
 RECORDED = "recorded"
-INTENDED = "accumulator_intended"
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
 """Chapters whose change has published curves: the names of the curves before and after the change."""

@@ -111,7 +111,10 @@ class Step:
         outcome = self.walk.outcome()
         if outcome is None:
             return []
-        near = {True: "✓ near: ", False: "✗ not near: ", None: ""}[outcome.near]
+        of_mark = outcome.guessed_ns is not None
+        near = {True: "✓ near: " if of_mark else "✓ ", False: "✗ not near: " if of_mark else "✗ ", None: ""}[
+            outcome.near
+        ]
         explained = [outcome.explanation] if outcome.explanation and self.screen.tall else []
         return [near + outcome.text, *explained]
 

@@ -1,0 +1,36 @@
+"""Find chapters that ask a learner the same question twice: the second one teaches nothing new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jitter_workshop.model.course import BOUNDED, Chapter
+
+
+def asked(chapter: Chapter) -> tuple[object, ...] | None:
+    """Return what a chapter's guess is about, as a value to compare: its kind, its percentile or figures, and the
+    bounds of its answers. Two choices that no figure decides are alike if their words are. None: there is no guess."""
+    task = chapter.prediction
+    if task is None:
+        return None
+    if task.kind == "mark":
+        return "mark", task.percentile, tuple(a.up_to_ns for a in task.answers)
+    if task.by == "falls":
+        return "falls", frozenset(a.figure for a in task.answers)
+    if task.by in BOUNDED:
+        own = chapter.shows.figure if chapter.shows is not None else None
+        return task.by, own if task.by == "factor" else task.figure, tuple(a.up_to for a in task.answers)
+    return "choice", " ".join(task.question.lower().split())
+
+
+def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
+    """Yield each chapter that asks what an earlier one asks: its index, and the first chapter that asks it."""
+    first: dict[tuple[object, ...], Chapter] = {}
+    for index, chapter in enumerate(chapters):
+        question = asked(chapter)
+        if question is None:
+            continue
+        if question in first:
+            yield index, first[question]
+        else:
+            first[question] = chapter
