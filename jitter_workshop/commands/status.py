@@ -1,8 +1,8 @@
 """Show what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
 
 ID is the name of a check, such as governor; without one all are shown. No rights are needed; values that only root can
-read are marked so. The hot CPUs, which run the program that must not be late, are those of --cpus, else the isolated
-CPUs, else the CPUs on which the workshop would place its own threads.
+read are marked so. The hot CPUs, which are kept free for the program that must not be late, are those of --cpus, else
+the isolated CPUs, else the cores on which the workshop would place its own threads, with all their hardware threads.
 
   ok          as good as possible for the hot CPUs
   improve     a better setting is known; the text says what to do
@@ -86,6 +86,7 @@ def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:
         "hot_cpus": checkup.hot.cpus.cpus,
         "housekeeping_cpus": checkup.host.housekeeping.cpus,
         "sibling_cpus": checkup.host.clear_siblings.cpus,
+        "hot_sibling_cpus": checkup.host.hot_siblings.cpus,
         "hot_cpus_why": checkup.hot.why,
         "checks": checkup.checks,
         "summary": checkup.summary,

@@ -34,7 +34,8 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
-    parts = [f"Hot {one} {page.hot}"]
+    idle = f" (of these {page.hot_siblings} stay idle: siblings)" if page.hot_siblings else ""
+    parts = [f"Hot {one} {page.hot}{idle}"]
     parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
     parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
     yield from wrap(f"{', '.join(parts)}: {clean(page.why_hot, 400)}", width, style="dim")

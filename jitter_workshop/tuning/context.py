@@ -39,7 +39,8 @@ class Host:
     The object is then thrown away, because it reads each value once and keeps it. Every online CPU has one of three
     roles:
 
-    * ``hot``: the CPU runs a latency-critical thread;
+    * ``hot``: the CPU is kept free for a latency-critical thread. Of a core whose threads are all hot, only the first
+      runs one; the others stay idle (``hot_siblings``), because a thread there would slow the first one down;
     * sibling (``siblings``): the CPU is not hot, and shares a core with a hot one. A thread there takes execution units
       and first-level cache from the hot CPU, so work is kept off siblings as well as off hot CPUs;
     * ``housekeeping``: all other CPUs. Interrupts, workqueues, kernel threads and everything else belong there.
@@ -69,6 +70,13 @@ class Host:
     def siblings(self) -> CpuSet:
         """Return the online CPUs that share a core with a hot one and are not hot themselves."""
         return self.topology.siblings_of(self.hot)
+
+    @cached_property
+    def hot_siblings(self) -> CpuSet:
+        """Return the hot CPUs that stay idle: of each hot core all hot threads but the first. Return no CPUs if all hot
+        CPUs are of one core: two threads that exchange messages then have no other place."""
+        cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
+        return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])
 
     @cached_property
     def housekeeping(self) -> CpuSet:

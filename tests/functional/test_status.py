@@ -43,6 +43,7 @@ def test_status_keeps_its_contract_on_every_host(name: str, host_tree: Tree, cap
     assert all(check.keys() >= FIELDS for check in value["checks"])
     assert all(isinstance(cpu, int) for cpu in value["hot_cpus"] + value["housekeeping_cpus"])
     assert not set(value["hot_cpus"]) & set(value["housekeeping_cpus"])
+    assert set(value["hot_sibling_cpus"]) <= set(value["hot_cpus"])
     every = value["hot_cpus"] + value["sibling_cpus"] + value["housekeeping_cpus"]
     assert sorted(every) == value["host"]["cpus_online"], "each CPU is one of three"
     assert {check["when"] for check in value["checks"]} <= {"runtime", "boot", "host", "report"}

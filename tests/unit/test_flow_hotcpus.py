@@ -6,18 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from jitter_workshop.bench import placement
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot, whole_cores
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.tuning.context import Host
 from tests import hosttrees
 
 Tree = Callable[[str], Path]
 
 
 def test_what_is_asked_for_wins(host_tree: Tree) -> None:
-    hot = choose_hot(HostRoot(host_tree("server64")), "2-3,6")
-    assert (hot.cpus.cpus, hot.source, hot.note) == ((2, 3, 6), "asked", "")
+    hot = choose_hot(HostRoot(host_tree("small3")), "1-2")
+    assert (hot.cpus.cpus, hot.source, hot.note) == ((1, 2), "asked", "")
 
 
 def test_isolated_cpus_win_over_the_placement(host_tree: Tree) -> None:
@@ -99,3 +105,102 @@ def test_a_host_that_shows_no_cpu_is_said_to(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     with pytest.raises(HostError, match="this host shows nothing about"):
         choose_hot(HostRoot(tmp_path), None)
+
+
+# -- whole cores -------------------------------------------------------------------------------------------------------
+
+
+def test_the_workshop_chooses_whole_cores(host_tree: Tree) -> None:
+    hot = choose_hot(HostRoot(host_tree("hybrid_laptop")), None)
+    assert (str(hot.cpus), hot.source, hot.note) == ("2-7", "placement", "")
+    assert "CPU 2,4,6" in hot.why
+
+
+def test_siblings_that_are_not_asked_for_are_named(host_tree: Tree) -> None:
+    hot = choose_hot(HostRoot(host_tree("server64")), "2-3,6")
+    assert (hot.cpus.cpus, hot.source) == ((2, 3, 6), "asked")
+    assert "CPU 34-35,38" in hot.note
+    assert "--cpus 2-3,6,34-35,38" in hot.note
+    assert choose_hot(HostRoot(host_tree("server64")), "2,34").note == ""
+
+
+def test_siblings_of_isolated_cpus_are_named(host_tree: Tree) -> None:
+    root = host_tree("hybrid_laptop")
+    hosttrees.write(root, {f"{hosttrees.CPU}/isolated": "2\n"})
+    hot = choose_hot(HostRoot(root), None)
+    assert (hot.cpus.cpus, "isolate CPU 2-3" in hot.note) == ((2,), True)
+
+
+def test_two_threads_of_the_only_core_are_not_both_hot(tmp_path: Path) -> None:
+    files = hosttrees.kernel("box") | hosttrees.cpu_lists("0-1")
+    for cpu in (0, 1):
+        files |= hosttrees.cpu_files(cpu, siblings=(0, 1))
+    hot = choose_hot(HostRoot(hosttrees.write(tmp_path, files)), None)
+    assert (hot.cpus.cpus, "sibling of a hot one" in hot.note) == ((1,), True)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Topology:
+    """Draw machines of 1 to 9 cores with 1, 2 or 4 threads each, numbered core by core or thread by thread, with some
+    CPUs offline or forbidden to this process."""
+    threads, count = draw(st.sampled_from((1, 2, 4))), draw(st.integers(1, 9))
+    total = threads * count
+    by_core = draw(st.booleans())
+    core = [n // threads if by_core else n % count for n in range(total)]
+    offline = draw(st.sets(st.integers(1, total), max_size=total // 2))
+    usable = [n for n in range(total) if n not in offline]
+    forbidden = draw(st.sets(st.sampled_from(usable), max_size=len(usable) - 1))
+    packages = draw(st.integers(1, 2))
+    cpus = tuple(
+        Cpu(
+            id=n,
+            package=core[n] % packages,
+            core=core[n],
+            node=core[n] % packages,
+            online=n not in offline,
+            allowed=n in usable and n not in forbidden,
+            smt_siblings=CpuSet.of(m for m in usable if core[m] == core[n]) or CpuSet((n,)),
+        )
+        for n in range(total)
+    )
+    return Topology(cpus, ())
+
+
+@given(machines())
+def test_hot_cores_are_whole_and_leave_a_cpu_for_other_work(machine: Topology) -> None:
+    hot = choose_hot(HostRoot("/nonexistent"), None, machine)
+    online = machine.online
+    assert hot.cpus
+    assert not hot.cpus - online
+    assert online - hot.cpus or len(online) == 1
+    siblings = machine.siblings_of(hot.cpus)
+    if siblings:
+        assert str(siblings) in hot.note or not online - hot.cpus - siblings
+    if machine.allowed == online and 0 not in siblings:
+        assert not siblings or not online - hot.cpus - siblings
+
+
+@given(machines())
+def test_measured_threads_run_on_hot_cpus_that_are_no_idle_siblings(machine: Topology) -> None:
+    hot = choose_hot(HostRoot("/nonexistent"), None, machine)
+    host = Host(HostRoot("/nonexistent"), hot.cpus, machine)
+    if len(machine.allowed) > 1:
+        placed = CpuSet(placement.choose(machine, placement.Wish()).hot)
+        assert not placed - hot.cpus
+        assert not placed & host.hot_siblings
+    assert not host.hot_siblings - hot.cpus
+    for cpu in hot.cpus - host.hot_siblings if host.hot_siblings else ():
+        assert host.core(cpu) & hot.cpus - host.hot_siblings == CpuSet((cpu,))
+
+
+@given(machines(), st.data())
+def test_whole_cores_are_closed_under_siblings(machine: Topology, data: st.DataObject) -> None:
+    threads = CpuSet.of(data.draw(st.sets(st.sampled_from(machine.online.cpus), min_size=1)))
+    cores = whole_cores(machine, threads)
+    assert not threads - cores
+    if cores == threads:
+        assert not machine.siblings_of(threads) or not machine.online - threads - machine.siblings_of(threads)
+    else:
+        assert not machine.siblings_of(cores)
+        assert machine.online - cores
+        assert whole_cores(machine, cores) == cores

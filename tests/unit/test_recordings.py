@@ -23,6 +23,7 @@ from jitter_workshop.report import plan_script
 from jitter_workshop.report.check_words import explained
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables import registry
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 NAMES = ("lab-stock", "lab-tuned", "lab-boot", "lab-rt")
@@ -185,3 +186,22 @@ def test_nobody_made_or_owned_the_files_in_them() -> None:
         with tarfile.open(RECORDINGS / f"{name}.tar.xz") as archive:
             owners = {(one.uid, one.gid, one.uname, one.gname) for one in archive}
         assert all(uid == gid == 0 and {user, group} <= {"", "root"} for uid, gid, user, group in owners), owners
+
+
+def test_on_two_cores_of_two_threads_one_core_is_hot_and_one_does_the_rest(looked: Look) -> None:
+    """Issue: work must not go to the siblings of hot CPUs."""
+    checkup = looked("lab-stock")
+    assert (str(checkup.hot.cpus), str(checkup.host.housekeeping)) == ("2-3", "0-1")
+    assert not checkup.host.topology.siblings_of(checkup.hot.cpus)
+    drawn = draw_up(checkup.host.root.root, parse_wanted(("isolation", "workqueue-mask", "irq-affinity")))
+    masks = {c.after for c in drawn.plan.changes if c.path.endswith("/cpumask")}
+    assert masks == {"3"}
+    (partition,) = [c.after for c in drawn.plan.changes if c.path.endswith("/cpuset.cpus")]
+    assert partition == "2-3"
+    assert {c.after for c in drawn.plan.changes if c.path.startswith("/proc/irq/")} <= {"0-1", "0", "1", "3"}
+
+
+def test_where_the_only_other_cpu_is_a_sibling_status_says_so(looked: Look) -> None:
+    checkup = looked("lab-tuned")
+    assert str(checkup.host.housekeeping) == "0"
+    assert "sibling of a hot one: tasks on CPU 0" in checkup.hot.note

@@ -14,7 +14,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.cpu_idle import HaltPoll, IdleStates, PmQosFd, PmQosResume
-from tests.hosttrees import CPU, cpu_lists, cpuinfo, idle_states, kernel, write
+from tests.hosttrees import CPU, cpu_files, cpu_lists, cpuinfo, idle_states, kernel, write
 
 INTEL = (("POLL", 0), ("C1", 2), ("C1E", 10), ("C6", 133))
 RESUME = "power/pm_qos_resume_latency_us"
@@ -118,6 +118,17 @@ def test_each_hot_cpus_own_limit(tmp_path: Path) -> None:
     write(root, {f"{CPU}/cpu3/{RESUME}": "n/a\n"})
     found = PmQosResume().assess(host(root, 3))
     assert (found.state, found.value) == ("ok", "n/a (no latency accepted)")
+
+
+def test_an_idle_sibling_of_a_hot_cpu_does_not_poll(tmp_path: Path) -> None:
+    root = machine(tmp_path, *INTEL)
+    for n in range(4):
+        write(root, cpu_files(n, core=n // 2, siblings=(n & ~1, n | 1)))
+    every = (0, 1, 2, 3)
+    assert [c.path for c in plan(root, "pm-qos-resume", every).changes] == [f"/{CPU}/cpu{n}/{RESUME}" for n in (0, 2)]
+    assert len(plan(root, "pm-qos-resume=20", every).changes) == 4
+    assert {one.split("/")[0] for one in disabled(plan(root, "idle-states=0", every))} == {"cpu0", "cpu2"}
+    assert {one.split("/")[0] for one in disabled(plan(root, "idle-states", every))} == {"cpu0", "cpu1", "cpu2", "cpu3"}
 
 
 def test_a_recorded_host_has_no_device_to_hold(tmp_path: Path) -> None:

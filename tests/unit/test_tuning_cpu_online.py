@@ -259,3 +259,50 @@ def test_which_cpus_share_a_core_may_be_hidden(tmp_path: Path) -> None:
     told = assess(tmp_path, 3)
     assert (told.state, told.reason) == ("unavailable", "this host does not show which CPUs share a core")
     assert plan(tmp_path, "smt", 3).changes == ()
+
+
+# Whole cores --------------------------------------------------------------------------------------------------------
+
+
+def cores(root: Path, count: int = 4, *, isolated: str = "", partition: str = "") -> Path:
+    """Cores with two threads each: 0 and 1 share one, 2 and 3 the next. Every CPU but the first can go offline."""
+    threads = range(2 * count)
+    files = kernel("box") | cpu_lists(f"0-{threads[-1]}", isolated=isolated)
+    files |= {"proc/cpuinfo": cpuinfo(2 * count, "A processor", "fpu")}
+    files |= {f"{CPU}/smt/control": "on\n", f"{CPU}/smt/active": "1\n"}
+    files |= {"sys/fs/cgroup/cpuset.cpus.isolated": f"{partition}\n"} if partition else {}
+    for n in threads:
+        files |= cpu_files(n, core=n // 2, siblings=(n & ~1, n | 1), online=None if n == 0 else True)
+    return write(root, files)
+
+
+def test_of_whole_hot_cores_the_first_threads_stay_online(tmp_path: Path) -> None:
+    root = cores(tmp_path)
+    found = assess(root, 2, 3, 4, 5)
+    assert (found.state, found.value, "CPU 3,5" in found.reason) == ("improve", "in use", True)
+    assert writes(plan(root, "smt", 2, 3, 4, 5)) == [("cpu3/online", "1", "0"), ("cpu5/online", "1", "0")]
+    assert writes(plan(root, "smt=off", 2, 3, 4, 5)) == [("smt/control", "on", "off")]
+
+
+def test_whole_hot_cores_that_are_isolated_keep_their_threads(tmp_path: Path) -> None:
+    assert assess(cores(tmp_path / "boot", isolated="2-5"), 2, 3, 4, 5).state == "ok"
+    root = cores(tmp_path / "partition", partition="2-5")
+    assert assess(root, 2, 3, 4, 5).state == "ok"
+    for word in ("smt", "smt=off"):
+        made = plan(root, word, 2, 3, 4, 5)
+        assert not made.changes
+        assert "isolated cpuset has CPU" in made.skipped[0].reason
+
+
+def test_without_its_idle_siblings_a_core_is_isolated_by_its_first_thread(tmp_path: Path) -> None:
+    groups = {
+        "cgroup.controllers": "cpuset cpu\n",
+        "cgroup.subtree_control": "cpuset\n",
+        "cpuset.cpus.effective": "0-7\n",
+    }
+    root = write(cores(tmp_path), hosttrees.cgroup2(files=groups))
+    wanted = [Wanted("smt"), Wanted("isolation")]
+    alone = planning.plan(host(root, 2, 3, 4, 5), wanted[1:])
+    both = planning.plan(host(root, 2, 3, 4, 5), wanted)
+    listed = [[c.after for c in made.changes if c.path.endswith("cpuset.cpus")] for made in (alone, both)]
+    assert listed == [["2-5"], ["2,4"]]

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class StatusHead:
     """Hold the facts above the checks. ``hot``, ``housekeeping``, ``siblings``: CPU lists; ``siblings`` are siblings of
-    hot CPUs, and work is kept off them, too. ``why_hot``: the reason for the choice of the hot CPUs. ``note``: a
-    problem with the hot CPUs, or ""."""
+    hot CPUs, and work is kept off them, too. ``hot_siblings``: the hot CPUs that stay idle, because the first thread of
+    their core is used. ``why_hot``: the reason for the choice of the hot CPUs. ``note``: a problem with the hot CPUs,
+    or ""."""
 
     recorded: bool
     guest: bool
@@ -41,6 +42,7 @@ class StatusHead:
     why_hot: str
     note: str = ""
     siblings: str = ""
+    hot_siblings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class HostStatus:
             why_hot=self.hot.why,
             note=self.hot.note,
             siblings=str(self.host.clear_siblings),
+            hot_siblings=str(self.host.hot_siblings),
         )
 
     def summarise(self) -> HostSummary:

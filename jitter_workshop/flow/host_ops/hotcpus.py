@@ -1,4 +1,9 @@
-"""Choose the hot CPUs, which run the latency-critical threads, for ``status``, ``plan`` and ``apply``."""
+"""Choose the hot CPUs, which are kept free for the latency-critical threads, for ``status``, ``plan`` and ``apply``.
+
+The workshop chooses whole cores: a hardware thread of a hot core is hot, too (:func:`whole_cores`). A measured thread
+gets the first thread of a core, and the core's other threads stay idle. CPUs that somebody has named or isolated are
+taken as they are; a note names the siblings that are not among them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ class HotCpus:
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
     """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the hot CPUs of the class, else the
-    isolated ones, else the tickless ones, else those of the ring's placement. ``topology``: given if it is known.
+    isolated ones, else the tickless ones, else the cores of the ring's placement. ``topology``: given if it is known.
 
     Raises UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
     """
@@ -43,20 +48,33 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         )
     if asked is not None:
         hot = _asked(asked, machine)
-        return HotCpus(hot, "--cpus names them", "asked", _note(machine, hot))
+        return HotCpus(hot, "--cpus names them", "asked", _note(machine, hot, "--cpus {} takes whole cores"))
     of_class = class_cpus(root) & online
     if of_class:
-        return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", _note(machine, of_class))
+        note = _note(machine, of_class, 'hot_cpus = "{}" takes whole cores')
+        return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", note)
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
         by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a cgroup partition"
-        return HotCpus(isolated, f"they are isolated from the scheduler by {by}", "isolated", _note(machine, isolated))
+        why = f"they are isolated from the scheduler by {by}"
+        return HotCpus(isolated, why, "isolated", _note(machine, isolated, "isolate CPU {} to take whole cores"))
     tickless = (isolation.nohz_full or CpuSet()) & online
     if tickless:
-        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(machine, tickless))
+        note = _note(machine, tickless, "nohz_full={} takes whole cores")
+        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", note)
     hot, why = _placed(machine)
-    return HotCpus(hot, why, "placement", _note(machine, hot))
+    return HotCpus(hot, why, "placement", _note(machine, hot, "--cpus {} takes whole cores"))
+
+
+def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
+    """Return the CPUs ``threads`` with their online siblings. Return ``threads`` alone if no CPU would be left for
+    other work.
+
+    Source: Documentation/admin-guide/cputopology.rst (``core_cpus_list``).
+    """
+    cores = threads | machine.siblings_of(threads)
+    return cores if machine.online - cores else threads
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
@@ -91,33 +109,50 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
-    """Return the hot CPUs of the ring's placement, and the reason for them. If only one CPU exists or may be used, the
+    """Return the cores of the ring's placement, and the reason for them. If only one CPU exists or may be used, the
     placement is that of ``spin``."""
     from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
 
     allowed = machine.allowed or machine.online
     placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))
-    hot = CpuSet(placement.hot)
+    threads = CpuSet(placement.hot)
+    hot = whole_cores(machine, threads) if _first_threads(machine, threads) else threads
     if len(machine.online) == 1:
         return hot, "it is the only CPU"
     if placement.producer is None:
         return hot, "this process may use only this CPU"
     if placement.producer not in hot:
         return hot, f"the workshop measures there; CPU {placement.producer} sends the messages and does all other work"
-    beside_0 = 0 in machine.siblings_of(hot)
-    away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
-    return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"
+    beside_0 = 0 in machine.siblings_of(threads)
+    away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in threads else ""
+    there = "there" if hot == threads else f"on CPU {threads}"
+    near = ", ".join(filter(None, (how_near(machine, threads), away)))
+    return hot, f"the workshop would place its threads {there}: {near}"
 
 
-def _note(machine: Topology, hot: CpuSet) -> str:
-    online = machine.online
+def _first_threads(machine: Topology, threads: CpuSet) -> bool:
+    """Return True if each of these CPUs is the first of its core, or if all are of one core without CPU 0.
+
+    Other threads are chosen where a core's first thread is CPU 0, which must not become hot, or where this process may
+    not use the first threads. The tunables could not tell such threads from their idle siblings."""
+    cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
+    together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
+    return together or all(core.cpus[0] in threads for core in cores)
+
+
+def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
+    """Return a problem with the hot CPUs, or "". ``whole``: how to choose whole cores; ``{}`` stands for their CPUs."""
+    online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
     notes = []
     if 0 in hot and len(online) > 1:
         notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")
-    if not online - hot - machine.siblings_of(hot):
+    if not online - hot - siblings:
         rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
         spare = "; 'status smt' shows which of them can be spared" if len(rest) > 1 else ""
         notes.append(f"every other CPU is a sibling of a hot one: tasks on CPU {rest} slow {slowed} down{spare}")
+    elif siblings:
+        shares = "shares a core with a hot CPU" if len(siblings) == 1 else "share cores with hot CPUs"
+        notes.append(f"CPU {siblings} {shares}: other work there slows a hot CPU down; {whole.format(hot | siblings)}")
     return "; ".join(notes)

@@ -13,6 +13,7 @@ from jitter_workshop.host.cpu.cpuidle import (
 )
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import parse_integer
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
@@ -128,7 +129,7 @@ class PmQosResume(Settings):
         "With this file the kernel limits how long one CPU may take to wake; no process has to hold it. 'n/a' "
         "accepts no latency at all: the idle CPU then polls and does not halt."
     )
-    danger = "a polling CPU draws full power and takes execution units from its SMT sibling"
+    danger = "a polling CPU draws full power and takes execution units from its sibling, which is left out"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-power"
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)
@@ -140,7 +141,7 @@ class PmQosResume(Settings):
         if wanted != "n/a":
             wanted = whole_number(self, wanted, 0, 1_000_000)
         found: list[Setting] = []
-        for cpu in host.hot:
+        for cpu in _limited(host, wanted == "n/a"):
             limit = read_resume_latency(host.root, cpu)
             found.append(Setting(resume_latency_path(cpu), limit.text, wanted, reason=limit.reason))
         if not any(setting.current for setting in found):
@@ -213,7 +214,7 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
     limit_us = int(whole_number(tunable, value, 0, 1_000_000))
     found: list[_DeepState] = []
     seen = False
-    for cpu in host.hot:
+    for cpu in _limited(host, limit_us == 0):
         for position, (_, folder) in enumerate(state_folders(host.root, cpu)):
             seen = True
             latency = host.root.integer(f"{folder}/latency")
@@ -229,6 +230,12 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
     if not seen:
         raise _no_states(host)
     return found
+
+
+def _limited(host: Host, polls: bool) -> CpuSet:
+    """Return the hot CPUs to limit. ``polls``: the limit makes an idle CPU poll. A polling CPU takes execution units
+    from the other thread of its core, so the siblings that stay idle may then halt."""
+    return host.hot - host.hot_siblings if polls else host.hot
 
 
 def _no_states(host: Host) -> Unavailable:

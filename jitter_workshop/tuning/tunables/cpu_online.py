@@ -35,12 +35,12 @@ class Smt(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         both = _shared(host)
-        if both:
+        if both and not host.hot_siblings:
             reason = f"CPU {both} are hot and share a core: each slows the other down"
             first = CpuSet.of((host.core(cpu) & host.hot).cpus[0] for cpu in host.hot)
             fix = f"choose one CPU of each core: --cpus {first}"
             return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
-        siblings = host.siblings
+        siblings = _siblings(host)
         if not siblings:
             if host.guest:
                 reason = (
@@ -67,7 +67,7 @@ class Smt(Tunable):
         left_for_the_rest(host)
         if wanted == "off":
             return self._off(host)
-        if not host.siblings:
+        if not _siblings(host):
             return []
         going = _spare_siblings(host)
         offline = [Write(_online_path(cpu), "1", "0", "number") for cpu in going]
@@ -93,10 +93,12 @@ class Smt(Tunable):
             raise Unavailable(
                 f"CPU {offline} are offline already, and switching SMT on again would bring these CPUs back"
             )
-        if leaving & host.hot:
-            raise Unavailable(
-                f"CPU {leaving & host.hot} are hot and are the second threads of their cores: they would go offline"
-            )
+        working = leaving & host.hot - host.hot_siblings
+        if working:
+            raise Unavailable(f"CPU {working} are hot and are the second threads of their cores: they would go offline")
+        held = leaving & (host.isolation.partitions or CpuSet())
+        if held:
+            raise Unavailable(_held(held))
         if not leaving:
             return []
         stay = host.housekeeping - leaving
@@ -150,17 +152,30 @@ class Hotplug(Tunable):
         return rest
 
 
+def _siblings(host: Host) -> CpuSet:
+    """Return the threads of hot cores on which no latency-critical thread runs, hot themselves or not."""
+    return host.siblings | host.hot_siblings
+
+
 def _spare_siblings(host: Host) -> CpuSet:
-    """Return the siblings that can go offline. Raise Unavailable if none can, or if no housekeeping CPU would stay."""
-    both = _shared(host)
-    if both:
+    """Return the siblings that can go offline. Raise Unavailable if none can, if an isolated cpuset has one of them, or
+    if no housekeeping CPU would stay."""
+    both, siblings = _shared(host), _siblings(host)
+    if both and not host.hot_siblings:
         raise Unavailable(f"CPU {both} are hot and share a core: choose one CPU of each core")
-    going = _removable(host, host.siblings)
-    if host.siblings and not going:
-        raise Unavailable(f"CPU {host.siblings} cannot be taken offline on this host")
+    going = _removable(host, siblings)
+    if siblings and not going:
+        raise Unavailable(f"CPU {siblings} cannot be taken offline on this host")
+    held = going & host.hot & (host.isolation.partitions or CpuSet())
+    if held:
+        raise Unavailable(_held(held))
     if not host.housekeeping - going:
         raise Unavailable(f"without CPU {going} none would be left for other work")
     return going
+
+
+def _held(cpus: CpuSet) -> str:
+    return f"an isolated cpuset has CPU {cpus}, so only placed tasks run there: apply smt first, then isolation"
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:
