@@ -7,8 +7,18 @@ from typing import Literal
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 
-StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
-STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
+StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
+STEPS: tuple[StepName, ...] = (
+    "look",
+    "predict",
+    "measure",
+    "diagnose",
+    "plan",
+    "apply",
+    "again",
+    "compare",
+    "explain",
+)
 """The steps of a chapter, in order. A chapter may leave steps out."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")

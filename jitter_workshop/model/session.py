@@ -17,6 +17,16 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Hold a learner's answer to "who took it?". ``run``: the id of the run that was asked about. ``choice``: the
+    cause, as ``KIND:NAME``. ``right``: None if the evidence could not decide."""
+
+    run: str
+    choice: str
+    right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HuntOutcome:
     """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: the learner named this noise, after
     ``wrong_answers`` wrong answers. ``stopped``: the learner ended the noise before naming it. ``cured``: the learner
@@ -49,7 +59,7 @@ class ChapterProgress:
     ``chosen_cpus``: thread → CPU, if the learner chose the CPUs. ``seen``: steps from which the learner went on.
     ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
     its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
-    the run with a cure → the noise's time."""
+    the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -63,6 +73,7 @@ class ChapterProgress:
     reboot_from: str | None = None
     hunts: tuple[HuntOutcome, ...] = ()
     weighed: dict[str, Weighed] = field(default_factory=dict)
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True, slots=True)

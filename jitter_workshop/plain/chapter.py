@@ -11,8 +11,8 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import class_host as of_class
+from jitter_workshop.plain import diagnosing, proving, settings, views
 from jitter_workshop.plain import hunt as hunting
-from jitter_workshop.plain import proving, settings, views
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
@@ -95,6 +95,8 @@ class PlainChapter:
             if task.kind == "mark":
                 return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
             return "your answer (a letter; Enter = no guess)"
+        if diagnosing.asks(walk, step):
+            return diagnosing.MENU
         if step == "apply" and walk.sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
@@ -142,6 +144,8 @@ class PlainChapter:
         if task is not None and task.kind == "choice" and _letter(answer) in range(len(task.answers)):
             # Answers come before commands: with enough answers b and c are answers, too.
             self._predict(task, answer)
+        elif diagnosing.heard(self._workshop, walk, talk, step, answer):
+            pass
         elif answer in ("?", "help"):
             help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
             tell_help(talk, (*help_here, *of_class.words(self._workshop)))
@@ -221,6 +225,8 @@ class PlainChapter:
             self._show_prediction()
         elif step in SLOTS:
             self._show_slot(step)
+        elif step == "diagnose":
+            diagnosing.show(self._workshop, walk, talk)
         elif step in ("plan", "apply"):
             talk.say(*self._plan(step), "")
             if step == "apply" and walk.sets and not walk.awaits_reboot:

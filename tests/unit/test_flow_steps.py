@@ -60,9 +60,9 @@ def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
 
 
 def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
-    progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Prediction(choice="x"))
+    progress = ChapterProgress(step="compare", seen=STEPS[:7], prediction=Prediction(choice="x"))
     steps = loop.views(PINNING, progress, rehearsed=True)
-    wanted = "look◌  predict✓  measure◌  plan◌  apply◌  again◌  ▸COMPARE  explain"
+    wanted = "look◌  predict✓  measure◌  diagnose◌  plan◌  apply◌  again◌  ▸COMPARE  explain"
     line = LoopLine()
     line._steps = steps
     assert [part.plain for part in line._line(100)] == [wanted]
@@ -72,7 +72,7 @@ def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
 def test_what_a_step_waits_for() -> None:
     fresh = ChapterProgress()
     assert loop.blocked(PINNING, fresh, "measure") == ""
-    for step in ("plan", "apply", "again", "compare", "explain"):
+    for step in ("diagnose", "plan", "apply", "again", "compare", "explain"):
         assert "measure first" in loop.blocked(PINNING, fresh, step)
     measured = ChapterProgress(runs={"measure": "x"})
     assert loop.blocked(PINNING, measured, "plan") == ""

@@ -15,7 +15,7 @@ from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import PathEntry, StepState, StepView
 
-_NEEDS_MEASURE: tuple[StepName, ...] = ("plan", "apply", "again")
+_NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "plan", "apply", "again")
 
 
 def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
@@ -34,7 +34,7 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
 
 
 def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> tuple[StepView, ...]:
-    """Return all eight steps with their states. ``rehearsed``: the chapter is taught on a recording."""
+    """Return all steps of the loop with their states. ``rehearsed``: the chapter is taught on a recording."""
     now = current_step(chapter, progress)
     return tuple(StepView(step, _step_state(chapter, progress, step, now, rehearsed)) for step in STEPS)
 
@@ -69,7 +69,8 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
     if rehearsed:
         return ""
     if step in _NEEDS_MEASURE and "measure" in chapter.steps and "measure" not in progress.runs:
-        return "measure first: there is no run yet to compare with"
+        what = "read" if step == "diagnose" else "compare with"
+        return f"measure first: there is no run yet to {what}"
     if step == "again" and "apply" in chapter.steps and "apply" not in progress.seen and progress.step != "apply":
         return "look at the plan and agree to it first: only changes that were shown are made"
     if step == "compare":

@@ -1,7 +1,7 @@
 """Lead a learner through one chapter's steps. The screen and the plain walk both use this module.
 
-The steps are look → predict → measure → plan → apply → again → compare → explain. A chapter may leave steps out. The
-learner may go back to every step, and progress is saved at each move.
+The steps are look → predict → measure → diagnose → plan → apply → again → compare → explain. A chapter may leave steps
+out. The learner may go back to every step, and progress is saved at each move.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
@@ -57,6 +58,7 @@ class ChapterSession:
         self.chapter = chapter
         self._context = context
         self.host = ChapterHost(chapter, context)
+        self.diagnosis = ChapterDiagnosis(chapter, context, self.host)
 
     @property
     def hunts(self) -> bool:
@@ -84,7 +86,7 @@ class ChapterSession:
         return current_step(self.chapter, self.progress)
 
     def steps(self) -> tuple[StepView, ...]:
-        """Return all eight steps with their states, for the header."""
+        """Return all steps of the loop with their states, for the header."""
         return views(self.chapter, self.progress, self.host.rehearsed)
 
     def page(self, step: StepName) -> str:
@@ -382,8 +384,8 @@ class ChapterSession:
         """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run with the cure,
         the run with the noise, or the quiet run, whichever exists first, traced or not. None if there is no run.
 
-        A chapter's own runs have no trace, so that tracing makes no difference between two runs. In a hunt every run is
-        traced.
+        The two runs of a chapter are both traced or both not, so that tracing makes no difference between them. In a
+        hunt every run is traced.
         """
         if self.hunts:
             slots = (self.current,) if self.current in SLOTS else ()
@@ -446,5 +448,6 @@ class ChapterSession:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         cpus = len(self.host.machine()[1].allowed) if rehearsed else self._context.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
-        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
+        traced = self.chapter.hunt or (not rehearsed and self.diagnosis.traces(slot))
+        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), traced)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

@@ -61,7 +61,7 @@ def presented(titles: dict[str, str]) -> Presented:
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
     """Return each member's curve of a chapter, newest first, and a sentence on the curves. Up to the measure step the
     curves are of runs before the change. Later they are of runs after the change, if a member has one."""
-    early = step in ("look", "predict", "measure")
+    early = step in ("look", "predict", "measure", "diagnose")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
         runs = sorted((run for run in row.posted.runs if run.chapter == chapter and run.points), key=lambda run: run.at)

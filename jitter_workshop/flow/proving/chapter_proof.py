@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -40,7 +42,7 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
         rounds=rounds,
         chapter=_key(workshop, walk),
         wait_s=WAIT_S,
-        like=walk.request("again"),
+        like=dataclasses.replace(walk.request("again"), evidence=False),
     )
     return Prover(request, workshop.handle, workshop.agent_session)
 

@@ -1,4 +1,4 @@
-"""Show the line of the eight steps. A click on a step opens the step."""
+"""Show the line of the steps. A click on a step opens the step."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ class LoopLine(Sheet):
     def _line(self, width: int) -> list[Text]:
         line = Text()
         self._spans = []
+        shown = [step.shown for step in self._steps if step.state != "left_out"]
+        gap = "  " if sum(map(len, shown)) + 2 * len(shown) - 2 <= width else " "
         for step in self._steps:
             if step.state == "left_out":
                 continue
             if self._spans:
-                line.append("  ")
+                line.append(gap)
             style = {"now": "bold accent", "done": "good", "seen": "text"}.get(step.state, "dim")
             self._spans.append((line.cell_len, line.cell_len + len(step.shown), step.name))
             line.append(step.shown, style)

@@ -24,6 +24,7 @@ from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.run import progress
+from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
@@ -48,7 +49,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         super().__init__()
         self.walk = walk
         self._page = ChapterPage(walk, self)
-        self._steps = steps_of(self._page)
+        self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
         self._runs = ChapterRuns(self._page, self._draw_chart)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._measure_at_once = measure
@@ -235,7 +236,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [*lesson, ("chapter.table", "chart" if page.table else "table")]
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
-        work = "question" if self.step == "predict" else "plan"
+        work = {"predict": "question", "diagnose": "list"}.get(self.step, "plan")
         return [("chapter.lesson", work if reads else "lesson")] if step.alone else []
 
     # -- the way through the loop ----------------------------------------------------------------------------------

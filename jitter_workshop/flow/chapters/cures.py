@@ -1,0 +1,94 @@
+"""Say which tunables keep a cause away, and which chapter treats it. Every function is pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.diagnosis import Suspect
+from jitter_workshop.model.spec import KINDS
+
+PLACEMENT, FIFO = "placement", "fifo"
+"""Levers that are no tunable: a CPU for each thread, and a real-time priority."""
+
+_OURS = {name for kind in KINDS.values() for name in kind.threads}
+_TASKS = ("isolation", "isolcpus", FIFO)
+_OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
+_UNBOUND = re.compile(r"kworker/u")
+_BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work)/\d")
+_CURES: dict[str, tuple[str, ...]] = {
+    "tasks": _TASKS,
+    "irq": ("irq-affinity", "irqbalance"),
+    "timer": ("nohz-full",),
+    "tick": ("nohz-full",),
+    "migration": (PLACEMENT, "isolation"),
+    "page_fault": ("thp", "numa-balancing", "ksm", "compaction"),
+    "workqueue": ("workqueue-mask",),
+}
+_NET = ("irq-affinity", "rps-xps")
+_SOFTIRQS = {
+    "NET_RX": _NET,
+    "NET_TX": _NET,
+    "BLOCK": _NET,
+    "IRQ_POLL": _NET,
+    "TASKLET": _NET,
+    "RCU": ("rcu-nocbs", "nohz-full"),
+    "SCHED": ("nohz-full",),
+    "TIMER": ("nohz-full",),
+    "HRTIMER": ("nohz-full",),
+}
+
+Reach = Literal["this", "another", "bound", "below", "none"]
+"""Whether a cause is treated by this chapter or by another one. ``bound``: by a thread that no setting can move.
+``below``: by nothing in this kernel."""
+
+
+def levers(suspect: Suspect) -> tuple[str, ...]:
+    """Return the ids of tunables, and the levers PLACEMENT and FIFO, that keep a cause away from a hot CPU; the first
+    one is the usual one. () if there is none."""
+    if suspect.kind == "task":
+        return _of_task(suspect.name)
+    if suspect.kind == "softirq":
+        return _SOFTIRQS.get(suspect.name, ())
+    return _CURES.get(suspect.kind, ())
+
+
+def _of_task(name: str) -> tuple[str, ...]:
+    if name in _OURS:
+        return (PLACEMENT,)
+    if name == "idle":
+        return ("idle-states",)
+    if name == "throttled":
+        return ("cpu-max",)
+    if _UNBOUND.match(name):
+        return ("workqueue-mask",)
+    if _BOUND.match(name):
+        return ()
+    return ("kernel-threads", "isolation") if _OF_KERNEL.match(name) else _TASKS
+
+
+def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
+    """Return how far a cause is treated, and the title of the other chapter that treats it, else ""."""
+    wanted = levers(suspect)
+    if not wanted:
+        bound = suspect.kind == "task" and bool(_BOUND.match(suspect.name))
+        below = suspect.kind in ("no_event", "steal")
+        return ("bound" if bound else "below" if below else "none"), ""
+    if set(wanted) & _of(chapter):
+        return "this", ""
+    for lever in wanted:
+        for other in course.chapters:
+            if lever in (*_of(other), *other.treats):
+                return ("this", "") if other.id == chapter.id else ("another", other.title)
+    return "none", ""
+
+
+def _of(chapter: Chapter) -> set[str]:
+    """Return the levers that a chapter uses."""
+    found = {word.partition("=")[0] for word in chapter.tunables}
+    if chapter.changes == "placement":
+        found.add(PLACEMENT)
+    if any(one.sched_priority for one in chapter.measurements):
+        found.add(FIFO)
+    return found

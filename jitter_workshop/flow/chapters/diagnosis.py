@@ -1,0 +1,96 @@
+"""Ask "who took it?" between a chapter's first run and its change, and keep the answer with the chapter's progress."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.flow.attribution import Progress, unheard
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace
+from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.diagnosis import Diagnosed, Seen
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Diagnosis
+
+STEP: StepName = "diagnose"
+NOT_ASKED = "a trace needs root's rights, and this run was made without them"
+
+
+class ChapterDiagnosis:
+    """Hold the diagnosis of one chapter: which causes its first run shows, and the learner's answer."""
+
+    def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
+        self._chapter = chapter
+        self._context = context
+        self._host = host
+        self._seen: Seen | None = None
+
+    def traces(self, slot: str) -> bool:
+        """Return True if the run of this slot is to be traced. The first run is traced if root's rights are there
+        without a password. The second run is made as the first one was, so that tracing makes no difference."""
+        if STEP not in self._chapter.steps:
+            return False
+        first = self._run()
+        if slot == "measure" or first is None:
+            return self._context.agent_session.rights == "root"
+        return self._context.handle.has_trace(first.id)
+
+    @property
+    def open(self) -> bool:
+        """Return True if there is a run of which the question can be asked."""
+        return self._run() is not None and not self._host.rehearsed
+
+    @property
+    def ready(self) -> Seen | None:
+        """Return what was seen in the first run; None if :meth:`read` has not read the run yet."""
+        run = self._run()
+        return self._seen if run is not None and self._seen is not None and self._seen.run == run.id else None
+
+    def read(self, progress: Progress = unheard) -> Seen | None:
+        """Read the evidence of the first run, and return what was seen; None without a run. A long trace takes some
+        seconds. A damaged trace counts as missing. Raises the errors of ``progress``."""
+        run = self._run()
+        if run is None or self._host.rehearsed:
+            return None
+        if self.ready is None:
+            self._seen = self._read(run, progress)
+        return self._seen
+
+    def _read(self, run: Run, progress: Progress) -> Seen:
+        context = self._context
+        why = run.counters.why_no_trace if run.counters is not None else run.notes.get("evidence", NOT_ASKED)
+        if context.handle.has_trace(run.id):
+            try:
+                report = context.causes(run, progress)
+            except SessionError as error:
+                why = error.sentence()
+            else:
+                if isinstance(report, EvidenceReport):
+                    return of_trace(report)
+        return of_counters(run, why)
+
+    def answer(self, ident: str) -> Diagnosed:
+        """Judge an answer, and keep it with the chapter's progress. Raises UsageError for a cause that is not in the
+        list, and for a second answer: a diagnosis counts only before the evidence is known."""
+        seen = self.read()
+        found = judge(seen, ident) if seen is not None else None
+        if found is None or seen is None:
+            raise UsageError("the answer is not one of the causes that were seen")
+        if self.answered() is not None:
+            raise UsageError("this question is answered already", "measure again to be asked about a new run")
+        progress = self._context.progress(self._chapter.id)
+        kept = Diagnosis(seen.run, ident, found.right)
+        self._context.save_progress(self._chapter.id, dataclasses.replace(progress, diagnosis=kept))
+        return found
+
+    def answered(self) -> Diagnosed | None:
+        """Return the judged answer about the present first run; None if there is none, or the run is not read yet."""
+        kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
+        return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
+
+    def _run(self) -> Run | None:
+        ident = self._context.progress(self._chapter.id).runs.get("measure")
+        return self._context.run(ident) if ident else None

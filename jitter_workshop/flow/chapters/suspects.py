@@ -1,0 +1,184 @@
+"""List the causes that were seen in a run, and judge which of them took most. Every function is pure.
+
+A trace gives each cause its time. Counters give a time to two causes only: other tasks (the scheduler's run delay) and
+the hypervisor (steal). All other counters are numbers of events, and no time is guessed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from jitter_workshop.flow.attribution import used_cpus
+from jitter_workshop.model import evidence as words
+from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
+from jitter_workshop.model.evidence import Cause, EvidenceReport
+from jitter_workshop.model.run import Counter, Run
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.report.cause_words import cause_words
+
+MOST = 9
+"""The largest number of causes in the list: there is a key for each."""
+NEAR = 0.9
+"""An answer is right if its cause took at least this share of the time of the largest cause."""
+
+TASKS, TICK, STEAL = "tasks", "tick", "steal"
+"""Kinds of suspects that only counters have."""
+
+_LOCAL = "local_timer"
+_GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
+_ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
+"""Names of ``no_event``: time that the trace does not know, and time that no other cause took."""
+_VECTORS = {
+    "RES": "requests of other CPUs to reschedule",
+    "CAL": "function calls from other CPUs",
+    "TLB": "TLB shootdowns",
+    "NMI": "non-maskable interrupts",
+    "PMI": "interrupts of performance counters",
+    "IWI": "the kernel's own work in an interrupt (irq_work)",
+}
+_LABELS = {
+    "timer": "local timer: the tick and other timers",
+    "migration": "moves to another CPU",
+    "page_fault": "page faults of our own threads",
+    "no_event": "nothing that this kernel saw",
+    TASKS: "other tasks on our CPU",
+    TICK: "local timer: the tick and other timers",
+    STEAL: "the hypervisor (steal)",
+}
+
+
+# -- what was seen -----------------------------------------------------------------------------------------------------
+
+
+def of_trace(report: EvidenceReport) -> Seen:
+    """Return the causes of a traced run. Causes that a learner would call one are one: all local timers, all moves, all
+    page faults, and each event with the gaps around it."""
+    took: dict[tuple[str, str], list[Cause]] = {}
+    unknown = 0
+    for cause in report.causes:
+        if cause.kind == "no_event" and cause.name in _GAPS:
+            unknown += cause.total_ns
+        elif cause.kind != "no_event" or cause.name not in _ITS_OWN:
+            took.setdefault(_group(cause, report.causes), []).append(cause)
+    found = [_merged(kind, name, causes) for (kind, name), causes in took.items()]
+    return _seen(
+        found,
+        run=report.run,
+        source="trace",
+        stalls=report.stalls,
+        stalled_ns=sum(cause.total_ns for cause in report.causes),
+        unknown_ns=unknown,
+        notes=tuple(_frequencies(report)),
+    )
+
+
+def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
+    """Return the kind and name under which a cause is listed."""
+    kind, name = cause.kind, cause.name
+    if kind == "around":
+        if name == words.FAULT:
+            return "page_fault", ""
+        # The name alone is known here: the largest event of this name is the one with most surroundings.
+        kind = next((c.kind for c in causes if c.name == name and c.kind not in ("around", "no_event")), kind)
+    if kind == "timer" or (kind == "vector" and name == _LOCAL):
+        return "timer", ""
+    return (kind, "") if kind in ("migration", "page_fault", "no_event") else (kind, name)
+
+
+def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
+    threads = max(cause.threads for cause in causes)
+    label = _LABELS.get(kind) or cause_words(kind, name, 48)
+    several = f" ({threads:,} threads)" if threads > 1 else ""
+    count = max(cause.count for cause in causes)
+    return _suspect(kind, name, f"{label}{several}", count, sum(cause.total_ns for cause in causes))
+
+
+def _frequencies(report: EvidenceReport) -> Iterator[str]:
+    for seen in report.residence.frequencies[:4] if report.residence is not None else ():
+        low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
+        yield f"The kernel asked for another frequency of CPU {seen.cpu}: {low:.2f} to {high:.2f} GHz."
+
+
+def of_counters(run: Run, why_no_trace: str = "") -> Seen:
+    """Return the causes of a run without a trace, from its counters on the CPUs that its threads used."""
+    cpus = {str(cpu) for cpu in used_cpus(run)}
+    waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
+    # Two threads may have waited at the same time: the longer wait is what was lost for certain.
+    waited = max(waits) if len(waits) == len(run.threads) and waits else None
+    found = [_suspect(TASKS, "", _LABELS[TASKS], _added(t.involuntary_switches for t in run.threads), waited)]
+    found.append(_suspect(STEAL, "", _LABELS[STEAL], None, run.steal_ns))
+    for kind, counts in (
+        ("migration", [t.migrations for t in run.threads]),
+        ("page_fault", [n for t in run.threads for n in (t.minor_faults, t.major_faults)]),
+    ):
+        found.append(_suspect(kind, "", _LABELS[kind], _added(counts), None))
+    found += _interrupts(run.interrupts or {}, cpus)
+    for name, row in (run.softirqs or {}).items():
+        found.append(_suspect("softirq", name, f"softirq {called(name, 20)}", _on(row, cpus), None))
+    stalled = round(run.stalls.stolen_ns_per_second * run.rated_s)
+    seen = [one for one in found if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
+    timed = sum(one.total_ns or 0 for one in seen)
+    return _seen(
+        seen,
+        run=run.id,
+        source="counters",
+        stalls=run.stalls.count,
+        stalled_ns=stalled,
+        unknown_ns=max(stalled - timed, 0),
+        why_no_trace=clean(why_no_trace, 300),
+    )
+
+
+def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspect]:
+    """Yield the interrupts of /proc/interrupts: a row with a number is a device's, a row of letters the CPU's own."""
+    for key, row in table.items():
+        count = _on(row, cpus)
+        if key == "LOC":
+            yield _suspect(TICK, "", _LABELS[TICK], count, None)
+        elif key.isdigit():
+            yield _suspect("irq", row.name or key, f"interrupt {called(row.name or key, 40)}", count, None)
+        elif key in _VECTORS:
+            yield _suspect("vector", key, _VECTORS[key], count, None)
+
+
+def _on(row: Counter, cpus: set[str]) -> int:
+    return sum(count for cpu, count in row.per_cpu.items() if cpu in cpus)
+
+
+def _added(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return None if None in known or not known else sum(count for count in known if count is not None)
+
+
+def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int | None) -> Suspect:
+    return Suspect(f"{kind}:{clean(name, 60)}", kind, name, label, count, total_ns)
+
+
+def _seen(found: list[Suspect], **fields: object) -> Seen:
+    """Return what was seen, with the MOST largest causes in the order of their labels."""
+    ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
+    listed = sorted(ranked[:MOST], key=lambda one: (one.label.casefold(), one.id))
+    return Seen(suspects=tuple(listed), others=len(ranked[MOST:]), **fields)  # type: ignore[arg-type]
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+def judge(seen: Seen, ident: str) -> Diagnosed | None:
+    """Return the judged answer; None if this cause is not in the list.
+
+    An answer is right if its cause took at least NEAR of the time of the largest cause. If the time of unknown cause is
+    longer than that of the largest known one, the evidence decides only that a cause with a shorter time is not it.
+    """
+    chosen = seen.suspect(ident)
+    if chosen is None:
+        return None
+    timed = [one for one in seen.suspects if one.total_ns]
+    most = max(timed, key=lambda one: one.total_ns or 0, default=None)
+    largest = (most.total_ns or 0) if most is not None else 0
+    share = largest / seen.stalled_ns if seen.stalled_ns else 0.0
+    if seen.unknown_ns > largest:
+        # By counters, the unknown time is that of causes without a time: one with a time cannot be the largest.
+        wrong = seen.source == "counters" and chosen.total_ns is not None
+        return Diagnosed(chosen, False if wrong else None, None, 0.0)
+    return Diagnosed(chosen, (chosen.total_ns or 0) >= NEAR * largest, most, min(share, 1.0))

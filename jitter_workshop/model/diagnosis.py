@@ -1,0 +1,61 @@
+"""Define what the step ``diagnose`` shows: the causes seen in a chapter's first run, and how an answer is judged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jitter_workshop.model.record import dataclass
+
+Source = Literal["trace", "counters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Hold one cause that was seen in a run. ``id``: ``KIND:NAME``. ``kind``: one of ``model.evidence.CAUSE_KINDS`` or,
+    by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
+    number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
+    the time that it took, None if this time is not known."""
+
+    id: str
+    kind: str
+    name: str
+    label: str
+    count: int | None
+    total_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Hold what was seen in a run. ``suspects``: in the order of their labels. ``stalls``: the number of stalls, which
+    took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
+    counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
+    the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run."""
+
+    run: str
+    source: Source
+    suspects: tuple[Suspect, ...]
+    stalls: int
+    stalled_ns: int
+    unknown_ns: int
+    others: int = 0
+    why_no_trace: str = ""
+    notes: tuple[str, ...] = ()
+
+    def suspect(self, ident: str) -> Suspect | None:
+        return next((one for one in self.suspects if one.id == ident), None)
+
+    @property
+    def quiet(self) -> bool:
+        """Return True if nothing took time from the measured threads, as far as this run can show."""
+        return not self.stalls or not self.suspects
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """Hold a judged answer. ``right``: None if the evidence cannot decide. ``most``: the cause that took most, None if
+    not known. ``share``: its share (0..1) of all stalled time."""
+
+    chosen: Suspect
+    right: bool | None
+    most: Suspect | None
+    share: float

@@ -1,0 +1,66 @@
+"""Show the step ``diagnose`` line by line: the list of causes, the learner's answer, and its judgement."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import StepName
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import diagnosis as words
+
+_LETTERS = "abcdefghi"
+MENU = "your answer (a letter; Enter = go on without)"
+
+
+def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    """Show the question and the list of causes, or the answer that was given before."""
+    diagnosis = walk.diagnosis
+    if not diagnosis.open:
+        talk.tell(words.RECORDED)
+        return
+    if diagnosis.ready is None:
+        talk.tell(words.READING)
+    seen = diagnosis.read()
+    if seen is None:
+        return
+    talk.tell(words.asked(seen))
+    talk.say("")
+    if (needs := words.without_trace(seen)) and not seen.quiet:
+        talk.tell(needs)
+        talk.say("")
+    if diagnosis.answered() is not None:
+        _tell_judged(workshop, walk, talk)
+        return
+    for letter, one in zip(_LETTERS, () if seen.quiet else seen.suspects, strict=False):
+        often = words.seen_often(seen, one)
+        talk.tell(f"{one.label}{f', {often}' if often else ''}", f"  {letter}  ", "     ")
+
+
+def asks(walk: ChapterSession, step: StepName) -> bool:
+    """Return True if this step takes an answer now."""
+    diagnosis = walk.diagnosis
+    if step != "diagnose" or not diagnosis.open or diagnosis.ready is None:
+        return False
+    return not diagnosis.ready.quiet and diagnosis.answered() is None
+
+
+def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
+    """Take a letter as the answer, and tell the judgement. Return False if the answer is no letter of the list."""
+    seen = walk.diagnosis.ready
+    letter = _LETTERS.find(answer.lower()) if len(answer) == 1 else -1
+    if not asks(walk, step) or seen is None or not 0 <= letter < len(seen.suspects):
+        return False
+    walk.diagnosis.answer(seen.suspects[letter].id)
+    _tell_judged(workshop, walk, talk)
+    return True
+
+
+def _tell_judged(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    """Tell the judgement, then each cause with its time."""
+    diagnosis = walk.diagnosis
+    seen, found = diagnosis.ready, diagnosis.answered()
+    if seen is None or found is None:
+        return
+    talk.tell(f"You named: {found.chosen.label}.")
+    talk.tell(words.judged(found, seen, walk.chapter, workshop.course), "", "  ")
+    talk.say("", *words.suspects(seen, -1, found, talk.width), "")

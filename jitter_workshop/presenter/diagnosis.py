@@ -1,0 +1,151 @@
+"""Word the step ``diagnose``: the question, the list of causes, and the judgement of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from jitter_workshop.flow.chapters.cures import reach
+from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.lines import Lines, heading, log_bar, sentence, table, wrap
+from jitter_workshop.stats.scale import nice_ns
+
+QUESTION = "Who took it?"
+READING = "Reading the evidence of the first run…"
+RECORDED = "Nothing was measured here, so there is no run to read. The worked example above stands for it."
+ANSWERED_BEFORE = "Your answer, as the evidence judged it:"
+_TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
+_COUNTED = "These counters grew during your first run. Which cause took most time?"
+_NEEDS = (
+    "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
+)
+_BAR = 16
+
+
+def asked(seen: Seen) -> str:
+    """Return the question about a run, or the sentence that there is nothing to ask."""
+    if not seen.quiet:
+        return _TRACED if seen.source == "trace" else _COUNTED
+    if not seen.stalls:
+        return "No stall was seen in your first run: nothing took time from it, so there is no cause to name. Go on."
+    return "Your first run had stalls, and nothing on this host tells what took the time. Go on."
+
+
+def without_trace(seen: Seen) -> str:
+    """Return one sentence that says what a trace of this run would need; "" if the run has a trace."""
+    if seen.source == "trace":
+        return ""
+    if seen.why_no_trace == NOT_ASKED:
+        return _NEEDS
+    return sentence(f"there are only counters, because the run has no trace: {clean(seen.why_no_trace, 200)}")
+
+
+def seen_often(seen: Seen, one: Suspect) -> str:
+    """Return how often a cause was seen, in words; "" if this is not known."""
+    if one.count is None:
+        return ""
+    return f"in {many(one.count, 'stall')}" if seen.source == "trace" else f"{one.count:,} times"
+
+
+def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+    """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
+    row says how often its cause was seen; after it, also how long it took."""
+    lines: Lines = []
+    most = max((one.total_ns or 0 for one in seen.suspects), default=0)
+    rows = [[one.label, seen_often(seen, one), *([_time(one)] if answered else [])] for one in seen.suspects]
+    for index, (one, line) in enumerate(
+        zip(seen.suspects, table(rows, width - 6, right=(1, 2), head=False), strict=True)
+    ):
+        sign = " "
+        if answered is not None:
+            sign = "✓" if answered.most == one else "✗" if answered.chosen == one and answered.right is False else " "
+        here = index == cursor and answered is None
+        style = "bold accent" if here else "good" if sign == "✓" else "text"
+        line.stylize(style)
+        row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
+        if answered is not None and one.total_ns and row.cell_len + 1 + _BAR <= width:
+            row.append(f" {log_bar(one.total_ns, most, _BAR, 100.0)}", "accent")
+        lines.append(row)
+    if seen.others:
+        lines.append(Text(f"      and {many(seen.others, 'smaller cause')}", "dim"))
+    return lines
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+
+
+def _time(one: Suspect) -> str:
+    return nice_ns(one.total_ns) if one.total_ns is not None else "no time known"
+
+
+def verdict(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> tuple[str, str]:
+    """Return two sentences: what took how much, and what this means for what follows."""
+    most, chosen = found.most, found.chosen
+    if most is None:
+        return _undecided(found, seen), "Measure with root's rights to have a time for each cause."
+    whole = f"{_share(found.share)} of the {nice_ns(seen.stalled_ns)} in {many(seen.stalls, 'stall')}"
+    said = f"{sentence(most.label).rstrip('.')} took most: {_time(most)}, {whole}"
+    if found.right and chosen != most:
+        said = f"{said}; {chosen.label} took nearly as much: {_time(chosen)}"
+    elif not found.right:
+        said = f"{said}; {chosen.label} took {_time(chosen)}" if chosen.total_ns is not None else said
+    return f"{said}.", means(most, chapter, course)
+
+
+def _undecided(found: Diagnosed, seen: Seen) -> str:
+    rest, whole = nice_ns(seen.unknown_ns), nice_ns(seen.stalled_ns)
+    if seen.source == "trace":
+        return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
+    if found.right is False:
+        label, took = sentence(found.chosen.label).rstrip("."), _time(found.chosen)
+        return f"{label} took {took}; at least {rest} of the {whole} have another cause."
+    return f"Counters cannot decide: at least {rest} of the {whole} belong to causes of which only the number is known."
+
+
+def means(most: Suspect, chapter: Chapter, course: Course) -> str:
+    """Return a sentence on what the largest cause means for the change that follows."""
+    how, title = reach(most, chapter, course)
+    title = clean(title, 40)
+    if how == "this":
+        return "The change of this chapter is made against it."
+    if how == "another":
+        leaves = "" if chapter.changes == "nothing" else "The change of this chapter leaves it as it is: "
+        treats = f"the chapter '{title}' treats it."
+        return f"{leaves}{treats}" if leaves else sentence(treats)
+    if how == "bound":
+        return "This thread is bound to its CPU, so no setting moves it: look for the reason of its work."
+    if how == "below":
+        return "No setting of this kernel reaches it: it is the hypervisor, the firmware, or the memory."
+    return "No chapter of this course has a setting against it."
+
+
+def sign(right: bool | None) -> str:
+    """Return the words before a judged answer."""
+    return {True: "✓ right: ", False: "✗ not this one: ", None: ""}[right]
+
+
+def judged(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> str:
+    """Return the judgement of an answer in at most two sentences."""
+    first, second = verdict(found, seen, chapter, course)
+    return f"{sign(found.right)}{first} {second}"
+
+
+def lines(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+    """Return the whole list with its question, and what else is known about the run."""
+    found: Lines = [heading(QUESTION.upper()), *wrap(asked(seen), width), Text()]
+    if not seen.quiet:
+        found += [*suspects(seen, cursor, answered, width), Text()]
+    found += [line for text in _besides(seen, answered) for line in wrap(text, width, style="dim")]
+    return found
+
+
+def _besides(seen: Seen, answered: Diagnosed | None) -> Iterator[str]:
+    if needs := without_trace(seen):
+        yield needs
+    if answered is not None:
+        yield from (clean(note, 200) for note in seen.notes)

@@ -1,0 +1,132 @@
+"""Show the step ``diagnose``: the learner names the cause that took most, and the evidence judges."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution import Stopped
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter.lines import Lines, waiting, wrap
+from jitter_workshop.tui.background import aside
+from jitter_workshop.tui.screens.chapter.page import ChapterPage
+from jitter_workshop.tui.screens.chapter.steps import Enter, Step
+from jitter_workshop.tui.widgets.sheet import Pane
+
+
+class Diagnose(Step):
+    """Ask who took the time of the first run. A thread reads the run's trace, because a long trace takes seconds."""
+
+    def __init__(self, page: ChapterPage, name: StepName) -> None:
+        super().__init__(page, name)
+        self.cursor = -1
+        """The index of the cause under the cursor; -1 for none: Enter then goes on without an answer."""
+        self._went = (0, 0)
+        self._failed = ""
+
+    def enter(self) -> None:
+        super().enter()
+        self.cursor, self._failed, self._went = -1, "", (0, 0)
+        if self._asks and self.walk.diagnosis.ready is None:
+            self.screen.run_worker(self._read(), exclusive=True, group="diagnose")
+
+    async def _read(self) -> None:
+        try:
+            await aside(partial(self.walk.diagnosis.read, self._told))
+        except Stopped:
+            return
+        except WorkshopError as error:
+            self._failed = error.sentence()
+        if self.page.step == self.name:
+            self.screen.redraw()
+
+    def _told(self, done: int, total: int) -> None:
+        """Show progress of the work on the thread. Raises Stopped, on the thread, after the learner left the step."""
+        if self.page.step != self.name or not self.screen.is_attached:
+            raise Stopped("reading was stopped")
+        self._went = (done, total)
+        self.screen.call_later(self._goes_on)
+
+    def _goes_on(self) -> None:
+        if self.page.step == self.name and self.walk.diagnosis.ready is None:
+            self.screen.redraw()
+
+    # -- what it shows ---------------------------------------------------------------------------------------------
+
+    @property
+    def _asks(self) -> bool:
+        return self.walk.diagnosis.open
+
+    @property
+    def alone(self) -> bool:
+        return self._asks
+
+    @property
+    def opens_with_page(self) -> bool:
+        return self._asks and not self.screen.wide and self.walk.diagnosis.answered() is None
+
+    def _lines(self, width: int) -> Lines:
+        if not self._asks:
+            return wrap(words.RECORDED, width, style="dim")
+        if self._failed:
+            return wrap(Text(clean(self._failed, 300), "bold bad"), width, "! ")
+        diagnosis = self.walk.diagnosis
+        if (seen := diagnosis.ready) is None:
+            done, total = self._went
+            return waiting(words.READING, done, total, width)
+        return words.lines(seen, self.cursor, diagnosis.answered(), width)
+
+    def said(self) -> list[str]:
+        diagnosis = self.walk.diagnosis
+        seen, answered = diagnosis.ready, diagnosis.answered()
+        if seen is None or answered is None:
+            return []
+        return [words.judged(answered, seen, self.walk.chapter, self.page.workshop.course)]
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _open(self) -> bool:
+        """Return True if a cause can be chosen now."""
+        diagnosis = self.walk.diagnosis
+        seen = diagnosis.ready if self._asks and not self.reading_first else None
+        return seen is not None and not seen.quiet and diagnosis.answered() is None
+
+    @property
+    def enter_label(self) -> str:
+        if self.reading_first:
+            return "to the list"
+        if not self._open:
+            return super().enter_label
+        return "name it" if self.cursor >= 0 else "go on without"
+
+    def pressed_enter(self) -> Enter:
+        seen = self.walk.diagnosis.ready
+        if not self._open or seen is None or self.cursor < 0:
+            return "go on"
+        self.walk.diagnosis.answer(seen.suspects[self.cursor].id)
+        self.screen.redraw()
+        self.screen.query_one("#data", Pane).scroll_home(animate=False)
+        return "stay"
+
+    def vertical(self, direction: int) -> bool:
+        if not self._open:
+            return False
+        self._choose(self.cursor - direction if self.cursor >= 0 else 0)
+        return True
+
+    def digit(self, index: int) -> bool:
+        if not self._open:
+            return False
+        self._choose(index)
+        return True
+
+    def _choose(self, index: int) -> None:
+        seen = self.walk.diagnosis.ready
+        if seen is not None and 0 <= index < len(seen.suspects):
+            self.cursor = index
+            self.screen.redraw()

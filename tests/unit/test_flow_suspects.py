@@ -1,0 +1,254 @@
+"""The list of causes that a learner chooses from, and the judgement of the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.flow.chapters import cures
+from jitter_workshop.flow.chapters.suspects import MOST, NEAR, STEAL, TASKS, judge, of_counters, of_trace
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.diagnosis import Seen, Suspect
+from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport
+from jitter_workshop.model.run import Counter, Run, ThreadRecord
+from tests import madeup
+
+COURSE = load_course(builtin_course())
+KINDS = st.sampled_from(CAUSE_KINDS)
+NAMES = st.sampled_from(("", "python", "local_timer", "RCU", "page_fault", "events lost", "asleep", "e\x1b[2J"))
+CAUSES = st.lists(
+    st.tuples(KINDS, NAMES, st.integers(1, 500), st.integers(1, 10**9)), max_size=30, unique_by=lambda c: c[:2]
+)
+
+
+def cause(kind: str, name: str, count: int, total_ns: int) -> Cause:
+    return Cause(kind, name, count, total_ns, total_ns, 0.0, 0)
+
+
+def report(*causes: Cause) -> EvidenceReport:
+    return EvidenceReport(1, "r", "trace", 1_000, "mono", sum(c.count for c in causes), 0, causes, (), 1)
+
+
+def seen_of(*causes: tuple[str, str, int, int]) -> Seen:
+    return of_trace(report(*(cause(*one) for one in causes)))
+
+
+def counted(waited_ns: int | None = 0, steal_ns: int | None = 0, stolen_ns: int = 1_000_000, **changed: object) -> Run:
+    thread = ThreadRecord("sampler", {"1": 10}, 3, 41, 2, 0, 0, waited_ns=waited_ns, tid=7, cpus=(1,))
+    run, _ = madeup.make_run(workload="spin", threads=(thread,), steal_ns=steal_ns, **changed)
+    stalls = dataclasses.replace(run.stalls, count=9, stolen_ns_per_second=stolen_ns / run.rated_s)
+    return dataclasses.replace(run, stalls=stalls)
+
+
+# -- the list ----------------------------------------------------------------------------------------------------------
+
+
+@given(CAUSES)
+def test_no_time_is_lost_or_named_twice(causes: list[tuple[str, str, int, int]]) -> None:
+    seen = seen_of(*causes)
+    whole = sum(ns for _, _, _, ns in causes)
+    own = sum(ns for kind, name, _, ns in causes if kind == "no_event" and name == "asleep")
+    listed = sum(one.total_ns or 0 for one in seen.suspects)
+    assert seen.stalled_ns == whole
+    assert listed + seen.unknown_ns + own <= whole
+    if not seen.others:
+        assert listed + seen.unknown_ns + own == whole
+
+
+@given(CAUSES)
+def test_the_order_is_that_of_the_names_and_every_cause_has_one_key(causes: list[tuple[str, str, int, int]]) -> None:
+    seen = seen_of(*causes)
+    labels = [one.label.casefold() for one in seen.suspects]
+    assert labels == sorted(labels)
+    assert len(seen.suspects) <= MOST
+    assert len({one.id for one in seen.suspects}) == len(seen.suspects)
+    assert all(label.isprintable() for label in labels)
+
+
+def test_the_order_says_nothing_of_the_time() -> None:
+    first = seen_of(("task", "a", 1, 10), ("irq", "b", 1, 20), ("softirq", "RCU", 1, 30))
+    second = seen_of(("task", "a", 1, 30), ("irq", "b", 1, 10), ("softirq", "RCU", 1, 20))
+    assert [one.id for one in first.suspects] == [one.id for one in second.suspects]
+
+
+def test_what_a_learner_would_call_one_cause_is_one() -> None:
+    seen = seen_of(
+        ("vector", "local_timer", 400, 4_000),
+        ("timer", "tick_nohz_handler", 300, 3_000),
+        ("around", "local_timer", 200, 2_000),
+        ("around", "python", 5, 10),
+        ("task", "python", 4, 90),
+        ("page_fault", "user", 2, 50),
+        ("page_fault", "kernel", 1, 60),
+        ("around", "page_fault", 1, 5),
+        ("migration", "swapper", 1, 7),
+        ("migration", "python", 1, 8),
+        ("no_event", "", 3, 77),
+    )
+    assert {(one.kind, one.name): one.total_ns for one in seen.suspects} == {
+        ("timer", ""): 9_000,
+        ("task", "python"): 100,
+        ("page_fault", ""): 115,
+        ("migration", ""): 15,
+        ("no_event", ""): 77,
+    }
+    assert next(one.count for one in seen.suspects if one.kind == "timer") == 400
+
+
+def test_the_smallest_causes_are_left_out_and_counted() -> None:
+    seen = seen_of(*(("task", f"t{n:02}", 1, 100 * n + 1) for n in range(MOST + 4)))
+    assert seen.others == 4
+    assert {one.name for one in seen.suspects} == {f"t{n:02}" for n in range(4, MOST + 4)}
+
+
+def test_a_run_without_stalls_is_quiet() -> None:
+    assert seen_of().quiet
+    assert not seen_of(("task", "a", 1, 10)).quiet
+    assert of_counters(dataclasses.replace(counted(), threads=())).suspects == ()
+
+
+# -- judging a trace ---------------------------------------------------------------------------------------------------
+
+
+@given(CAUSES)
+def test_the_largest_cause_is_right_and_one_far_below_is_wrong(causes: list[tuple[str, str, int, int]]) -> None:
+    seen = seen_of(*causes)
+    if not seen.suspects:
+        return
+    most = max(one.total_ns or 0 for one in seen.suspects)
+    for one in seen.suspects:
+        found = judge(seen, one.id)
+        assert found is not None
+        assert found.chosen == one
+        if seen.unknown_ns > most:
+            assert (found.right, found.most) == (None, None)
+        else:
+            assert found.right == ((one.total_ns or 0) >= NEAR * most)
+            assert found.most is not None
+            assert found.most.total_ns == most
+            assert 0 < found.share <= 1
+
+
+@pytest.mark.parametrize(("less", "right"), [(100, True), (90, True), (89, False)])
+def test_within_a_tenth_is_right(less: int, right: bool) -> None:
+    found = judge(seen_of(("task", "a", 1, 100), ("task", "b", 9, less)), "task:b")
+    assert found is not None
+    assert found.right is right
+
+
+def test_a_trace_with_gaps_judges_nobody() -> None:
+    seen = seen_of(("task", "a", 1, 100), ("no_event", "events lost", 1, 101))
+    found = judge(seen, "task:a")
+    assert found is not None
+    assert found.right is None
+
+
+def test_a_cause_that_was_not_seen_is_no_answer() -> None:
+    assert judge(seen_of(("task", "a", 1, 1)), "task:b") is None
+
+
+# -- counters ----------------------------------------------------------------------------------------------------------
+
+
+def test_counters_of_the_used_cpus_alone_are_listed() -> None:
+    run = counted(
+        waited_ns=800_000,
+        steal_ns=0,
+        interrupts={
+            "LOC": Counter("Local timer interrupts", {"0": 900, "1": 250}),
+            "41": Counter("eth0-rx-0", {"1": 3}),
+            "42": Counter("nvme0q1", {"0": 70}),
+            "MIS": Counter("", {"1": 1}),
+        },
+        softirqs={"NET_RX": Counter("NET_RX", {"1": 3}), "RCU": Counter("RCU", {"0": 5})},
+    )
+    seen = of_counters(run, "a reason")
+    assert {one.id: one.count for one in seen.suspects} == {
+        "tasks:": 41,
+        "tick:": 250,
+        "irq:eth0-rx-0": 3,
+        "softirq:NET_RX": 3,
+        "migration:": 2,
+    }
+    assert (seen.source, seen.why_no_trace) == ("counters", "a reason")
+    assert [one.kind for one in seen.suspects if one.total_ns is not None] == [TASKS]
+
+
+@given(st.integers(0, 2_000_000), st.integers(0, 2_000_000))
+def test_counters_decide_only_what_their_times_prove(waited_ns: int, steal_ns: int) -> None:
+    seen = of_counters(counted(waited_ns, steal_ns))
+    rest = max(1_000_000 - waited_ns - steal_ns, 0)
+    assert abs(seen.unknown_ns - rest) <= 1
+    for one in seen.suspects:
+        found = judge(seen, one.id)
+        assert found is not None
+        largest = max(waited_ns, steal_ns)
+        if seen.unknown_ns > largest:
+            # The rest took more than each time that is known: a counter without a time may have been the one.
+            assert found.right is (False if one.total_ns is not None else None)
+        else:
+            assert found.right == ((one.total_ns or 0) >= NEAR * largest)
+            assert one.total_ns is not None or not found.right
+
+
+def test_threads_that_do_not_tell_how_long_they_waited_prove_nothing() -> None:
+    seen = of_counters(counted(waited_ns=None, steal_ns=None))
+    assert TASKS not in [one.kind for one in seen.suspects]
+    assert STEAL not in [one.kind for one in seen.suspects]
+    found = judge(seen, seen.suspects[0].id)
+    assert found is not None
+    assert found.right is None
+
+
+# -- what it means -----------------------------------------------------------------------------------------------------
+
+
+def chapter(ident: str) -> Chapter:
+    found = COURSE.chapter(ident)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "within", "how"),
+    [
+        ("task", "dbwriter", "isolation", "this"),
+        ("task", "dbwriter", "pinning", "another"),
+        ("task", "dbwriter", "realtime", "this"),
+        ("task", "accumulator", "pinning", "this"),
+        ("task", "kworker/u8:2", "workqueues", "this"),
+        ("task", "kworker/1:2", "workqueues", "bound"),
+        ("task", "kcompactd0", "workqueues", "this"),
+        ("task", "idle", "idle-states", "this"),
+        ("workqueue", "flush_to_ldisc", "workqueues", "this"),
+        ("irq", "eth0", "interrupts", "this"),
+        ("softirq", "NET_RX", "interrupts", "this"),
+        ("softirq", "SCHED", "interrupts", "another"),
+        ("timer", "", "tick", "this"),
+        ("tick", "", "isolation", "another"),
+        ("migration", "", "pinning", "this"),
+        ("page_fault", "", "memory", "this"),
+        ("no_event", "", "isolation", "below"),
+        ("steal", "", "isolation", "below"),
+        ("vector", "call_function", "isolation", "none"),
+    ],
+)
+def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, within: str, how: str) -> None:
+    suspect = Suspect(f"{kind}:{name}", kind, name, name, 1, 1)
+    found, title = cures.reach(suspect, chapter(within), COURSE)
+    assert found == how
+    assert bool(title) == (how == "another")
+
+
+def test_every_lever_is_used_or_treated_by_a_chapter() -> None:
+    known = {word.partition("=")[0] for one in COURSE.chapters for word in (*one.tunables, *one.treats)}
+    known |= {cures.PLACEMENT, cures.FIFO}
+    suspects = [Suspect("", kind, name, "", 1, 1) for kind in cures._CURES for name in ("",)]
+    suspects += [Suspect("", "softirq", name, "", 1, 1) for name in cures._SOFTIRQS]
+    suspects += [Suspect("", "task", name, "", 1, 1) for name in ("idle", "throttled", "kswapd0", "kworker/u8:1", "x")]
+    for suspect in suspects:
+        assert set(cures.levers(suspect)) <= known, suspect
