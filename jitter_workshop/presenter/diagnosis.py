@@ -23,7 +23,7 @@ _COUNTED = "These counters grew during your first run. Which cause took most tim
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
 )
-_BAR = 16
+_BAR, _LEAD = 16, 6
 
 
 def asked(seen: Seen) -> str:
@@ -48,21 +48,23 @@ def seen_often(seen: Seen, one: Suspect) -> str:
     """Return how often a cause was seen, in words; "" if this is not known."""
     if one.count is None:
         return ""
-    return f"in {many(one.count, 'stall')}" if seen.source == "trace" else f"{one.count:,} times"
+    if seen.source == "counters":
+        return f"{one.count:,} times"
+    return f"in {one.count:,} stall{'' if one.count == 1 else 's'}"
 
 
 def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
     row says how often its cause was seen; after it, also how long it took."""
-    lines: Lines = []
+    rows = [["cause", "stalls" if seen.source == "trace" else "times", *(["in all"] if answered else [])]]
+    for one in seen.suspects:
+        count = f"{one.count:,}" if one.count is not None else ""
+        rows.append([one.label, count, *([_time(one)] if answered else [])])
+    head, *listed = table(rows, width - _LEAD, right=(1, 2))
     most = max((one.total_ns or 0 for one in seen.suspects), default=0)
-    rows = [[one.label, seen_often(seen, one), *([_time(one)] if answered else [])] for one in seen.suspects]
-    for index, (one, line) in enumerate(
-        zip(seen.suspects, table(rows, width - 6, right=(1, 2), head=False), strict=True)
-    ):
-        sign = " "
-        if answered is not None:
-            sign = "✓" if answered.most == one else "✗" if answered.chosen == one and answered.right is False else " "
+    lines: Lines = [Text.assemble(" " * _LEAD, head)]
+    for index, (one, line) in enumerate(zip(seen.suspects, listed, strict=True)):
+        sign = _row_sign(one, answered)
         here = index == cursor and answered is None
         style = "bold accent" if here else "good" if sign == "✓" else "text"
         line.stylize(style)
@@ -71,8 +73,17 @@ def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) ->
             row.append(f" {log_bar(one.total_ns, most, _BAR, 100.0)}", "accent")
         lines.append(row)
     if seen.others:
-        lines.append(Text(f"      and {many(seen.others, 'smaller cause')}", "dim"))
+        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     return lines
+
+
+def _row_sign(one: Suspect, answered: Diagnosed | None) -> str:
+    """Return ✓ for the cause that took most, ✗ for a wrong answer, and a blank for all others."""
+    if answered is None:
+        return " "
+    if answered.most == one or (answered.right and answered.chosen == one):
+        return "✓"
+    return "✗" if answered.chosen == one and answered.right is False else " "
 
 
 def _share(share: float) -> str:
@@ -87,13 +98,10 @@ def verdict(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> t
     """Return two sentences: what took how much, and what this means for what follows."""
     most, chosen = found.most, found.chosen
     if most is None:
-        return _undecided(found, seen), "Measure with root's rights to have a time for each cause."
-    whole = f"{_share(found.share)} of the {nice_ns(seen.stalled_ns)} in {many(seen.stalls, 'stall')}"
-    said = f"{sentence(most.label).rstrip('.')} took most: {_time(most)}, {whole}"
-    if found.right and chosen != most:
-        said = f"{said}; {chosen.label} took nearly as much: {_time(chosen)}"
-    elif not found.right:
-        said = f"{said}; {chosen.label} took {_time(chosen)}" if chosen.total_ns is not None else said
+        return _undecided(found, seen), "With root's rights a run is traced, and each cause has its time."
+    said = f"{most.label} took most: {_time(most)}, {_share(found.share)} of the time of all stalls"
+    if chosen != most:
+        said += f"; {chosen.label} took {_time(chosen) if chosen.total_ns is not None else 'less'}"
     return f"{said}.", means(most, chapter, course)
 
 
@@ -102,8 +110,7 @@ def _undecided(found: Diagnosed, seen: Seen) -> str:
     if seen.source == "trace":
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
     if found.right is False:
-        label, took = sentence(found.chosen.label).rstrip("."), _time(found.chosen)
-        return f"{label} took {took}; at least {rest} of the {whole} have another cause."
+        return f"{found.chosen.label} took {_time(found.chosen)}; at least {rest} of the {whole} have another cause."
     return f"Counters cannot decide: at least {rest} of the {whole} belong to causes of which only the number is known."
 
 

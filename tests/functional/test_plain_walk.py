@@ -79,19 +79,19 @@ def test_commands_of_a_chapter() -> None:
     assert "No curve is shown yet." in said
     assert "There is no curve yet." in said
     assert "measure in the steps 'measure' and" in said
-    assert "The steps are 1 to 6." in said
+    assert "The steps are 1 to 7." in said
     assert "Unknown command 'nonsense [2J'" in said
     assert "\x1b" not in said
     assert "PATH FOR THIS HOST" in said
 
 
 def test_steps_that_have_to_wait_say_for_what() -> None:
-    assert "! the step 'compare' cannot be entered yet; measure first." in talk("5|q", chapter="baseline")
+    assert "! the step 'compare' cannot be entered yet; measure first." in talk("6|q", chapter="baseline")
 
 
 def test_cpus_are_picked_and_refused_in_words() -> None:
     workshop = quad()
-    said = talk("|||||cpus 3,1|cpus 2 2|cpus 77|cpus x|q", workshop, "pinning")
+    said = talk("||||||cpus 3,1|cpus 2 2|cpus 77|cpus x|q", workshop, "pinning")
     assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in said
     assert "CPU 2 cannot run two measured threads" in said
     assert "no CPU 77" in said

@@ -266,7 +266,7 @@ async def test_the_plan_shows_every_change_and_the_picker_changes_it() -> None:
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("enter", "enter", "enter")
         plan = chapter_of(app).walk.plan()
         text = text_of(app)
         assert plan.changes
@@ -281,7 +281,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for key in ("m", "enter", "enter", "enter", "enter"):
+        for key in ("m", *["enter"] * 6):
             await pilot.press(key)
             await settled(pilot)
         screen = chapter_of(app)

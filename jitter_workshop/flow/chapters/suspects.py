@@ -37,12 +37,12 @@ _VECTORS = {
     "IWI": "the kernel's own work in an interrupt (irq_work)",
 }
 _LABELS = {
-    "timer": "local timer: the tick and other timers",
+    "timer": "local timer (tick and other timers)",
     "migration": "moves to another CPU",
     "page_fault": "page faults of our own threads",
-    "no_event": "nothing that this kernel saw",
+    "no_event": "no event (hypervisor, firmware, memory)",
     TASKS: "other tasks on our CPU",
-    TICK: "local timer: the tick and other timers",
+    TICK: "local timer (tick and other timers)",
     STEAL: "the hypervisor (steal)",
 }
 
