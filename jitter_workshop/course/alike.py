@@ -20,7 +20,7 @@ def asked(chapter: Chapter) -> tuple[object, ...] | None:
     if task.by in BOUNDED:
         own = chapter.shows.figure if chapter.shows is not None else None
         return task.by, own if task.by == "factor" else task.figure, tuple(a.up_to for a in task.answers)
-    return "choice", " ".join(task.question.lower().split())
+    return "choice", _words(task.question)
 
 
 def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
@@ -34,3 +34,19 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
             yield index, first[question]
         else:
             first[question] = chapter
+
+
+def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
+    """Yield each recall question with the words of an earlier one: its chapter's index, its own index in that chapter,
+    and the chapter of the earlier one."""
+    first: dict[str, Chapter] = {}
+    for index, chapter in enumerate(chapters):
+        for number, one in enumerate(chapter.recall):
+            words = _words(one.question)
+            if words in first:
+                yield index, number, first[words]
+            first.setdefault(words, chapter)
+
+
+def _words(question: str) -> str:
+    return " ".join(question.lower().split())

@@ -33,6 +33,7 @@ from jitter_workshop.model.course import (
     Measurement,
     PageWhen,
     PredictionTask,
+    RecallQuestion,
     Shows,
     StepName,
 )
@@ -55,6 +56,7 @@ HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 _RECORDING = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
@@ -135,6 +137,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
         shows=_shows(table, steps),
+        recall=_recall(table),
     )
 
 
@@ -268,6 +271,30 @@ def _grow(bounds: Sequence[float | None]) -> bool:
     """Return True if each upper bound is larger than the one before, and only the last answer has none."""
     limits = [bound for bound in bounds if bound is not None]
     return bounds[-1] is None and None not in bounds[:-1] and limits == sorted(set(limits))
+
+
+def _recall(table: Table) -> tuple[RecallQuestion, ...]:
+    """Return the questions that later chapters ask about this one."""
+    found: list[RecallQuestion] = []
+    for inner in table.tables("recall", most=6):
+        before = len(table.problems.found)
+        ident = read_id(inner)
+        question = inner.text("question", limit=300)
+        answers = inner.texts("answers", limit=160)
+        right = inner.integer("right", 1, 4)
+        explanation = inner.text("explanation", limit=400)
+        inner.finish()
+        if ident and ident in [one.id for one in found]:
+            inner.wrong("id", f"two recall questions have the id {ident!r}")
+        if not 3 <= len(answers) <= 4 or len(set(answers)) < len(answers):
+            inner.wrong("answers", "a recall question has three or four different answers")
+        elif right is not None and right > len(answers):
+            inner.wrong("right", f"there is no answer {right}: the answers are counted from 1")
+        if len(_SENTENCE_END.findall(explanation)) > 2:
+            inner.wrong("explanation", "the explanation of a recall question has at most two sentences")
+        if right is not None and len(table.problems.found) == before:
+            found.append(RecallQuestion(ident, question, answers, right - 1, explanation))
+    return tuple(found)
 
 
 def _by_hand(table: Table) -> tuple[ByHand, ...]:

@@ -135,6 +135,18 @@ class PredictionTask:
 
 
 @dataclass(frozen=True, slots=True)
+class RecallQuestion:
+    """Hold a question about a chapter that later chapters ask at their start. ``right``: the index of the right
+    answer. ``explanation``: at most two sentences."""
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    right: int
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
 class ByHand:
     """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it."""
 
@@ -179,7 +191,7 @@ class Chapter:
     ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on if this host has none of the
     tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
     next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
-    chapter's change, None if the chapter changes nothing."""
+    chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it."""
 
     id: str
     title: str
@@ -205,6 +217,7 @@ class Chapter:
     treats: tuple[str, ...] = ()
     hunt: bool = False
     shows: Shows | None = None
+    recall: tuple[RecallQuestion, ...] = ()
 
     @property
     def company(self) -> str | None:

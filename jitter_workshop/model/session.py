@@ -59,7 +59,8 @@ class ChapterProgress:
     ``chosen_cpus``: thread → CPU, if the learner chose the CPUs. ``seen``: steps from which the learner went on.
     ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
     its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
-    the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``."""
+    the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``. ``recalled``: its recall
+    questions were asked, answered or not."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -74,6 +75,24 @@ class ChapterProgress:
     hunts: tuple[HuntOutcome, ...] = ()
     weighed: dict[str, Weighed] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
+    recalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecallCard:
+    """Hold where a recall question is: in box 1 (missed) to 5, and the visit from which on it is asked again."""
+
+    box: int
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallBoxes:
+    """Hold a learner's recall questions. ``visits``: how many chapters began with questions. ``cards``: the key of each
+    question that was answered → its place. A key is the chapter's key and the question's id."""
+
+    visits: int = 0
+    cards: dict[str, RecallCard] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +100,7 @@ class Session:
     """Hold a learner's work on one host. ``stack``: the applied settings as id=value, in order. ``runs``: run ids,
     oldest first. ``chapters``: chapter id → progress; outside the built-in course the key is COURSE/ID. ``course``: the
     course of ``current_chapter``, "" = the built-in one. ``recorded``: the session is about a recorded host; such a
-    session is never selected automatically."""
+    session is never selected automatically. ``recall``: the learner's recall questions."""
 
     format_version: int
     id: str
@@ -95,3 +114,4 @@ class Session:
     course: str = ""
     current_chapter: str | None = None
     recorded: bool = False
+    recall: RecallBoxes = field(default_factory=RecallBoxes)

@@ -11,7 +11,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import class_host as of_class
-from jitter_workshop.plain import diagnosing, proving, settings, views
+from jitter_workshop.plain import diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
@@ -57,6 +57,7 @@ class PlainChapter:
         while True:
             step = walk.current
             if anew := step != shown:
+                recalling.ask(self._workshop, walk, talk)
                 shown = step
                 try:
                     self._show(step)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jitter_workshop.course import checks
-from jitter_workshop.course.alike import alike
+from jitter_workshop.course.alike import alike, recalled_twice
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.table import Places
@@ -49,12 +49,16 @@ def check(course_dir: Path | None) -> Checked:
 
 
 def _asked_twice(reading: Reading) -> Iterator[Problem]:
-    """Yield a problem for each chapter whose guess an earlier chapter asks already."""
-    for index, first in alike([chapter for _, chapter in reading.chapters]):
+    """Yield a problem for each guess and each recall question that an earlier chapter asks already."""
+    chapters = [chapter for _, chapter in reading.chapters]
+    folders = {chapter.id: folder for folder, chapter in reading.chapters}
+    for index, first in alike(chapters):
         places = Places(reading.base, reading.chapters[index][0])
-        other = next(folder for folder, chapter in reading.chapters if chapter is first)
-        words = f"{other} asks the same already: ask for another figure, or with other bounds"
+        words = f"{folders[first.id]} asks the same already: ask for another figure, or with other bounds"
         yield Problem(places.file, places.line("prediction", "question"), words)
+    for index, number, first in recalled_twice(chapters):
+        places = Places(reading.base, reading.chapters[index][0])
+        yield Problem(places.file, places.line("recall", number, "question"), f"{folders[first.id]} asks this already")
 
 
 def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:

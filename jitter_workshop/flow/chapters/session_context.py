@@ -97,7 +97,7 @@ class SessionContext:
         """Return the session on disk, together with progress that could not be stored."""
         if self._unsaved is None:
             return self.handle.session
-        progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course")
+        progress = picked(self._unsaved, "chapters", "current_chapter", "stack", "course", "recall")
         return dataclasses.replace(self.handle.session, **progress)
 
     def save(self, session: Session) -> None:

@@ -12,6 +12,7 @@ SCOPE_TITLES = {
     "chapter": "IN A CHAPTER",
     "runs": "ALL CURVES",
     "causes": "WHO TOOK THE TIME",
+    "recall": "DO YOU REMEMBER?",
     "suspects": "NAMING A NOISE",
     "cures": "TRYING A CURE",
     "cpus": "CHOOSING CPUs",
@@ -172,6 +173,13 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_PAGES,
         _BACK,
     ),
+    "recall": (
+        Action("number", "", "number", "Answer with that one", written="1–4"),
+        Action("agree", "enter", "go on", "Skip the question, or go on after an answer"),
+        *_moves(),
+        *_PAGES,
+        Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
+    ),
     "suspects": (
         Action("agree", "enter", "name it", "Name the noise under the cursor"),
         Action("number", "", "number", "Choose that one", written="1–9"),
@@ -272,7 +280,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
 }
 
-_MODAL = {"suspects", "cures", "cpus", "settings", "queue", "dialog", "question"}
+_MODAL = {"recall", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question"}
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 
 ACTIONS: tuple[Action, ...] = tuple(

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
@@ -27,6 +28,7 @@ from jitter_workshop.presenter.run import progress
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
+from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -104,6 +106,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(said)
         if self._measure_at_once:
             self._go_and_measure()
+        elif asked := recalling.asked(self.workshop, self.walk):
+            self.app.push_screen(RecallPage(self.walk, asked))
 
     def on_unmount(self) -> None:
         self._hunt.end()

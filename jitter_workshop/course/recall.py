@@ -1,0 +1,76 @@
+"""Choose recall questions, and keep each question in a box that says when it comes back.
+
+The rule is that of Leitner's card boxes (S. Leitner, "So lernt man lernen", 1972), counted in visits: a visit is the
+start of a chapter at which questions are asked. A new question that is answered right goes into box 2, each further
+right answer moves it one box on, and a wrong answer moves it back into box 1. A question in box 1 comes back at the
+next visit, one in box 2 after two visits, then after 4, 8 and 16. A skipped question stays where it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.model.session import RecallBoxes, RecallCard
+
+WAITS = (1, 2, 4, 8, 16)
+"""The visits until a question comes back, by its box: the first one is box 1."""
+AT_ONCE = 2
+"""The largest number of questions at one visit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Askable:
+    """Hold a question that may be asked. ``key`` names it in the session; ``chapter``: its chapter's number."""
+
+    key: str
+    chapter: int
+
+
+def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
+    """Return the keys of at most AT_ONCE questions to ask at this visit.
+
+    Missed questions come first. Then an old question whose time has come and a new one take turns, so that new
+    chapters do not push old ones out. A new question comes from the chapter of which fewest were asked, of these from
+    the latest. ``deck``: the questions of all chapters that may be asked about, in the order of the course.
+    """
+    order = {one.key: place for place, one in enumerate(deck)}
+    known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}
+    due = [key for key, card in known.items() if card.due <= boxes.visits]
+    missed = sorted((k for k in due if known[k].box <= 1), key=lambda k: (known[k].due, order[k]))
+    old = sorted((k for k in due if known[k].box > 1), key=lambda k: (known[k].due, known[k].box, order[k]))
+    asked = [one.chapter for one in deck if one.key in known]
+    new: list[str] = []
+    left = [one for one in deck if one.key not in known]
+    while left and len(new) < AT_ONCE:
+        one = min(left, key=lambda one: (asked.count(one.chapter), -one.chapter, order[one.key]))
+        left.remove(one)
+        asked.append(one.chapter)
+        new.append(one.key)
+    return tuple([*missed, *_in_turns(old, new)][:AT_ONCE])
+
+
+def _in_turns(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Return both lists in one, an element of each in turn, then the rest of the longer one."""
+    longest = max(len(first), len(second))
+    return [one for n in range(longest) for one in (*first[n : n + 1], *second[n : n + 1])]
+
+
+def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
+    """Return the boxes after an answer at the present visit."""
+    before = boxes.cards.get(key)
+    box = min((before.box if before is not None else 1) + 1, len(WAITS)) if right else 1
+    card = RecallCard(box, boxes.visits + WAITS[max(box, 1) - 1])
+    return dataclasses.replace(boxes, cards={**boxes.cards, key: card})
+
+
+def visited(boxes: RecallBoxes) -> RecallBoxes:
+    """Return the boxes after a visit."""
+    return dataclasses.replace(boxes, visits=boxes.visits + 1)
+
+
+def wait(boxes: RecallBoxes, key: str) -> int | None:
+    """Return after how many visits a question comes back; None if it was never answered."""
+    card = boxes.cards.get(key)
+    return None if card is None else max(card.due - boxes.visits, 0)

@@ -1,0 +1,60 @@
+"""Ask recall questions at a chapter's start, about earlier chapters that this session has done; keep the answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from jitter_workshop.course import recall
+from jitter_workshop.flow.chapters.session_context import key_of
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import RecallQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Hold a question to ask: its ``key`` in the session, and the title of the chapter that it is about."""
+
+    key: str
+    chapter: str
+    question: RecallQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Hold the result of an answer. ``visits``: after how many chapters the question comes back."""
+
+    right: bool
+    visits: int
+
+
+def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
+    """Return the questions to ask before the chapter's first step; () if they were asked, at any later step, and if no
+    earlier chapter with questions is done."""
+    if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
+        return ()
+    found: dict[str, tuple[int, Asked]] = {}
+    for number, chapter in enumerate(workshop.course.chapters, 1):
+        if chapter.id == walk.chapter.id:
+            break
+        if workshop.progress(chapter.id).done:
+            for question in chapter.recall:
+                key = f"{key_of(workshop.course_id, chapter.id)}/{question.id}"
+                found[key] = number, Asked(key, chapter.title, question)
+    deck = [recall.Askable(key, number) for key, (number, _) in found.items()]
+    return tuple(found[key][1] for key in recall.chosen(deck, workshop.session.recall))
+
+
+def answer(workshop: Workshop, one: Asked, choice: int) -> Judged:
+    """Judge an answer (an index from 0), and keep the result in the session."""
+    right = choice == one.question.right
+    boxes = recall.answered(workshop.session.recall, one.key, right)
+    workshop.save(dataclasses.replace(workshop.session, recall=boxes))
+    return Judged(right, recall.wait(boxes, one.key) or 0)
+
+
+def over(workshop: Workshop, walk: ChapterSession) -> None:
+    """Note that this chapter's questions were asked, whether they were answered or skipped."""
+    workshop.save(dataclasses.replace(workshop.session, recall=recall.visited(workshop.session.recall)))
+    workshop.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))

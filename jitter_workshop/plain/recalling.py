@@ -1,0 +1,34 @@
+"""Ask recall questions line by line before a chapter's first step."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters import recalling
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import recall as words
+
+
+def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    """Ask what :func:`recalling.asked` returns, if anything. Raises Leave or EOFError like ``talk.ask``; the questions
+    then come again."""
+    found = recalling.asked(workshop, walk)
+    for number, one in enumerate(found, 1):
+        talk.say("", *words.question(one, number, len(found), talk.width), "")
+        choice = _choice(one, talk)
+        if choice is None:
+            talk.tell(words.SKIPPED)
+        else:
+            talk.say(*words.answered(one, recalling.answer(workshop, one, choice), talk.width))
+    if found:
+        recalling.over(workshop, walk)
+
+
+def _choice(one: recalling.Asked, talk: Talk) -> int | None:
+    """Return the index of the learner's answer; None for a skipped question."""
+    numbers = [str(n) for n in range(1, len(one.question.answers) + 1)]
+    while (answer := talk.ask(words.menu(one))) not in numbers:
+        if not answer:
+            return None
+        talk.tell(words.not_a_number(one))
+    return numbers.index(answer)

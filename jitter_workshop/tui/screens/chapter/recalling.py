@@ -1,0 +1,58 @@
+"""Show recall questions on a page before a chapter's first step. No key is needed but Enter, which skips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.flow.chapters import recalling
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.presenter import recall as words
+from jitter_workshop.tui.screens.common.base import Page
+
+
+class RecallPage(Page, scope="recall"):
+    """Ask one question after the other. ``asked``: the questions of this visit, at least one."""
+
+    def __init__(self, walk: ChapterSession, asked: Sequence[recalling.Asked]) -> None:
+        super().__init__()
+        self._walk = walk
+        self._asked = asked
+        self._at = 0
+        self._chosen: int | None = None
+        self._judged: recalling.Judged | None = None
+
+    @property
+    def _now(self) -> recalling.Asked:
+        return self._asked[self._at]
+
+    def lines(self, width: int) -> Iterable[Text]:
+        yield Text()
+        yield from words.question(self._now, self._at + 1, len(self._asked), width, self._chosen)
+        if self._judged is not None:
+            yield Text()
+            yield from words.answered(self._now, self._judged, width)
+
+    def key_words(self) -> str:
+        return words.keys(self._now, self._judged is not None, self._at + 1 == len(self._asked))
+
+    def digit(self, index: int) -> None:
+        if self._judged is None and 0 <= index < len(self._now.question.answers):
+            self._chosen = index
+            self._judged = recalling.answer(self.workshop, self._now, index)
+            self.redraw()
+            self.pane().scroll_end(animate=False)
+
+    def action_agree(self) -> None:
+        """Go on to the next question, or to the chapter. A question without an answer is skipped."""
+        if self._at + 1 == len(self._asked):
+            self.action_close()
+            return
+        self._at, self._chosen, self._judged = self._at + 1, None, None
+        self.redraw()
+        self.pane().scroll_home(animate=False)
+
+    def action_close(self) -> None:
+        recalling.over(self.workshop, self._walk)
+        self.dismiss(None)

@@ -1,0 +1,138 @@
+"""Recall questions before a chapter's first step: on the screen by keys, and line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.recalling import RecallPage
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+
+SIZES = [(80, 24), (160, 48)]
+
+
+@pytest.fixture
+def workshop() -> FakeWorkshop:
+    made = open_workshop()
+    made.save_progress("baseline", ChapterProgress(step="explain", done=True))
+    return made
+
+
+def page_of(app: WorkshopApp) -> RecallPage:
+    assert isinstance(app.screen, RecallPage)
+    return app.screen
+
+
+def right_of(page: RecallPage) -> int:
+    return page._now.question.right
+
+
+def text(page: RecallPage) -> str:
+    return page.sheet("#page-sheet").plain()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
+    workshop: FakeWorkshop, size: tuple[int, int]
+) -> None:
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        page = page_of(app)
+        assert "1 of 2" in text(page)
+        await pilot.press("up", "9")
+        assert "✓" not in text(page)
+        await pilot.press(str(right_of(page) + 1))
+        assert "✓ That is right." in text(page)
+        # A second answer does not count, and no line is hidden below the end of the page.
+        await pilot.press("1", "2", "3")
+        assert page.pane().max_scroll_y == 0
+        await pilot.press("enter")
+        assert "2 of 2" in text(page)
+        wrong = (right_of(page) + 1) % 3
+        await pilot.press(str(wrong + 1))
+        assert f"✗ The answer is {right_of(page) + 1}." in text(page)
+        assert page.pane().max_scroll_y == 0
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "look"
+        cards = workshop.session.recall.cards
+        assert sorted(card.box for card in cards.values()) == [1, 2]
+        assert workshop.session.recall.visits == 1
+        assert workshop.progress("migration").recalled
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("q",), ("enter", "enter")])
+async def test_questions_are_skipped_by_one_key_and_do_not_come_twice(
+    workshop: FakeWorkshop, keys: tuple[str, ...]
+) -> None:
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        page_of(app)
+        await pilot.press(*keys)
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert "LOOK" in text_of(app)
+        assert workshop.session.recall.cards == {}
+        await pilot.press("escape")
+        await settled(pilot)
+        app.open_chapter("migration")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+
+
+async def test_no_question_comes_before_a_measurement_by_one_key_or_in_the_first_chapter(
+    workshop: FakeWorkshop,
+) -> None:
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        await pilot.press("escape")
+        await settled(pilot)
+        app.open_chapter("pinning", measure=True)
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+
+
+def walk(workshop: FakeWorkshop, *answers: str) -> str:
+    written: list[str] = []
+    typed: Iterator[str] = iter(answers)
+
+    def read(prompt: str) -> str:
+        written.append(prompt)
+        try:
+            answer = next(typed)
+        except StopIteration:
+            raise EOFError from None
+        written.append(f"{answer}\n")
+        return answer
+
+    PlainWalk(workshop, read, written.append, 80).run("migration")
+    return "".join(written)
+
+
+def test_line_by_line_a_number_answers_and_enter_skips(workshop: FakeWorkshop) -> None:
+    said = walk(workshop, "7", "x", "1", "", "")
+    asked, _, chapter = said.partition("▸LOOK")
+    assert asked.count("Type a number") == 2
+    assert "1 of 2" in asked
+    assert "2 of 2" in asked
+    assert "Skipped" in asked
+    assert "▸PREDICT" in chapter
+    assert len(workshop.session.recall.cards) == 1
+    assert "of 2" not in walk(open_workshop(), "b")
+
+
+def test_line_by_line_q_leaves_and_the_questions_come_again(workshop: FakeWorkshop) -> None:
+    assert "1 of 2" in walk(workshop, "q")
+    assert not workshop.progress("migration").recalled
+    assert "1 of 2" in walk(workshop, "", "")
