@@ -80,6 +80,22 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
     output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
 
 
+def _taught(checkup: HostStatus) -> list[dict[str, object]]:
+    """Return each check with the id of the chapter of the built-in course that treats it (None: no chapter does), and
+    with the reason why no chapter does (None: one does, or no reason is known)."""
+    from jitter_workshop.course.loader import load_course
+    from jitter_workshop.flow.host_ops.host_status import treating
+    from jitter_workshop.model.codec import to_plain
+
+    treated = treating(load_course())
+    plain: list[dict[str, object]] = []
+    for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
+        chapter, _ = treated.get(check.id, (None, ""))
+        why_not = tunable.untaught or None if chapter is None else None
+        plain.append({**to_plain(check), "chapter": chapter, "why_no_chapter": why_not})
+    return plain
+
+
 def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:
     plain: dict[str, object] = {
         "host": checkup.summarise(),
@@ -88,7 +104,7 @@ def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:
         "sibling_cpus": checkup.host.clear_siblings.cpus,
         "hot_sibling_cpus": checkup.host.hot_siblings.cpus,
         "hot_cpus_why": checkup.hot.why,
-        "checks": checkup.checks,
+        "checks": _taught(checkup),
         "summary": checkup.summary,
         "notes": {"hot_cpus": checkup.hot.note} if checkup.hot.note else {},
     }

@@ -173,6 +173,8 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
         lines += [Text(), *wrap(said, width, "  ", "    "), *wrap(clean(check.reason, 300), width, "    ")]
         if finding.chapter_id in numbers:
             lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, 60)}", width, "    ")
+        elif finding.why_no_chapter:
+            lines += wrap(no_chapter("this", finding), width, "    ")
     more = "'jitter-workshop status' shows every check, 'status --explain ID' all about one check."
     return [*lines, Text(), *wrap(more, width)]
 
@@ -183,7 +185,7 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
 def about(finding: Finding, width: int) -> Iterator[Text]:
     """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
     yield from wrap(clean(finding.check.reason, 300), width, style="dim")[:2]
-    yield treated(finding, "g")
+    yield from wrap(treated(finding, "g"), width)[:2]
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
@@ -215,10 +217,17 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
 
 def treated(finding: Finding, key: str) -> Text:
-    """Return a line that names the chapter about a check, and the key that goes there."""
+    """Return a line that names the chapter about a check, and the key that goes there, or one that says why there is
+    none."""
     if not finding.chapter_id:
-        return Text("No chapter of this course is about this.", "dim")
+        return Text(no_chapter("this", finding), "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))
+
+
+def no_chapter(what: str, finding: Finding) -> str:
+    """Return the sentence that no chapter is about ``what``, and the reason if it is known."""
+    reason = clean(finding.why_no_chapter, 300)
+    return f"No chapter of this course is about {what}." + (f" {reason}" if reason else "")
 
 
 def _file(path: str, now: str, width: int) -> Lines:

@@ -137,6 +137,8 @@ class Tunable:
     """The files that ``status`` names, where an Assessment gives no others."""
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
+    untaught: ClassVar[str] = ""
+    """Why no chapter is about this tunable, as a sentence; "" if one should be."""
     culprits: ClassVar[tuple[str, ...]] = ()
     """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 

@@ -46,12 +46,11 @@ def test_the_built_in_course_is_proved() -> None:
 
 SPOILT = [
     ('["governor"', '["govenor"', "tunables =", "there is no tunable 'govenor'; did you mean 'governor'?"),
-    ('"min-frequency"', '"min-frequency=5", "ksm=9"', "tunables =", "ksm cannot be|ksm takes no value"),
+    ('["governor"', '["governor", "min-frequency=5", "ksm=9"', "tunables =", "ksm cannot be|ksm takes no value"),
     ('["governor"', '["governor=fast"', "tunables =", "governor cannot be 'fast' here"),
     ('"lab-stock"', '"lab-stok"', "recording =", "lab-stok: there is no recording 'lab-stok'"),
     ('"lab-stock"', '"lab-tuned"', 'tunable = "governor"', "'improve' before the change; on lab-tuned it is"),
     ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "'ok' after the change; on lab-stock it is still"),
-    ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
     ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "but none of its tunables is"),
     ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "no learner"),
     ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched must be other, or fifo:1"),
@@ -166,14 +165,26 @@ def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) ->
             for file, text in files.items():
                 (supplies / supply / file).write_text(f"{text}\n")
     lesson = course / "02-governor" / "lesson.toml"
-    text = lesson.read_text().replace('["governor", "epp", "min-frequency"]', '["mains"]')
-    text = text.replace('[[check]]\nmark = "setting"\ntunable = "min-frequency"\n', "")
+    text = lesson.read_text().replace('tunables = ["governor"]', 'tunables = ["mains"]').replace(', "mains"]', "]")
     text = text.replace('tunable = "governor"', 'tunable = "mains"')
     lesson.write_text(text.replace('"lab-stock"', '"desk-before"').replace('"lab-tuned"', '"desk-after"'))
     line = _line(lesson.read_text(), 'tunable = "mains"')
     why = "this tool reports this setting and does not change it: Mains power"
     said = f"mains: applying changes nothing on desk-before: {why}"
     assert found(course) == [("02-governor/lesson.toml", line, said)]
+
+
+def test_what_no_recording_has_cannot_be_checked(tmp_path: Path) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    lesson = course / "02-governor" / "lesson.toml"
+    text = re.sub(r"^treats = .*\n", "", lesson.read_text(), flags=re.MULTILINE)
+    text = text.replace('["governor"]', '["governor", "epp"]').replace('tunable = "governor"', 'tunable = "epp"')
+    lesson.write_text(text)
+    line = _line(text, 'tunable = "epp"')
+    assert any(
+        number == line and "epp cannot be checked: neither lab-stock nor" in message
+        for _, number, message in found(course)
+    )
 
 
 def test_a_value_that_no_host_takes_is_told_once(tmp_path: Path) -> None:

@@ -133,6 +133,14 @@ async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
         assert "No chapter of this course is about 'stat-interval'" in text_of(app)
 
 
+async def test_a_reason_why_no_chapter_treats_it_is_shown(server: FakeWorkshop) -> None:
+    async with opened(server, (160, 48), "s") as (app, pilot):
+        screen = status_of(app)
+        await pilot.press(*["down"] * go_to(screen, "aslr"))
+        await settled(pilot)
+        assert "rounds of new processes" in " ".join(text_of(app).split())
+
+
 async def test_from_a_chapter_and_into_another_leaves_one_chapter_open(server: FakeWorkshop) -> None:
     app = WorkshopApp(server, chapter="baseline")
     async with app.run_test(size=(80, 24)) as pilot:

@@ -53,6 +53,16 @@ def test_status_keeps_its_contract_on_every_host(name: str, host_tree: Tree, cap
     assert value["host"]["recorded"] is True
 
 
+def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, capsys: Capture) -> None:
+    _, value = told(capsys, "status", "--root", host_tree("guest"))
+    checks = {check["id"]: (check["chapter"], check["why_no_chapter"]) for check in value["checks"]}
+    assert checks["governor"] == ("governor", None)
+    assert checks["smt"] == ("isolation", None)
+    chapter, reason = checks["aslr"]
+    assert (chapter, "a proof compares" in reason) == (None, True)
+    assert all((chapter is None) != (reason is None) for chapter, reason in checks.values())
+
+
 def test_status_without_anything_to_improve_is_0(host_tree: Tree, capsys: Capture) -> None:
     code, value = told(capsys, "status", "thp", "governor", "--root", host_tree("guest"))
     assert code == 0

@@ -10,15 +10,25 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.tuning.tunables import registry
 
 SPOKEN_OF = {
-    "governor": {"boost": "**Boost stays as it is**", "uncore-frequency": "the mesh", "competing-tuners": "`tuned`"},
-    "pinning": {"smt": "SMT siblings"},
+    "governor": {
+        "epp": "**energy preference**",
+        "min-frequency": "**lowest frequency**",
+        "boost": "**Boost stays as it is**",
+        "uncore-frequency": "the mesh",
+        "competing-tuners": "`tuned`",
+        "epb": "energy bias (EPB)",
+        "platform-profile": "*platform profile*",
+        "mains": "On battery",
+    },
     "isolation": {
         "isolcpus": "isolcpus=",
         "user-tasks": "tasks that can run on another CPU",
         "services": "a service",
         "cpu-max": "`cpu.max`",
+        "smt": "**Siblings.**",
+        "nosmt": "`nosmt`",
     },
-    "interrupts": {"irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
+    "interrupts": {"rps-xps": "**rps_cpus**", "irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
     "workqueues": {
         "watchdogs": "watchdog_cpumask",
         "nmi-watchdog": "`kernel.nmi_watchdog`",
@@ -58,7 +68,16 @@ SPOKEN_OF = {
         "smi": "SMI",
         "hypervisor": "**A hypervisor.**",
         "tsc-watchdog": "*clocksource watchdog*",
+        "tsc-reliable": "`tsc=reliable`",
+        "tracing": "A tracer that",
         "clock-source": "**clock source**",
+    },
+    "ack-intervals": {
+        "network-card": "(coalescing)",
+        "napi": "NAPI",
+        "pcie-aspm": "(ASPM)",
+        "iommu": "**IOMMU**",
+        "iommu-pt": "`iommu=pt`",
     },
 }
 
@@ -81,6 +100,13 @@ def test_findings_lead_to_what_sets_them_and_else_to_what_treats_them() -> None:
             assert treated[word.partition("=")[0]] == chapter.id
     for chapter_id, words in SPOKEN_OF.items():
         assert {treated[ident] for ident in words} == {chapter_id}
+
+
+def test_every_tunable_is_in_a_chapter_or_says_why_not() -> None:
+    treated = treating(load_course())
+    for tunable in registry.tunables():
+        assert tunable.id in treated or tunable.untaught, tunable.id
+        assert not tunable.untaught or tunable.untaught.endswith("."), tunable.id
 
 
 def test_what_is_said_on_a_recording_too_points_at_no_counts_that_are_not_there() -> None:

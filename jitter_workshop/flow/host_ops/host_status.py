@@ -135,13 +135,15 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Hold one check. ``group``: the heading of its family. ``chapter_id``, ``chapter``: id and title of the first
-    chapter that treats the tunable, "" if none does."""
+    chapter that treats the tunable, "" if none does. ``why_no_chapter``: the reason if none does, as a sentence, or
+    ""."""
 
     check: Assessment
     group: str
     explained: Explained
     chapter_id: str
     chapter: str
+    why_no_chapter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ def find(root: Path, course: Course) -> Findings:
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
         chapter_id, title = treated.get(check.id, ("", ""))
         page = _explained(tunable, check, checkup.host)
-        found.append(Finding(check, registry.heading(tunable), page, chapter_id, title))
+        why_not = "" if chapter_id else tunable.untaught
+        found.append(Finding(check, registry.heading(tunable), page, chapter_id, title, why_not))
     # ``status`` puts the families in the order in which the registry first names each; this page does the same.
     order = {name: number for number, (name, _) in enumerate(checkup.groups())}
     found.sort(key=lambda finding: order[finding.group])

@@ -71,7 +71,7 @@ def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
     """Return the CPUs ``threads`` with their online siblings. Return ``threads`` alone if no CPU would be left for
     other work.
 
-    Source: Documentation/admin-guide/cputopology.rst (``core_cpus_list``).
+    Source: Documentation/admin-guide/cpu-isolation.rst (Checklist: SMT).
     """
     cores = threads | machine.siblings_of(threads)
     return cores if machine.online - cores else threads

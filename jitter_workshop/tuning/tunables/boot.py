@@ -301,6 +301,7 @@ class MceIgnoreCe(BootParameter):
     effect = "corrected errors are ignored"
     no_effect = "the tunable mce-interval makes the polling rare and keeps the reports"
     title = "Corrected hardware errors ignored"
+    untaught = "The tunable mce-interval, which the chapter Workqueues names, makes the poll rare and hides no error."
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
     danger = "a failing memory module goes unnoticed until it fails for good"
     risk = "high"

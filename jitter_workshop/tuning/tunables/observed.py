@@ -63,6 +63,7 @@ class Autogroup(Observed):
 class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
+    untaught = "Each program sets it for itself, and it acts only with the governor schedutil."
     why = (
         "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a "
         "task. From this load the kernel chooses the clock and, if the cores differ, the core."
@@ -96,6 +97,7 @@ _FLAW_STATES = {
 class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
+    untaught = "This tool never weakens a host's protection, so there is nothing to try."
     why = (
         "Some mitigations make each entry into the kernel slower. They protect this host, and this tool never "
         "switches one off. They hardly affect a thread that stays out of the kernel."
@@ -124,6 +126,7 @@ class Mitigations(Observed):
 class AddressRandomisation(Observed):
     id = "aslr"
     title = "Address space randomisation"
+    untaught = "Neither value is better; a proof compares rounds of new processes for this reason."
     why = (
         "Each start of a program places its memory elsewhere, so other data collide in the caches. This is a "
         "reason to compare rounds of new processes and not single runs."
@@ -142,6 +145,7 @@ class AddressRandomisation(Observed):
 class Audit(Observed):
     id = "audit"
     title = "Auditing of system calls"
+    untaught = "It acts on system calls, and the measured threads make none."
     why = "With rules loaded, each system call is checked, and matches are logged."
     document = "Documentation/admin-guide/kernel-parameters.txt"
     paths = ("/proc/cmdline",)
@@ -158,6 +162,7 @@ class Audit(Observed):
 class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
+    untaught = "Only a fault in a program causes it, and the cure is to mend that program."
     why = (
         "An atomic operation across two cache lines stops the memory bus for every core. The mitigation delays "
         "a program that does this by 10 ms each time."

@@ -162,6 +162,7 @@ _MAX_INSTANCES = 64
 class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
+    untaught = "It costs nothing until somebody profiles this host."
     why = (
         "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. "
         "Without a profiler no samples are taken."
@@ -178,6 +179,7 @@ class PerfSampleRate(TradeOff):
 class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
+    untaught = "It decides who may look, and takes no time from any thread."
     why = (
         "This value decides whether a user without rights may count and sample the kernel's work, and so explain "
         "a stall."

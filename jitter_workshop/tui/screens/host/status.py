@@ -182,7 +182,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding.chapter_id:
             self.frame.go_to_chapter(finding.chapter_id)
         else:
-            self.tell(f"No chapter of this course is about '{clean(finding.check.id, 40)}'.")
+            self.tell(views.no_chapter(f"'{clean(finding.check.id, 40)}'", finding))
 
     def action_copy(self) -> None:
         finding = self.finding
