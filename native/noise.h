@@ -58,6 +58,7 @@ bool jw_noise_over(const jw_noise_thread *self);
 int32_t jw_noise_target(const jw_noise_thread *self, size_t nth);
 void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t taken, int cpu, int what);
 uint64_t jw_noise_random(jw_noise_thread *self);
+void jw_noise_be_busy(jw_noise_thread *self, uint64_t ns); /* noise_cpu.c */
 void jw_sleep_until_ns(uint64_t due_ns);
 
 /* A burst in steps, from one clock reading to the next. A step that takes longer than `longest_step` was not the thread's

@@ -11,7 +11,7 @@
 /* A step of the busy loop takes far less than LONGEST_STEP_NS; most ticks do, too. */
 enum { LONGEST_STEP_NS = 20000, MOST_CPUS = 4096, HOLD_NS = 300000, STAT_BYTES = 1024 };
 
-static void be_busy_for(jw_noise_thread *self, uint64_t ns) {
+void jw_noise_be_busy(jw_noise_thread *self, uint64_t ns) {
     const uint64_t length = jw_clock_ticks(&self->config->clock, ns);
     jw_steps steps = jw_steps_begin(self, LONGEST_STEP_NS, JW_BURST_MAIN);
     const uint64_t begun = steps.start;
@@ -21,13 +21,13 @@ static void be_busy_for(jw_noise_thread *self, uint64_t ns) {
 }
 
 static void be_busy(jw_noise_thread *self) {
-    be_busy_for(self, self->config->busy_ns);
+    jw_noise_be_busy(self, self->config->busy_ns);
 }
 
 /* An ordinary task has no fixed length: 2/5 to 8/5 of busy_ns. */
 static void be_a_task(jw_noise_thread *self) {
     const uint64_t fifth = self->config->busy_ns / 5;
-    be_busy_for(self, 2 * fifth + jw_noise_random(self) % (6 * fifth + 1));
+    jw_noise_be_busy(self, 2 * fifth + jw_noise_random(self) % (6 * fifth + 1));
 }
 
 const jw_noise_act jw_act_busy = {.where = JW_ON_HOT, .act = be_busy};

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
@@ -225,7 +226,7 @@ const jw_noise_act jw_act_work = {
 /* ---- terminal: what a program prints reaches its terminal in a work item that no CPU is bound to ----------------- */
 
 /* drivers/tty/tty_buffer.c, tty_flip_buffer_push: each write queues flush_to_ldisc on an unbound workqueue. */
-enum { PRINTED = 2000, READ_AT_ONCE = 8192 };
+enum { PRINTED = 80, READ_AT_ONCE = 4096, LINE_EVERY_NS = 250000 };
 
 typedef struct {
     int master;
@@ -269,19 +270,25 @@ static int open_terminal(jw_noise_thread *self) {
     return tcsetattr(own->slave, TCSANOW, &raw) != 0 ? -errno : 0;
 }
 
-/* The burst is the write. When and where the work item runs is the kernel's choice, and in no log of ours. */
+/* An ordinary task that prints a line from time to time. What it printed is read before it prints more: a terminal whose
+ * buffer is full takes no line and queues no work. When and where the work item runs is the kernel's choice. */
 static void print(jw_noise_thread *self) {
     const terminal *own = self->state;
-    const int source = self->config->clock.source;
+    const uint64_t fifth = self->config->busy_ns / 5;
     char text[READ_AT_ONCE] = {0};
-    unsigned cpu;
-    while (read(own->slave, text, sizeof text) > 0) {
+    for (uint64_t length = 2 * fifth + jw_noise_random(self) % (6 * fifth + 1); !jw_noise_stopped(self);) {
+        const uint64_t some = length < LINE_EVERY_NS ? length : LINE_EVERY_NS;
+        jw_noise_be_busy(self, some);
+        int waiting = 0;
+        if (ioctl(own->slave, FIONREAD, &waiting) == 0 && waiting > 0) {
+            (void)!read(own->slave, text, sizeof text);
+        }
+        (void)!write(own->master, text, PRINTED);
+        if ((length -= some) == 0) {
+            break;
+        }
     }
-    const uint64_t start = jw_now_ordered(source, &cpu);
-    (void)!write(own->master, text, PRINTED);
-    const uint64_t end = jw_now_ordered(source, &cpu);
-    jw_noise_log(self, start, end, 0, (int)cpu, JW_BURST_MAIN);
 }
 
 const jw_noise_act jw_act_terminal = {
-    .where = JW_ON_OTHER, .prepare = open_terminal, .act = print, .teardown = close_terminal};
+    .where = JW_ON_EACH, .prepare = open_terminal, .act = print, .teardown = close_terminal};

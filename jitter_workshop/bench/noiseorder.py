@@ -104,7 +104,7 @@ def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tup
     """Return the CPU of each thread of a kind that has many of them; -1: the scheduler chooses."""
     if kind == "spinners":
         return tuple(sorted(allowed))
-    if kind == "unbound":
+    if kind in ("unbound", "terminal"):
         # The same number before and after the measured CPUs are isolated: only then do both runs have equal company.
         return (-1,) * (len({*allowed, *measured}) + 2)
     return ()

@@ -131,17 +131,17 @@ def _try(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.measuring.measure import MeasurementStopped
     from jitter_workshop.presenter import plan as plan_view
     from jitter_workshop.presenter import trial as trial_view
-    from jitter_workshop.stats.figures import FIGURES, Figure
+    from jitter_workshop.stats.figures import Figure, figure
 
     if args.id is None:
         raise UsageError("no chapter is named", f"use '{PROGRAM} lessons try ID'; 'lessons list' names them")
     require_live_host(args)
     line = ProgressLine()
 
-    def round_done(figure: Figure, number: int, one: TriedRound) -> None:
+    def round_done(shown: Figure, number: int, one: TriedRound) -> None:
         line.close()
         if not args.json:
-            sys.stdout.write(f"round {number}: {trial_view.of_round(figure, one)}\n")
+            sys.stdout.write(f"round {number}: {trial_view.of_round(shown, one)}\n")
             sys.stdout.flush()
 
     def plan(shown: PlanView) -> None:
@@ -164,5 +164,5 @@ def _try(args: argparse.Namespace) -> int:
     if args.json:
         print_json(tried)
     else:
-        sys.stdout.write(f"{trial_view.of_trial(FIGURES[tried.figure], tried)}\n")
+        sys.stdout.write(f"{trial_view.of_trial(figure(tried.figure), tried)}\n")
     return 0 if tried.shown else 1

@@ -40,7 +40,7 @@ from jitter_workshop.model.course import (
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
-from jitter_workshop.stats.figures import FIGURES
+from jitter_workshop.stats.figures import FIGURES, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 PLACEMENTS = ("none", "auto")
@@ -200,10 +200,10 @@ def _prediction(
     slot = inner.choice("slot", SLOTS, required=kind == "mark")
     percentile = inner.choice("percentile", PERCENTILES, required=kind == "mark")
     by = inner.choice("by", typing.get_args(By), required=False)
-    figure = inner.choice("figure", tuple(FIGURES), required=by in OF_A_FIGURE)
+    named = _figure(inner, required=by in OF_A_FIGURE)
     answers = _answers(inner, kind or "choice", by)
     inner.finish()
-    if figure is not None and by not in OF_A_FIGURE:
+    if named is not None and by not in OF_A_FIGURE:
         inner.wrong("figure", f"figure belongs to a prediction with by = {_either(OF_A_FIGURE)}")
     if by == "value" and (kind != "choice" or slot is None):
         inner.wrong("by", "a value decides a prediction of the kind 'choice' with a slot, and no other")
@@ -224,7 +224,7 @@ def _prediction(
         answers=answers,
         percentile=percentile,
         by=cast(By | None, by),
-        figure=figure,
+        figure=named,
     )
 
 
@@ -241,13 +241,13 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         up_to = inner.integer("up_to_ns", 1, 60_000_000_000, required=False)
         if kind == "choice" and up_to is not None:
             inner.wrong("up_to_ns", "only a prediction of the kind 'mark' has up_to_ns")
-        figure = inner.choice("figure", tuple(FIGURES), required=False)
+        named = _figure(inner, required=False)
         bound = inner.number("up_to", *LIMITS.get(by or "", LIMITS["value"]))
-        for key, value, wanted in (("figure", figure, ("falls",)), ("up_to", bound, BOUNDED)):
+        for key, value, wanted in (("figure", named, ("falls",)), ("up_to", bound, BOUNDED)):
             if value is not None and by not in wanted:
                 inner.wrong(key, f"{key} belongs to a prediction with by = {_either(wanted)}")
         inner.finish()
-        answers.append(Answer(ident, text, explanation, right, up_to, figure, bound))
+        answers.append(Answer(ident, text, explanation, right, up_to, named, bound))
     if not tables:
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
@@ -356,13 +356,26 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     inner = table.table("shows")
     if inner is None:
         return None
-    figure = inner.choice("figure", tuple(FIGURES))
+    named = _figure(inner, required=True)
     at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
     inner.finish()
     if not {"measure", "again"} <= set(steps):
         inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")
-    return Shows(figure, at_least, bool(rises)) if figure and at_least is not None else None
+    return Shows(named, at_least, bool(rises)) if named and at_least is not None else None
+
+
+def _figure(table: Table, *, required: bool) -> str | None:
+    """Return the ``figure`` of a table, None where there is none or it means nothing."""
+    ident = table.text("figure", limit=80, required=required)
+    if not ident:
+        return None
+    try:
+        return figure(ident).id
+    except KeyError:
+        known = f"{', '.join(FIGURES)}, work:FUNCTION"
+        table.wrong("figure", f"unknown figure {ident!r}{nearest(ident[:40], tuple(FIGURES))}; known: {known}")
+        return None
 
 
 def _check_ids(

@@ -7,7 +7,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
-from jitter_workshop.stats.figures import FIGURES, Figure, ratio
+from jitter_workshop.stats.figures import Figure, Seen, figure, ratio
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
@@ -21,20 +21,20 @@ MOVED_FACTOR = 2.0
 def outcome(
     task: PredictionTask,
     prediction: Prediction,
-    run: Run | None,
-    before: Run | None = None,
+    seen: Seen | None,
+    before: Seen | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
     """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
     be judged. ``before``: the run of ``measure``, with which a choice by ``falls``, ``factor`` or ``ratio`` compares
-    ``run``. ``shows``: the chapter's figure."""
+    ``seen``. ``shows``: the chapter's figure."""
     if task.by is not None:
-        if run is None or (before is None and task.by != "value"):
+        if seen is None or (before is None and task.by != "value"):
             return None
-        return _by_runs(task, prediction, before or run, run, shows)
-    if task.kind == "choice" and (run is not None or task.slot is None):
+        return _by_runs(task, prediction, before or seen, seen, shows)
+    if task.kind == "choice" and (seen is not None or task.slot is None):
         return _choice(task, prediction)
-    return _mark(task, prediction, run) if run is not None else None
+    return _mark(task, prediction, seen.run) if seen is not None else None
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
@@ -60,14 +60,14 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
 
 
 def _by_runs(
-    task: PredictionTask, prediction: Prediction, before: Run, run: Run, shows: Shows | None
+    task: PredictionTask, prediction: Prediction, before: Seen, seen: Seen, shows: Shows | None
 ) -> PredictionOutcome:
     """Judge a choice by runs of this host. The figure that decides is in the text, other figures are in the
     explanation."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
-    found = _fell_most(task, before, run) if task.by == "falls" else _in_range(task, before, run, shows)
+    found = _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
     if found is None:
         these = "This run lacks" if task.by == "value" else "These two runs lack"
         return PredictionOutcome(f"{these} the figure that decides it.", None, given.explanation, None, None)
@@ -80,59 +80,59 @@ def _by_runs(
     return PredictionOutcome(text, given is right, explanation, None, None)
 
 
-def _fell_most(task: PredictionTask, before: Run, run: Run) -> tuple[Answer, str, str] | None:
+def _fell_most(task: PredictionTask, before: Seen, seen: Seen) -> tuple[Answer, str, str] | None:
     """Return the answer with the figure that fell most, or the one without a figure where none moved; the figure that
     fell most, in words; and the other figures."""
     none = next(a for a in task.answers if a.figure is None)
-    factors = {a.figure: ratio(FIGURES[a.figure], before, run) for a in task.answers if a.figure is not None}
+    factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
     if not known:
         return None
     most = max(known, key=lambda name: known[name])
-    decided = _moved(FIGURES[most], before, run)
-    others = " ".join(_moved(FIGURES[name], before, run) for name in known if name != most)
+    decided = _moved(figure(most), before, seen)
+    others = " ".join(_moved(figure(name), before, seen) for name in known if name != most)
     if known[most] < MOVED_FACTOR:
         return none, f"No figure fell to half; the nearest was: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
 
 
-def _in_range(task: PredictionTask, before: Run, run: Run, shows: Shows | None) -> tuple[Answer, str, str] | None:
+def _in_range(task: PredictionTask, before: Seen, seen: Seen, shows: Shows | None) -> tuple[Answer, str, str] | None:
     """Return the answer whose range holds the factor, the ratio or the value that decides, and that figure in
     words."""
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None
-    figure = FIGURES[name]
-    value, told = None, f"{_title(figure)}: {figure.with_unit(figure.of(run))}."
+    one = figure(name)
+    value, told = None, f"{_title(one)}: {one.with_unit(one.of(seen))}."
     if task.by == "value":
-        value = figure.of(run)
+        value = one.of(seen)
     elif task.by == "ratio":
-        value = _second_to_first(figure, before, run)
-        told = f"{_moved(figure, before, run)} That is {times(value)}."
-    elif shows is not None and (value := ratio(figure, before, run, rises=shows.rises)) is not None:
-        told = f"{_moved(figure, before, run)} That is a factor of {nice_number(value)}."
+        value = _second_to_first(one, before, seen)
+        told = f"{_moved(one, before, seen)} That is {times(value)}."
+    elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
+        told = f"{_moved(one, before, seen)} That is a factor of {nice_number(value)}."
     if value is None:
         return None
     return next(a for a in task.answers if a.up_to is None or value <= a.up_to), told, ""
 
 
-def _second_to_first(figure: Figure, before: Run, run: Run) -> float | None:
+def _second_to_first(one: Figure, before: Seen, seen: Seen) -> float | None:
     """Return the figure of the second run divided by that of the first; 1 where both runs counted nothing."""
-    first, second = figure.of(before), figure.of(run)
+    first, second = one.of(before), one.of(seen)
     if first is None or second is None:
         return None
     if first == second:
         return 1.0
-    return max(second, figure.least(run)) / max(first, figure.least(before))
+    return max(second, one.least(seen)) / max(first, one.least(before))
 
 
-def _moved(figure: Figure, before: Run, run: Run) -> str:
+def _moved(one: Figure, before: Seen, seen: Seen) -> str:
     """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
-    return f"{_title(figure)}: {figure.change(figure.of(before), figure.of(run))}."
+    return f"{_title(one)}: {one.change(one.of(before), one.of(seen))}."
 
 
-def _title(figure: Figure) -> str:
-    return f"{figure.title[0].upper()}{figure.title[1:]}"
+def _title(one: Figure) -> str:
+    return f"{one.title[0].upper()}{one.title[1:]}"
 
 
 def _sentence(text: str) -> str:

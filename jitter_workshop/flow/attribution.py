@@ -82,6 +82,11 @@ def explained(
     return dataclasses.replace(report, worst=report.worst[:top])
 
 
+def kept_report(session: OpenSession, run: Run) -> EvidenceReport | None:
+    """Return the report on a run's trace if :func:`explained` has kept one, without computing it."""
+    return _read_kept(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) if session.has_trace(run.id) else None
+
+
 @cache
 def made_by() -> str:
     """Return the program's version and a digest of the modules that compute the report: these modules can change

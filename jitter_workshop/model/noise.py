@@ -194,14 +194,14 @@ NOISES = (
     Noise(
         "terminal",
         "Terminal output",
-        "A thread on another CPU prints to a terminal; each write queues a work item that is bound to no CPU.",
+        "Two more tasks than CPUs are busy for 1 to 4 ms, print, then sleep for some 15. Each line is a work item.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
-        "Unbound work obeys the workqueue mask: leave the hot CPUs out of it.",
-        (What((("workqueue", "flush_to_ldisc"), ("workqueue", "wq_barrier_func"), ("task", "kworker/u*"))),),
-        cpus=2,
+        "The workqueue mask says where unbound work may run: leave the hot CPUs out of it.",
+        (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),
         spread=True,
         hides=False,
-        period_ns=1_000_000,
+        busy_ns=2_500_000,
+        period_ns=17_500_000,
     ),
 )
 

@@ -2,28 +2,42 @@
 
 A count becomes a rate, because two runs are never of exactly the same length. Where a run counted nothing, its true
 rate may be anything below one event in its time; a ratio is then computed with that one event.
+
+Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace tells
+which function a kernel worker ran, and on which CPU.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace."""
+
+    run: Run
+    report: EvidenceReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``of`` returns its value in a
     run, None where the run does not have it. ``least`` returns the smallest value other than 0 that this run could have
-    shown."""
+    shown. ``traced``: only a run with a trace has it."""
 
     id: str
     title: str
     unit: str
-    of: Callable[[Run], float | None]
-    least: Callable[[Run], float]
+    of: Callable[[Seen], float | None]
+    least: Callable[[Seen], float]
+    traced: bool = False
 
     def shown(self, value: float | None) -> str:
         """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. A time has its unit, a rate does not."""
@@ -40,21 +54,21 @@ class Figure:
         return f"{self.shown(before)} → {self.with_unit(after)}"
 
 
-def _rate(count: Callable[[Run], int | None]) -> Callable[[Run], float | None]:
-    def rate(run: Run) -> float | None:
-        counted = count(run)
-        return None if counted is None or run.duration_s <= 0 else counted / run.duration_s
+def _rate(count: Callable[[Run], int | None]) -> Callable[[Seen], float | None]:
+    def rate(seen: Seen) -> float | None:
+        counted, seconds = count(seen.run), seen.run.duration_s
+        return None if counted is None or seconds <= 0 else counted / seconds
 
     return rate
 
 
-def _one_event(run: Run) -> float:
-    return 1 / run.duration_s if run.duration_s > 0 else 1.0
+def _one_event(seen: Seen) -> float:
+    return 1 / seen.run.duration_s if seen.run.duration_s > 0 else 1.0
 
 
-def _one_stall(run: Run) -> float:
+def _one_stall(seen: Seen) -> float:
     """Return the rate of a single stall in the time to which the rates of stalls refer."""
-    return 1 / run.rated_s if run.rated_s > 0 else 1.0
+    return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 
 def _preempted(run: Run) -> int | None:
@@ -71,22 +85,22 @@ def _summed(field: str) -> Callable[[Run], int | None]:
     return added
 
 
-def _stalls_over(threshold_ns: int) -> Callable[[Run], float | None]:
-    def rate(run: Run) -> float | None:
-        return next((r.per_second for r in run.stalls.rates if r.threshold_ns == threshold_ns), None)
+def _stalls_over(threshold_ns: int) -> Callable[[Seen], float | None]:
+    def rate(seen: Seen) -> float | None:
+        return next((r.per_second for r in seen.run.stalls.rates if r.threshold_ns == threshold_ns), None)
 
     return rate
 
 
-def _without_a_switch(run: Run) -> float | None:
+def _without_a_switch(seen: Seen) -> float | None:
     """Return how many stalls of 100 µs and more a second cannot be preemptions, because there were fewer of these."""
-    stalls, preempted = _stalls_over(100_000)(run), _rate(_preempted)(run)
+    stalls, preempted = _stalls_over(100_000)(seen), _rate(_preempted)(seen)
     return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
 
 
-def _slowest_block(run: Run) -> float | None:
+def _slowest_block(seen: Seen) -> float | None:
     """Return the highest frequency of a block divided by the lowest; None where fewer than two blocks have one."""
-    known = [block.core_hz for block in run.blocks if block.core_hz]
+    known = [block.core_hz for block in seen.run.blocks if block.core_hz]
     return max(known) / min(known) if len(known) > 1 else None
 
 
@@ -103,9 +117,9 @@ def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run],
     return added
 
 
-def _percentile(name: str, histogram: str | None = None) -> Callable[[Run], float | None]:
-    def value(run: Run) -> float | None:
-        summary = run.histograms.get(histogram or run.main_histogram)
+def _percentile(name: str, histogram: str | None = None) -> Callable[[Seen], float | None]:
+    def value(seen: Seen) -> float | None:
+        summary = seen.run.histograms.get(histogram or seen.run.main_histogram)
         if summary is None:
             return None
         return summary.max if name == "max" else summary.percentiles.get(name)
@@ -118,9 +132,40 @@ INTENDED = "accumulator_intended"
 UNSWITCHED = "stalls of 100 µs and more beyond the number of preemptions"
 
 
-def _one_ns(run: Run) -> float:
-    del run
+def _one_ns(seen: Seen) -> float:
+    del seen
     return 1.0
+
+
+def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[Seen], float | None]:
+    """Return a function that adds up how often a second the wanted tasks and events ran on the hot CPUs."""
+
+    def rate(seen: Seen) -> float | None:
+        report = seen.report
+        if report is None or report.residence is None or report.measured_ns <= 0:
+            return None
+        return sum(one.count for one in report.residence.visitors if wanted(one)) * 1e9 / report.measured_ns
+
+    return rate
+
+
+FREQUENCY = "power:cpu_frequency"
+"""The event by which the kernel reports a change of frequency."""
+
+
+def _frequency_changes(seen: Seen) -> float | None:
+    report = seen.report
+    if report is None or report.residence is None or report.measured_ns <= 0 or FREQUENCY in report.missing:
+        return None
+    return sum(one.changes for one in report.residence.frequencies) * 1e9 / report.measured_ns
+
+
+def _is_work(one: InterferingTask) -> bool:
+    return one.kind == "workqueue"
+
+
+def _is_task(one: InterferingTask) -> bool:
+    return one.kind == "task"
 
 
 FIGURES = {
@@ -133,27 +178,46 @@ FIGURES = {
         Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
         Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
         Figure("stalls-unswitched", UNSWITCHED, "a second", _without_a_switch, _one_stall),
-        Figure("interference", "time taken", "ns a second", lambda run: run.stalls.stolen_ns_per_second, _one_ns),
+        Figure("interference", "time taken", "ns a second", lambda seen: seen.run.stalls.stolen_ns_per_second, _one_ns),
         Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, "LOC".__eq__)), _one_event),
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, str.isdigit)), _one_event),
-        Figure("core-hz", "frequency of the hot CPU", "Hz", lambda run: run.core_hz, _one_ns),
+        Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
         Figure("intended-99", "p99 from the due time", "ns", _percentile("99", INTENDED), _one_ns),
         Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, "NET_RX".__eq__)), _one_event),
+        Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
+        Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
+        Figure("frequency-changes", "changes of frequency", "a second", _frequency_changes, _one_event, traced=True),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
             for name in ("50", "99", "99.9", "99.99", "99.999", "max")
         ),
     )
 }
-"""The figures that a lesson may name, by id. Counters of interrupts and softirqs are those on the hot CPUs."""
+"""The figures that have a name of their own, by id. Counters of interrupts and softirqs are those on the hot CPUs."""
+
+_WORK = re.compile(r"work:([a-zA-Z_][a-zA-Z0-9_]{0,62})")
 
 
-def ratio(figure: Figure, before: Run, after: Run, *, rises: bool = False) -> float | None:
+def figure(ident: str) -> Figure:
+    """Return the figure with this id: one of FIGURES, or ``work:FUNCTION``, which counts the work items that ran this
+    function of the kernel on the hot CPUs. Raise KeyError for an id that means no figure."""
+    found = _WORK.fullmatch(ident)
+    if found is None:
+        return FIGURES[ident]
+    name = found[1]
+
+    def is_it(one: InterferingTask) -> bool:
+        return _is_work(one) and one.name == name
+
+    return Figure(ident, f"work items {name}", "a second", _on_trace(is_it), _one_event, traced=True)
+
+
+def ratio(one: Figure, before: Seen, after: Seen, *, rises: bool = False) -> float | None:
     """Return by which factor a figure fell from ``before`` to ``after``, or rose where ``rises``; None where one of the
     runs does not have it."""
-    first, second = figure.of(before), figure.of(after)
+    first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
     above, below = (second, first) if rises else (first, second)
-    return above / max(below, figure.least(before if rises else after))
+    return above / max(below, one.least(before if rises else after))

@@ -12,6 +12,7 @@ from jitter_workshop.course.predictions import outcome
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
 from jitter_workshop.model.run import Run, ThreadRecord
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.stats.figures import Seen
 from tests import madeup
 
 FALLS = PredictionTask(
@@ -56,9 +57,10 @@ VALUE = PredictionTask(
 SHOWS = Shows("preempted", 3.0)
 
 
-def run(switches: int, faults: int = 0) -> Run:
+def run(switches: int, faults: int = 0) -> Seen:
     threads = (ThreadRecord("accumulator", {}, involuntary_switches=switches, minor_faults=faults),)
-    return replace(madeup.make_run([[100]])[0], workload="ring", duration_s=10.0, threads=threads, core_hz=None)
+    made: Run = madeup.make_run([[100]])[0]
+    return Seen(replace(made, workload="ring", duration_s=10.0, threads=threads, core_hz=None))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
 
 
 def test_without_the_figure_there_is_no_judgement() -> None:
-    bare = replace(run(1), threads=())
+    bare = Seen(replace(run(1).run, threads=()))
     for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None), (RATIO, None), (VALUE, None)):
         judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
         assert judged is not None

@@ -30,6 +30,7 @@ SPOKEN_OF = {
     },
     "interrupts": {"rps-xps": "**rps_cpus**", "irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
     "workqueues": {
+        "kernel-threads": "apply kernel-threads",
         "watchdogs": "watchdog_cpumask",
         "nmi-watchdog": "`kernel.nmi_watchdog`",
         "nowatchdog": "`nowatchdog`",
@@ -50,6 +51,11 @@ SPOKEN_OF = {
         "hotplug": "**offline**",
     },
     "memory": {
+        "thp": "(`thp`)",
+        "ksm": "(`ksm`)",
+        "numa-balancing": "no NUMA balancing",
+        "compaction": "no compaction in advance",
+        "writeback": "(`writeback`)",
         "swap": "does not swap locked pages out",
         "zone-reclaim": "`vm.zone_reclaim_mode`",
         "memory-nodes": "**Use near memory**",

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.model.evidence import EvidenceReport, FrequencySeen, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, Figure, ratio
+from jitter_workshop.stats.figures import FIGURES, FREQUENCY, Figure, Seen, figure, ratio
 from tests import madeup
 
 
@@ -51,7 +52,7 @@ def run() -> Run:
 
 
 @pytest.mark.parametrize(
-    ("figure", "value"),
+    ("name", "value"),
     [
         ("preempted", 15.0),  # the accumulator's alone: the main histogram is about it
         ("migrations", 1.5),
@@ -69,23 +70,23 @@ def run() -> Run:
         ("intended-99", 777),
     ],
 )
-def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, figure: str, value: float) -> None:
-    assert FIGURES[figure].of(run) == value
+def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, name: str, value: float) -> None:
+    assert FIGURES[name].of(Seen(run)) == value
 
 
 def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
     summary = run.histograms[run.main_histogram]
-    assert FIGURES["max"].of(run) == summary.max
-    assert FIGURES["50"].of(run) == summary.percentiles["50"]
+    assert FIGURES["max"].of(Seen(run)) == summary.max
+    assert FIGURES["50"].of(Seen(run)) == summary.percentiles["50"]
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_a_run_that_counted_nothing_of_a_kind_has_no_figure_or_zero(run: Run, figure: str) -> None:
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_run_that_counted_nothing_of_a_kind_has_no_figure_or_zero(run: Run, name: str) -> None:
     empty = dataclasses.replace(
         run, threads=(), interrupts=None, softirqs=None, histograms={}, blocks=(), core_hz=None, duration_s=0.0
     )
     stalls = dataclasses.replace(empty.stalls, rates=(), stolen_ns_per_second=0.0)
-    assert FIGURES[figure].of(dataclasses.replace(empty, stalls=stalls)) in (None, 0.0)
+    assert FIGURES[name].of(Seen(dataclasses.replace(empty, stalls=stalls))) in (None, 0.0)
 
 
 def with_switches(run: Run, count: int) -> Run:
@@ -104,19 +105,19 @@ def with_switches(run: Run, count: int) -> Run:
     ],
 )
 def test_a_factor_counts_at_least_one_event(run: Run, before: int, after: int, rises: bool, factor: float) -> None:
-    sides = with_switches(run, before), with_switches(run, after)
+    sides = Seen(with_switches(run, before)), Seen(with_switches(run, after))
     assert ratio(FIGURES["preempted"], *sides, rises=rises) == pytest.approx(factor)
 
 
 def test_without_a_value_there_is_no_factor(run: Run) -> None:
-    assert ratio(FIGURES["core-hz"], run, dataclasses.replace(run, core_hz=None)) is None
+    assert ratio(FIGURES["core-hz"], Seen(run), Seen(dataclasses.replace(run, core_hz=None))) is None
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
 def test_falling_and_rising_are_each_others_inverse(before: int, after: int) -> None:
-    sides = [with_switches(RUN, count) for count in (before, after)]
-    figure: Figure = FIGURES["preempted"]
-    fell, rose = ratio(figure, *sides), ratio(figure, *sides, rises=True)
+    sides = [Seen(with_switches(RUN, count)) for count in (before, after)]
+    preempted: Figure = FIGURES["preempted"]
+    fell, rose = ratio(preempted, *sides), ratio(preempted, *sides, rises=True)
     assert fell is not None
     assert rose is not None
     assert fell * rose == pytest.approx(1.0)
@@ -131,10 +132,57 @@ RUN = _made(madeup.make_run)
 
 
 def test_stalls_that_no_preemption_explains_are_counted_at_least(run: Run) -> None:
-    assert FIGURES["stalls-unswitched"].of(with_switches(run, 3)) == 1.0
+    assert FIGURES["stalls-unswitched"].of(Seen(with_switches(run, 3))) == 1.0
 
 
 def test_a_figure_is_told_with_its_unit() -> None:
     assert FIGURES["ticks"].with_unit(250.0) == "250 a second"
     assert FIGURES["max"].with_unit(12_000) == "12 µs"
     assert FIGURES["core-hz-spread"].change(1.25, None) == "1.25 → unknown"
+
+
+VISITORS = (
+    InterferingTask(1, "workqueue", "flush_to_ldisc", 40, 9, 9),
+    InterferingTask(2, "workqueue", "flush_to_ldisc", 2, 9, 9),
+    InterferingTask(1, "workqueue", "vmstat_update", 8, 9, 9),
+    InterferingTask(1, "task", "rngd", 6, 9, 9),
+    InterferingTask(1, "softirq", "RCU", 100, 9, 9),
+)
+
+
+def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_000, **missing: str) -> Seen:
+    proof = QuietCpus((1, 2), measured_ns, False, 0, 0, 0, "")
+    changes = (FrequencySeen(1, 30, 1, 2), FrequencySeen(2, 10, 1, 2))
+    present = Residence((), visitors, changes, (), (), proof)
+    report = EvidenceReport(
+        1, "r", "trace", 1_000, "mono", 1, 0, (), (), measured_ns, residence=present, missing=missing
+    )
+    return Seen(RUN, report)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("work-items", 25.0),
+        ("work:flush_to_ldisc", 21.0),
+        ("work:vmstat_update", 4.0),
+        ("work:never_seen", 0.0),
+        ("task-runs", 3.0),
+        ("frequency-changes", 20.0),
+    ],
+)
+def test_a_trace_counts_what_ran_on_the_hot_cpus(name: str, value: float) -> None:
+    assert figure(name).of(traced(VISITORS)) == value
+    assert figure(name).traced
+    assert figure(name).of(Seen(RUN)) is None  # without a trace it is not known: not zero
+    assert figure(name).of(traced(VISITORS, 0)) is None
+
+
+def test_a_kernel_without_the_event_has_no_changes_of_frequency() -> None:
+    assert figure("frequency-changes").of(traced((), **{FREQUENCY: "not offered"})) is None
+
+
+@pytest.mark.parametrize("name", ["work:", "work:a b", "work:é", "work:1x", "nothing", "", f"work:{'x' * 80}"])
+def test_a_name_that_means_no_figure_is_refused(name: str) -> None:
+    with pytest.raises(KeyError):
+        figure(name)

@@ -5,6 +5,7 @@ It asks no question and makes no guess: this is the chapter's own pair of runs, 
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +16,19 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.chapters.session_context import look_at
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course, Shows, StepName
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Run, RunObserver
+from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import FIGURES, Figure, ratio
+from jitter_workshop.stats.figures import Figure, Seen, figure, ratio
 
 MOST_ROUNDS = 100
 NINE_OF_TEN = 0.9
@@ -34,12 +37,14 @@ NINE_OF_TEN = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TriedRound:
-    """Hold one round: the figure of both runs (None where a run does not have it), and the factor between them."""
+    """Hold one round: the figure of both runs (None where a run does not have it), and the factor between them.
+    ``why``: the reason why a run does not have the figure, "" where both have it."""
 
     before: float | None
     after: float | None
     ratio: float | None
     shown: bool
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def try_in(workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cance
     found: list[TriedRound] = []
     for number in range(1, rounds + 1):
         found.append(_round(workshop, walk, shows, trial, cancel))
-        trial.round_done(FIGURES[shows.figure], number, found[-1])
+        trial.round_done(figure(shows.figure), number, found[-1])
     return _judged(chapter_id, shows, tuple(found))
 
 
@@ -147,45 +152,62 @@ def _not_here(walk: ChapterSession) -> str | None:
 def _round(workshop: Workshop, walk: ChapterSession, shows: Shows, trial: Trial, cancel: CancelToken) -> TriedRound:
     """Measure before and after the chapter's change, and restore it."""
     walk.restart()
-    before = _measured(workshop, walk, "measure", trial, cancel)
+    before = _measured(workshop, walk, shows, "measure", trial, cancel)
     try:
         if walk.sets:
             plan = walk.plan()
             trial.plan(plan)
             walk.apply(plan)
-        after = _measured(workshop, walk, "again", trial, cancel)
+        after = _measured(workshop, walk, shows, "again", trial, cancel)
     finally:
         if walk.sets and walk.host.applied:
             walk.undo()
-    figure = FIGURES[shows.figure]
-    factor = ratio(figure, before, after, rises=shows.rises)
-    return TriedRound(figure.of(before), figure.of(after), factor, factor is not None and factor >= shows.at_least)
+    one = figure(shows.figure)
+    factor = ratio(one, before, after, rises=shows.rises)
+    shown = factor is not None and factor >= shows.at_least
+    why = "" if factor is not None else _lacking(one, before if one.of(before) is None else after)
+    return TriedRound(one.of(before), one.of(after), factor, shown, why)
 
 
-def _measured(workshop: Workshop, walk: ChapterSession, step: StepName, trial: Trial, cancel: CancelToken) -> Run:
-    run = workshop.measure(walk.request(step), trial.observer, cancel, trial.queued)
+def _lacking(one: Figure, seen: Seen) -> str:
+    """Return the reason why a run does not have a figure."""
+    if not one.traced or seen.report is not None:
+        return f"This host's runs do not have the figure: {one.title}."
+    reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), 300)
+    return f"Only the kernel's trace shows the figure ({one.title}), and a run has none: {reason}"
+
+
+def _measured(
+    workshop: Workshop, walk: ChapterSession, shows: Shows, step: StepName, trial: Trial, cancel: CancelToken
+) -> Seen:
+    """Measure a step, with a trace if the chapter's figure is read from the trace."""
+    request = walk.request(step)
+    traced = figure(shows.figure).traced
+    run = workshop.measure(dataclasses.replace(request, evidence=traced), trial.observer, cancel, trial.queued)
     if cancel.reason is not None:
         # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
         raise Cancelled(cancel.reason)
     walk.record(step, run)
-    return run
+    report = explained(workshop.handle, run) if traced and workshop.handle.has_trace(run.id) else None
+    return Seen(run, report if isinstance(report, EvidenceReport) else None)
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "") -> Tried:
-    figure = FIGURES[shows.figure]
-    times = sum(one.shown for one in found)
+    one = figure(shows.figure)
+    times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)
     direction = "rose" if shows.rises else "fell"
-    why = reason or f"{figure.title}: {direction} by {shows.at_least:g} times or more in {times} of {len(found)} rounds"
+    told = f"{one.title}: {direction} by {shows.at_least:g} times or more in {times} of {len(found)} rounds"
+    why = reason or next((tried.why for tried in found if tried.why), told)
     return Tried(
         chapter=chapter_id,
         figure=shows.figure,
-        unit=figure.unit,
+        unit=one.unit,
         at_least=shows.at_least,
         rises=shows.rises,
-        before=_median([one.before for one in found]),
-        after=_median([one.after for one in found]),
-        ratio=_median([one.ratio for one in found]),
+        before=_median([tried.before for tried in found]),
+        after=_median([tried.after for tried in found]),
+        ratio=_median([tried.ratio for tried in found]),
         rounds=len(found),
         shown=shown,
         why=why,

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.attribution import explain_run, with_cpus
+from jitter_workshop.flow.attribution import explain_run, kept_report, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
@@ -37,6 +37,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
+from jitter_workshop.stats.figures import Seen
 from jitter_workshop.stats.scale import nice_ns
 
 TRACED = ", traced"
@@ -171,7 +172,11 @@ class ChapterSession:
                 "guess is not judged."
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
-        return outcome(task, prediction, run, self.run_in("measure"), self.chapter.shows)
+        return outcome(task, prediction, self._seen(run), self._seen(self.run_in("measure")), self.chapter.shows)
+
+    def _seen(self, run: Run | None) -> Seen | None:
+        """Return a run with the kept report on its trace, if both exist."""
+        return None if run is None else Seen(run, kept_report(self._context.handle, run))
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
