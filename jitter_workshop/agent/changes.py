@@ -164,8 +164,10 @@ class Changes:
                     raise HostError(f"the journal cannot be written: {file.trouble}", "nothing was recorded as made")
             if end:
                 self.announced.remove(journal_id)
-                if not applied:
+                if not any(entry.active for entry in entries):
                     self._tidy()
+                    self.leased.remove(journal_id)
+                    self.lease_s = self.lease_s if self.leased else None
             return ApplyResult(journal_id, tuple(applied), tuple(refused), False)
 
     @contextlib.contextmanager
@@ -193,6 +195,7 @@ class Changes:
         kept = [one for one in self.leased if not asked or one in asked]
         for ident in [one for one in kept if one in self.announced]:
             self.adopt(ident, end=True)
+        kept = [one for one in kept if one in self.leased]
         self.leased = [one for one in self.leased if one not in kept]
         if not self.leased:
             self.lease_s = None

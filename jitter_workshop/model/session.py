@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.record import dataclass, field
 
 FORMAT_VERSION = 1
@@ -53,6 +54,15 @@ ALONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
+class HandWork:
+    """Hold writes that the learner makes by hand, where no journal has their old values. ``boot_id``: the boot in which
+    they were begun; another boot has undone them."""
+
+    changes: tuple[Change, ...]
+    boot_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
     run id. ``marks``: ``curve`` and ``setting`` → True if earned. ``hints``: number of hints shown so far.
@@ -60,7 +70,7 @@ class ChapterProgress:
     ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
     its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
     the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``. ``recalled``: its recall
-    questions were asked, answered or not."""
+    questions were asked, answered or not. ``by_hand``: writes that only the learner can restore."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -76,6 +86,7 @@ class ChapterProgress:
     weighed: dict[str, Weighed] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
     recalled: bool = False
+    by_hand: HandWork | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain.by_hand import PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
@@ -37,6 +38,7 @@ class PlainChapter:
         self._walk = walk
         self._talk = talk
         self._shown: PlanView | None = None
+        self._hands = PlainHands(workshop, walk, talk)
 
     def run(self) -> None:
         """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raises Leave
@@ -44,6 +46,8 @@ class PlainChapter:
         try:
             self._run()
         finally:
+            self._talk.idle = None
+            self._walk.hands.leave()
             hunting.end(self._workshop, self._talk)
 
     def _run(self) -> None:
@@ -66,6 +70,7 @@ class PlainChapter:
             talk.notices(self._workshop.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
+            talk.idle = self._hands.changed if self._hands.view is not None else None
             answer = talk.ask(self._menu(step))
             try:
                 if self._out(step, answer) or (answer == "" and not self._enter(step)):
@@ -98,11 +103,14 @@ class PlainChapter:
             return "your answer (a letter; Enter = no guess)"
         if diagnosing.asks(walk, step):
             return diagnosing.MENU
+        if step == "apply" and self._hands.view is not None:
+            return self._hands.menu()
         if step == "apply" and walk.sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
-            return f"{enter} · {self._boots()}{'undo · ' if walk.host.applied else ''}{rest}"
+            undo = "undo · " if walk.host.applied or walk.hands.owed else ""
+            return f"{enter} · {self._hands.offer()}{self._boots()}{undo}{rest}"
         if step == "apply" and walk.places:
             return f"Enter agree · cpus 2,4 = choose your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
@@ -124,6 +132,9 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         if walk.unmeasured(step):
             self._measure(step)
+            return True
+        if step == "apply" and self._hands.view is not None:
+            self._hands.look()
             return True
         if self._to_agree_anew(step):
             return True
@@ -174,6 +185,14 @@ class PlainChapter:
         elif answer in ("r", "anew"):
             walk.restart()
             return True
+        elif self._hands.heard(answer):
+            if self._hands.view is None:
+                plan = walk.plan()
+                self._shown = None if plan.changes else plan
+        elif answer == "hand" and step == "apply" and walk.sets:
+            self._hands.begin(self._shown)
+        elif answer == "undo" and self._hands.restore():
+            pass
         elif answer == "undo":
             settings.undo_chapter(walk, talk)
             self._shown = None

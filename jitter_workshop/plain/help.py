@@ -48,6 +48,8 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "w", "let a noise run during the measurements, or end the noise"
     yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
+        yield "hand", "at apply: type the writes into a root shell yourself, while the workshop watches"
+        yield "take", "take over what you made by hand; stop ends the watch"
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"

@@ -14,7 +14,7 @@ from rich.text import Text
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.prose import prose
 
 _CHART_ROWS = 14
@@ -27,17 +27,25 @@ class Leave(Exception):
     """Signal that the learner wants to leave the workshop."""
 
 
-def _read_line(prompt: str) -> str:
-    """Print the prompt on stdout and read a line: ``input`` alone would write the prompt to stderr on a terminal."""
+LOOK_EVERY_S = 1.0
+"""Interval between two looks at the host while the workshop waits for a line, in s."""
+
+
+def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
+    """Print the prompt on stdout and read a line: ``input`` alone would write the prompt to stderr on a terminal.
+
+    ``idle``: called each second while the terminal has no line; if it has told something, it returns True, and the
+    prompt is printed again.
+    """
     sys.stdout.write(prompt)
     sys.stdout.flush()
     if sys.stdin.isatty():
-        _await_line()
+        _await_line(prompt, idle)
     return input()
 
 
-def _await_line() -> None:
-    """Sleep until the terminal has a line. Raises whatever the handler of a signal raises.
+def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
+    """Sleep until the terminal has a line; call ``idle`` each second. Raises whatever the handler of a signal raises.
 
     ``input`` alone would miss a signal that comes between Python's last look for signals and read(2): the handler would
     run only with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
@@ -45,8 +53,12 @@ def _await_line() -> None:
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     try:
-        while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
-            os.read(woken, 64)
+        while sys.stdin not in (ready := select.select([sys.stdin, woken], [], [], LOOK_EVERY_S)[0]):
+            if woken in ready:
+                os.read(woken, 64)
+            elif idle():
+                sys.stdout.write(prompt)
+                sys.stdout.flush()
     finally:
         signal.set_wakeup_fd(before)
         os.close(woken)
@@ -62,12 +74,24 @@ class Talk:
         write: Callable[[str], object] | None = None,
         width: int | None = None,
     ) -> None:
-        self._read = read or _read_line
+        self._read = read or self._read_terminal
         self.write = write or sys.stdout.write
         self._fixed_width = width
         self._told: set[str] = set()
+        self.idle: Callable[[], Lines] | None = None
+        """What has changed while the learner types nothing; looked at each second on a terminal."""
         self.class_told: tuple[object, ...] | None = None
         """The class host's state as it was shown last."""
+
+    def _read_terminal(self, prompt: str) -> str:
+        return _read_line(prompt, self._looked)
+
+    def _looked(self) -> bool:
+        """Print what has changed since the last look; return True if something has."""
+        lines = self.idle() if self.idle is not None else []
+        if lines:
+            self.say("", *lines)
+        return bool(lines)
 
     @property
     def width(self) -> int:

@@ -201,7 +201,7 @@ def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: in
     if by_hand:
         lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip())]
         for command, why in by_hand:
-            lines += _command(command, width)
+            lines += command_lines(command, width)
             lines += wrap(Text(clean(why, 300), "dim"), width, "    ")
     if learnt:
         lines += [Text(), heading("WHAT YOU LEARNT")]
@@ -214,11 +214,12 @@ def _measure(measure: str) -> str:
     return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
 
 
-def _command(command: str, width: int) -> Iterator[Text]:
+def command_lines(command: str, width: int, lead: str = "$ ") -> Iterator[Text]:
     """Yield a command in lines that can be pasted into a shell: every line but the last ends with a backslash. A word
-    that is longer than a line goes on at the margin of the next line, so that no blank is added to the word."""
+    that is longer than a line goes on at the margin of the next line, so that no blank is added to the word. ``lead``:
+    the beginning of the first line, at most four characters."""
     room = max(width - 6, 10)
-    line, lead = "", "$ "
+    line = ""
     for word in clean_code(command).split(" "):
         if line and len(line) + 1 + len(word) > room:
             yield Text.assemble((lead, "dim"), (f"{line} \\", "code"))

@@ -15,6 +15,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, kept_report, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
+from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
@@ -60,6 +61,7 @@ class ChapterSession:
         self._context = context
         self.host = ChapterHost(chapter, context)
         self.diagnosis = ChapterDiagnosis(chapter, context, self.host)
+        self.hands = Hands(self.host)
 
     @property
     def hunts(self) -> bool:
@@ -106,11 +108,13 @@ class ChapterSession:
     def go(self, step: StepName) -> None:
         """Enter a step and save the progress. Raises WorkshopError with the reason of :meth:`blocked`.
 
-        By going from ``apply`` to ``again`` the learner agrees to the plan.
+        By going from ``apply`` to ``again`` the learner agrees to the plan. What they made by hand is taken over.
         """
         reason = self.blocked(step)
         if reason:
             raise WorkshopError(f"the step '{step}' cannot be entered yet", reason)
+        if self.hands.opened and not self.hands.restoring and step not in ("plan", "apply"):
+            self.adopt()
         progress = self.progress
         here = self.current
         if here not in progress.seen and step_before(self.chapter, step) == here:
@@ -202,9 +206,16 @@ class ChapterSession:
         self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
         return view
 
+    def adopt(self) -> ApplyView:
+        """Take what the learner made of the plan by hand as applied, and return the host's state. Raises HostError."""
+        view = self.hands.adopt()
+        self._mark_again(entered=True)
+        return view
+
     def undo(self) -> RestoreResult:
         """Restore this chapter's settings, and update the marks. Raises HostError."""
         result = self.host.undo()
+        self.hands.close()
         self._mark_again(entered=True)
         return result
 
@@ -434,7 +445,7 @@ class ChapterSession:
 
     def restart(self) -> None:
         """Begin the chapter again: forget its step, guess, slots and marks. The runs stay in the session."""
-        self._save(ChapterProgress(step=self.chapter.steps[0]))
+        self._save(ChapterProgress(step=self.chapter.steps[0], by_hand=self.progress.by_hand))
 
     def _save(self, progress: ChapterProgress) -> None:
         self._context.save_progress(self.chapter.id, progress)

@@ -45,6 +45,10 @@ RETURN_S = 5.0
 """Seconds to wait for the end of a turn whose agent died: another process needs a moment to restore the machine."""
 
 
+class NoAgent(HostError):
+    """Report that no agent can be started, because the user has no root's rights."""
+
+
 class AgentSession:
     """Apply and restore settings through one agent. ``ask``: see :data:`Ask`; None if no screen hides sudo's question.
     ``class_only`` (in a browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``: a
@@ -59,6 +63,7 @@ class AgentSession:
         self.trouble = ""
         self._leased: set[str] = set()
         self._adopted: set[tuple[str, int]] = set()
+        self._announced: dict[str, set[str]] = {}
         self._turn = False
         self._turn_ended = False
         self.alone_with_turn = False
@@ -106,11 +111,17 @@ class AgentSession:
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. What
-        they make is restored at the end, whether it was adopted or not. Raises HostError."""
-        agent = self._connected()
+        they make is restored at the end, whether it was adopted or not. Raises HostError; NoAgent without root's
+        rights."""
+        try:
+            agent = self._connected()
+        except HostError as error:
+            raise NoAgent(error.message, error.advice) from error
         self.change_log.begin()
         result = agent.announce(words, str(cpus), [digest(change) for change in shown])
         if result.journal_id is not None:
+            # Until something is adopted, only the announced changes hold these tunables.
+            self._announced[result.journal_id] = _ids(words) - self._leased
             self._leased |= _ids(words)
         return result
 
@@ -123,6 +134,10 @@ class AgentSession:
         result = agent.adopt(journal_id, end=end)
         anew = tuple(one for one in result.applied if (journal_id, one.n) not in self._adopted)
         self._adopted |= {(journal_id, one.n) for one in anew}
+        if result.applied:
+            self._announced.pop(journal_id, None)
+        elif end:
+            self._leased -= self._announced.pop(journal_id, set())
         self.change_log.applied(dataclasses.replace(result, applied=anew, refused=()))
         return result
 

@@ -25,6 +25,7 @@ from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.run import progress
+from jitter_workshop.tui.screens.chapter.by_hand import ChapterHands
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
@@ -37,7 +38,7 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_CHANGES_OR_RUNS = {"again", "noise", "causes", "boots", "undo", "cpus", "prove", "hunt", "name", "cure"}
+_CHANGES_OR_RUNS = {"again", "noise", "causes", "boots", "by_hand", "undo", "cpus", "prove", "hunt", "name", "cure"}
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
 
 
@@ -54,6 +55,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
         self._runs = ChapterRuns(self._page, self._draw_chart)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
+        self._hands = ChapterHands(self._page)
         self._measure_at_once = measure
         self._said_first = said
 
@@ -102,6 +104,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def on_mount(self) -> None:
         self.enter_step()
         self._hunt.watch()
+        self._hands.watch()
         if said := self.walk.rebooted() or self._said_first:
             self.tell(said)
         if self._measure_at_once:
@@ -110,6 +113,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.app.push_screen(RecallPage(self.walk, asked))
 
     def on_unmount(self) -> None:
+        self._hands.end()
         self._hunt.end()
 
     def on_screen_resume(self) -> None:
@@ -128,6 +132,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Begin a visit of the learner's present step."""
         page = self._page
         page.highlight = page.tried = page.planned = None
+        page.hands = page.hands if self.walk.hands.opened else None
         self.now.enter()
         self.tell("")
         self.query_one("#data", Pane).scroll_home(animate=False)
@@ -135,6 +140,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def leave(self) -> None:
         """Go to the home screen. A hidden noise ends first, so that the title there does not mention the noise."""
+        self._hands.end()
         self.workshop.hunts.end()
         self.app.pop_screen()
 
@@ -221,7 +227,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return ()
         step = self.now
         shown: list[Shown] = [("chapter.enter", step.enter_label), *self._hunt.keys(), *step.first_keys()]
-        if self.walk.sets and self.step in ("apply", *AFTER) and self.walk.host.applied:
+        restores = self.walk.host.applied or self._hands.can_restore
+        if self.walk.sets and self.step in ("apply", *AFTER) and restores:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
@@ -261,6 +268,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self._runs.measure(self.step)
             case "apply" if self._page.planned is not None:
                 self.frame.class_turn.with_turn(partial(self._apply, self._page.planned))
+            case "adopt":
+                self._hands.enter()
             case "hide":
                 self._hunt.ask()
             case "leave":
@@ -375,16 +384,22 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _refused(self, what: str) -> Callable[[WorkshopError], None]:
         return lambda error: self.tell(f"{what}: {error.sentence()}.")
 
+    def action_by_hand(self) -> None:
+        """Watch the learner make the plan's writes by hand, or stop to watch."""
+        self._hands.switch()
+
     def action_undo(self) -> None:
         """Restore this chapter's settings."""
-        if not self.walk.sets or not self.walk.host.applied:
+        if self.walk.sets and self._hands.can_restore and self._hands.restore():
+            return
+        if not self.walk.sets or not (self.walk.host.applied or self._hands.can_restore):
             self.tell("No setting of this chapter is applied on this host.")
             return
         self.tell("Restoring…")
         self.on_thread(self.walk.undo, self._undone, self._refused("Not restored"))
 
     def _undone(self, result: RestoreResult) -> None:
-        self._page.tried = self._page.planned = None
+        self._page.tried = self._page.planned = self._page.hands = None
         self.tell(came_back(result))
 
     def action_cpus(self) -> None:
@@ -463,6 +478,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(hint)
 
     def action_copy(self) -> None:
+        if self._page.hands is not None:
+            left = [one.command for one in self._page.hands.writes if one.state not in ("done", "gone")]
+            self.copy(left, "The lines that are left to type are")
+            return
         by_hand = self.walk.by_hand() if self.step == "explain" else ()
         if by_hand:
             self.copy((command for command, _ in by_hand), "The commands are")

@@ -11,6 +11,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
+from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
 from jitter_workshop.tui.background import Measuring
@@ -46,6 +47,8 @@ class ChapterPage:
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
+        self.hands: HandsView | None = None
+        """The newest look at the writes that the learner makes by hand; None while nothing is watched."""
 
     @property
     def step(self) -> StepName:

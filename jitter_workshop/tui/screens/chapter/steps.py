@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Literal
 
 from rich.text import Text
@@ -16,7 +17,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
-from jitter_workshop.presenter import causes, changes, proof
+from jitter_workshop.presenter import causes, changes, hands, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
@@ -33,7 +34,7 @@ LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
-Enter = Literal["go on", "stay", "measure", "apply", "hide", "leave"]
+Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
@@ -350,7 +351,14 @@ class Apply(Plan):
     def reading_first(self) -> bool:
         return False
 
+    def _lines(self, width: int) -> Lines:
+        view = self.page.hands
+        return super()._lines(width) if view is None else hands.watched(view, width, "(y copies)")
+
     def said(self) -> list[str]:
+        view = self.page.hands
+        if view is not None:
+            return [f"{hands.said(view)} {hands.guarded(view)}".strip()]
         return [*self._outcome(), self._said_of_plan()]
 
     def _said_of_plan(self) -> str:
@@ -359,16 +367,22 @@ class Apply(Plan):
             return "Enter agrees to this plan; p lets you choose other CPUs."
         if page.tried is not None:
             return ""
+        if self.walk.hands.owed:
+            return hands.OWED
         if self.walk.awaits_reboot:
             return "The plan is written, and needs a reboot. Enter goes home, u restores the old values."
         if self._no_rights:
-            return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it for you."
+            return (
+                f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d watches you do it in a root shell."
+            )
         way = self.walk.host.boots.way()
         if way is not None:
             return _said_of_boots(way, as_root(page.workshop))
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
-        return f"Enter writes this, {as_root(page.workshop)}. The old values are restored when you leave, or with u."
+        offer = f" {hands.OFFER}" if self._hand_keys() else ""
+        back = "The old values are restored when you leave, or with u."
+        return f"Enter writes this, {as_root(page.workshop)}.{offer} {back}"
 
     @property
     def _no_rights(self) -> bool:
@@ -378,6 +392,8 @@ class Apply(Plan):
 
     @property
     def enter_label(self) -> str:
+        if self.page.hands is not None:
+            return "take over" if not self.page.hands.back else "stop watching"
         if self.walk.sets:
             if self.walk.awaits_reboot or self.page.tried is not None:
                 return "home" if self.walk.awaits_reboot else "go on"
@@ -385,6 +401,8 @@ class Apply(Plan):
         return "agree" if not self.walk.host.rehearsed else super().enter_label
 
     def pressed_enter(self) -> Enter:
+        if self.page.hands is not None:
+            return "adopt"
         if self.walk.sets and self.walk.awaits_reboot:
             return "leave"
         if self.walk.sets and self.page.tried is None:
@@ -407,7 +425,19 @@ class Apply(Plan):
 
     def first_keys(self) -> list[Shown]:
         cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
-        return [*cpus, *super().first_keys()]
+        return [*cpus, *self._hand_keys(), *super().first_keys()]
+
+    def _hand_keys(self) -> list[Shown]:
+        """Return the keys for writes that the learner makes by hand."""
+        page = self.page
+        if page.hands is not None:
+            return [("chapter.by_hand", "stop watching"), ("chapter.copy", "")]
+        if not self.walk.sets or page.tried is not None or self.walk.awaits_reboot:
+            return []
+        with contextlib.suppress(WorkshopError):
+            page.planned = page.planned or self.walk.plan()
+            return [] if self.walk.hands.why_not(page.planned) else [("chapter.by_hand", "")]
+        return []
 
 
 class Compare(Step):

@@ -1,0 +1,204 @@
+"""Let the learner make the writes of a chapter's plan by hand, and watch the host meanwhile.
+
+With root's rights the agent first journals the old values; then what the learner made is restored as if the workshop
+had made it. Without root's rights the session keeps the old values, and the learner restores them by hand, watched too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.host_ops.agent_session import NoAgent
+from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
+from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
+from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.session import HandWork
+from jitter_workshop.model.text import tally
+from jitter_workshop.model.walk import ApplyView, PlanView
+from jitter_workshop.report.shell_lines import line, way_back
+from jitter_workshop.tuning import by_hand
+from jitter_workshop.tuning.by_hand import noted_only
+
+ONLY_YOU = "Only you can restore them: undo (u) shows the commands."
+NO_SHELL = "no line of a shell can make this write"
+
+
+class Hands:
+    """Watch one chapter's writes. ``opened``: the learner is making them, or restoring them, now."""
+
+    def __init__(self, host: ChapterHost) -> None:
+        self._host = host
+        self._changes: tuple[Change, ...] = ()
+        self._journal_id: str | None = None
+        self._back = False
+        self._why_not = ""
+        self._left_out: tuple[str, ...] = ()
+
+    @property
+    def opened(self) -> bool:
+        return bool(self._changes)
+
+    @property
+    def journalled(self) -> bool:
+        """Return True if the agent restores what the learner makes."""
+        return self._journal_id is not None
+
+    @property
+    def restoring(self) -> bool:
+        """Return True if the learner restores the old values by hand now."""
+        return self.opened and self._back
+
+    def why_not(self, plan: PlanView) -> str:
+        """Return why the learner cannot make a plan's writes by hand; "" if they can."""
+        host = self._host
+        if host.rehearsed or host.context.recorded:
+            return "nothing is written on a recording"
+        if host.chapter.reboot:
+            return "boot parameters are written by the workshop, or by the commands of the plan"
+        if not plan.changes:
+            return "there is nothing to write"
+        if host.context.class_view is not None:
+            return "in a class the workshop makes the changes, in your turn"
+        return "" if any(_typed(one) for one in plan.changes) else NO_SHELL
+
+    def begin(self, shown: PlanView) -> HandsView:
+        """Begin to watch the writes of ``shown``. The agent first journals their old values; if no agent can be
+        started, the session keeps them. Raises HostError if the host has changed since the plan was shown."""
+        why = self.why_not(shown)
+        if why:
+            raise HostError("these writes cannot be made by hand here", why)
+        session = self._host.context.agent_session
+        try:
+            with session.change_log.during(chapter=self._host.chapter.id):
+                result = session.announce(shown.words, self._host.seen().hot.cpus, shown.changes)
+            self._journal_id, self._why_not = result.journal_id, ""
+            refused = {one.path: one.reason for one in result.refused}
+        except NoAgent as error:
+            self._journal_id, self._why_not = None, error.message
+            refused = self._changed_since(shown)
+        watched = [one for one in shown.changes if _watched(one)]
+        self._changes = tuple(one for one in watched if one.path not in refused)
+        out = {one.path: by_hand.why_not(one) or NO_SHELL for one in shown.changes if one not in watched}
+        self._left_out = tuple(f"{path}: {why}" for path, why in {**refused, **out}.items())
+        self._back = False
+        if not self._typed():
+            self.close()
+            raise HostError("the host has changed since the plan was shown", "make the plan again")
+        if not self.journalled:
+            self._keep(self._owing())
+        return self.look()
+
+    @property
+    def owed(self) -> bool:
+        """Return True if the learner made writes that only they can restore, in this boot."""
+        work = self._work
+        return work is not None and work.boot_id == self._host.boot_id
+
+    def give_back(self) -> HandsView:
+        """Begin to watch the learner restore the old values by hand, where no journal has them. Raises HostError if
+        there are none."""
+        work = self._work
+        if work is None or not self.owed:
+            raise HostError("nothing that was made by hand is left to restore")
+        self._changes, self._back = way_back(work.changes), True
+        self._journal_id, self._left_out = None, ()
+        return self.look()
+
+    def look(self) -> HandsView:
+        """Read the host, and return the state of each write. Nothing is written."""
+        seen = by_hand.look(self._host.context.root, self._typed(), line)
+        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out)
+
+    def adopt(self) -> ApplyView:
+        """Take the writes that are made as applied by this chapter, and stop to watch. Nothing is written. Raises
+        HostError."""
+        host, session = self._host, self._host.context.agent_session
+        if self._journal_id is not None:
+            with session.change_log.during(chapter=host.chapter.id):
+                result = session.adopt(self._journal_id, end=True)
+            host.context.note_stack()
+        else:
+            result = self._seen()
+        settled = all(host.settled().values())
+        refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
+        view = ApplyView(len(result.applied), refused, settled, False, self._told(result, settled))
+        self.close()
+        return view
+
+    def leave(self) -> None:
+        """Stop to watch because the chapter is left. What is made counts as applied, where the agent is alive."""
+        if self.opened and self.journalled:
+            # The lease's end restores what was made in any case.
+            with contextlib.suppress(HostError):
+                self.adopt()
+        self.close()
+
+    def close(self) -> None:
+        """Stop to watch. Old values that the session keeps are forgotten once all of them are restored."""
+        if self.restoring and self.look().complete:
+            self._keep(None)
+        self._changes, self._journal_id, self._back, self._left_out = (), None, False, ()
+
+    def _typed(self) -> tuple[Change, ...]:
+        return tuple(one for one in self._changes if _typed(one))
+
+    def _seen(self) -> ApplyResult:
+        """Return the writes that are made, for a host without an agent."""
+        seen = self.look().writes
+        made = [one.change for one in seen if one.state == "done"]
+        rest = [one for one in seen if one.state in ("missing", "wrong", "hidden")]
+        applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
+        words = {"missing": by_hand.NOT_MADE, "wrong": "another value than the plan's was set"}
+        refused = tuple(Refused(one.change.tunable, one.change.path, words.get(one.state, one.reason)) for one in rest)
+        return ApplyResult(None, applied, refused, False)
+
+    def _told(self, result: ApplyResult, settled: bool) -> str:
+        if not result.applied:
+            return "No write of the plan was made, so nothing is taken over."
+        said = f"Made by your hand and read: {tally(one.tunable for one in result.applied)}"
+        said += f", {len(result.refused)} not as planned" if result.refused else ""
+        verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
+        back = "They are restored when you leave, unless you keep them."
+        return f"{said}. {verified}. {back if self.journalled else ONLY_YOU}"
+
+    def _changed_since(self, shown: PlanView) -> dict[str, str]:
+        """Return the path of each setting whose value is not the one that the plan was made for, with the reason."""
+        host = self._host
+        now = {_values(one) for one in planned(look_at_settings(host.context.root, host.chapter), shown.words).changes}
+        gone = [one.path for one in shown.changes if _values(one) not in now]
+        return dict.fromkeys(gone, "the host has changed since the plan was shown")
+
+    @property
+    def _work(self) -> HandWork | None:
+        return self._host.context.progress(self._host.chapter.id).by_hand
+
+    def _owing(self) -> HandWork:
+        """Return what the session has to keep: these writes, and those of earlier visits with their older values."""
+        work = self._work
+        before = {one.path: one for one in work.changes} if work is not None and self.owed else {}
+        made = {one.path: one for one in self._changes}
+        oldest = {
+            path: dataclasses.replace(one, before=before[path].before) if path in before else one
+            for path, one in made.items()
+        }
+        return HandWork(tuple({**before, **oldest}.values()), self._host.boot_id)
+
+    def _keep(self, work: HandWork | None) -> None:
+        context, ident = self._host.context, self._host.chapter.id
+        context.save_progress(ident, dataclasses.replace(context.progress(ident), by_hand=work))
+
+
+def _typed(change: Change) -> bool:
+    """Return True if the learner types this change: another one is noted only, or cannot be made in a shell."""
+    return _watched(change) and not noted_only(change)
+
+
+def _watched(change: Change) -> bool:
+    return not by_hand.why_not(change) and bool(noted_only(change) or line(change))
+
+
+def _values(change: Change) -> tuple[str, str, str]:
+    return change.path, change.before, change.after

@@ -1,0 +1,98 @@
+"""Watch the learner make a plan's writes by hand, line by line: what changed is told after Enter, or each second."""
+
+from __future__ import annotations
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.plain.class_host import have_turn
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import hands as words
+from jitter_workshop.presenter.lines import Lines
+
+
+class PlainHands:
+    """Watch one chapter's writes. ``view``: the newest look; None while nothing is watched."""
+
+    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+        self._workshop = workshop
+        self._walk = walk
+        self._talk = talk
+        self.view: HandsView | None = None
+
+    def offer(self) -> str:
+        """Return the words of the menu where the plan can be made by hand; "" elsewhere."""
+        try:
+            offered = self._walk.sets and not self._walk.hands.why_not(self._walk.plan())
+        except WorkshopError:
+            offered = False
+        return "hand = type it yourself · " if offered else ""
+
+    def menu(self) -> str:
+        """Return the menu while writes are watched."""
+        take = "stop" if self._walk.hands.restoring else "take = take over what is made · stop"
+        return f"Enter look again · {take} · undo · ? help · q quit"
+
+    def begin(self, shown: PlanView | None) -> None:
+        """Begin to watch the plan that was shown, and tell its lines."""
+        plan = shown or self._walk.plan()
+        if why := self._walk.hands.why_not(plan):
+            self._talk.tell(f"These writes are not for your hand: {why}.")
+        elif have_turn(self._workshop, self._talk):
+            self._tell(self._walk.hands.begin(plan))
+
+    def _tell(self, view: HandsView) -> None:
+        self.view = view
+        self._talk.say("", *words.watched(view, self._talk.width), "")
+        self._talk.tell(" ".join(filter(None, (words.said(view), words.guarded(view)))))
+
+    def look(self) -> None:
+        """Look at the host, and tell what has changed, then how far the learner is."""
+        self._talk.say(*self.changed())
+        if self.view is not None:
+            self._talk.tell(words.said(self.view))
+
+    def changed(self) -> Lines:
+        """Look at the host, and return a line for each write that has changed since the last look."""
+        if self.view is None:
+            return []
+        before, self.view = self.view, self._walk.hands.look()
+        return words.changed(before.writes, self.view.writes, self._talk.width)
+
+    def heard(self, answer: str) -> bool:
+        """Carry out a command that is meant for the watched writes; return False for any other one."""
+        if self.view is None or answer not in ("take", "stop", "undo"):
+            return False
+        hands, talk = self._walk.hands, self._talk
+        if answer == "undo" and (hands.journalled or hands.restoring):
+            if hands.restoring:
+                self.look()
+                return True
+            self.view = None
+            return False  # the agent restores, as after an apply
+        if answer == "undo":
+            self._tell(hands.give_back())
+        elif hands.restoring:
+            hands.close()
+            self.view = None
+            talk.tell(words.OWED if hands.owed else words.ALL_BACK)
+        else:
+            self._take()
+        return True
+
+    def restore(self) -> bool:
+        """Begin to restore by hand what only the learner can restore; return False if there is nothing of the kind."""
+        if not self._walk.hands.owed:
+            return False
+        self._tell(self._walk.hands.give_back())
+        return True
+
+    def _take(self) -> None:
+        view = self._walk.adopt()
+        self.view = None
+        self._talk.tell(view.text)
+        for where, reason in view.refused:
+            self._talk.tell(f"! Not as planned: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")

@@ -1,0 +1,104 @@
+"""Show the writes that a learner makes by hand: the line of each for root's shell, and what the host shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.hands import HandState, HandsView, HandWrite
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.chapter import command_lines
+from jitter_workshop.presenter.lines import Lines, heading, wrap
+from jitter_workshop.presenter.plan import shown_value
+
+OFFER = "d lets you type the writes into a root shell, and watches."
+OWED = "You made writes by hand that only you can restore: undo (u) shows the lines, and watches."
+IN_ORDER = "Type these lines into a root shell of your own, in this order."
+ALL_BACK = "All old values are back."
+NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
+
+_SIGNS: dict[HandState, tuple[str, str]] = {
+    "done": ("✓", "good"),
+    "missing": ("·", "dim"),
+    "wrong": ("✗", "bad"),
+    "gone": ("–", "dim"),
+    "hidden": ("?", "accent"),
+}
+_WORDS: dict[HandState, str] = {
+    "done": "done",
+    "missing": "missing",
+    "wrong": "another value than planned",
+    "gone": "its task has ended",
+    "hidden": "cannot be read",
+}
+
+
+def watched(view: HandsView, width: int, copied: str = "") -> Lines:
+    """Return every write with its sign and its line. The next one to make has an arrow. ``copied``: the words that name
+    the key for copying the lines."""
+    title = "THE OLD VALUES, BY YOUR HAND" if view.back else "BY YOUR HAND, WATCHED"
+    lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
+    following = next((one for one in view.writes if one.state in ("missing", "wrong")), None)
+    for one in view.writes:
+        sign, colour = _SIGNS[one.state]
+        if one is following and one.state == "missing":
+            sign, colour = "▸", "accent"
+        made = list(command_lines(one.command, width, f" {sign}  "))
+        made[0].stylize(f"bold {colour}", 0, 3)
+        lines += made
+        if said := _detail(one):
+            lines += wrap(Text(said, colour), width, "    ")
+    if view.left_out:
+        lines += [Text(), heading("NOT WATCHED")]
+        lines += [line for one in view.left_out for line in wrap(clean(one, 400), width, "  ", "    ")]
+    return lines
+
+
+def said(view: HandsView) -> str:
+    """Return how far the learner is, in a sentence: done, missing, wrong."""
+    total, done = len(view.writes), view.count("done", "gone")
+    what = "restored" if view.back else "made"
+    if view.complete:
+        return f"All {many(total, 'write')} {'are' if total != 1 else 'is'} {what}."
+    parts = [f"{done} of {many(total, 'write')} {'is' if done == 1 else 'are'} {what}"]
+    if wrong := view.count("wrong"):
+        parts.append(f"{wrong} {'has' if wrong == 1 else 'have'} another value than planned")
+    if hidden := view.count("hidden"):
+        parts.append(f"{hidden} cannot be read")
+    return f"{', '.join(parts)}."
+
+
+def guarded(view: HandsView) -> str:
+    """Return who restores the old values, in a sentence."""
+    if view.back:
+        return ""
+    if view.count("wrong"):
+        return "A value that is not in the plan is yours, and is never restored: type the line again."
+    if view.journalled:
+        return "The old values are in root's journal: they are restored when you leave, or with undo (u)."
+    why = clean(view.why_not, 160)
+    return (
+        f"The workshop cannot restore what you make ({why}). The session keeps the old values: undo shows the commands."
+    )
+
+
+def changed(before: Sequence[HandWrite], now: Sequence[HandWrite], width: int) -> Lines:
+    """Return a line for each write whose state or value is another one than at the look before."""
+    known = {one.change.path: (one.state, one.found) for one in before}
+    lines: Lines = []
+    for one in now:
+        if known.get(one.change.path) == (one.state, one.found):
+            continue
+        more = f": {_detail(one)}" if _detail(one) else ""
+        text = f"{_WORDS[one.state]}: {clean(one.change.path, 200)}{more}"
+        lines += wrap(text, width, f"{_SIGNS[one.state][0]} {one.change.n:>3}  ", "       ")
+    return lines
+
+
+def _detail(one: HandWrite) -> str:
+    """Return the value that was read, where it is not the planned one, or why it cannot be read; "" for the rest."""
+    if one.state == "wrong":
+        found, planned = shown_value(one.found, 60), shown_value(one.change.after, 60)
+        return f"the value is {found}, the plan has {planned}; before it was {shown_value(one.change.before, 60)}"
+    return clean(one.reason, 160) if one.state == "hidden" else ""

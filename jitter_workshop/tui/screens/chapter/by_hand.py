@@ -1,0 +1,134 @@
+"""Watch the learner make a plan's writes by hand: begin, look each second, take over what is made, restore."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.walk import ApplyView, PlanView
+from jitter_workshop.presenter import hands as words
+from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
+
+LOOK_EVERY_S = 1.0
+"""Interval between two looks at the host, in s."""
+
+
+class ChapterHands:
+    """Watch one chapter's writes on its screen. Each look reads the host on a thread; nothing is written."""
+
+    def __init__(self, page: ChapterPage) -> None:
+        self._page = page
+        self._walk = page.walk
+        self._screen = page.screen
+
+    def watch(self) -> None:
+        """Look every LOOK_EVERY_S seconds while the learner works, and show what has changed."""
+        if self._walk.sets:
+            self._screen.set_interval(LOOK_EVERY_S, self._look)
+
+    def switch(self) -> None:
+        """Begin to watch the plan on the screen; while it is watched, stop."""
+        page, hands = self._page, self._walk.hands
+        if hands.opened:
+            self._stop()
+            return
+        if page.step != "apply" or not self._walk.sets or page.tried is not None or page.planned is None:
+            self._screen.tell("At the step 'apply', d lets you make the writes yourself.")
+            return
+        if why := hands.why_not(page.planned):
+            self._screen.tell(f"These writes are not for your hand: {why}.")
+            return
+        page.frame.class_turn.with_turn(partial(self._begin, page.planned))
+
+    def _begin(self, shown: PlanView) -> None:
+        self._screen.tell("The old values go to the journal first…")
+        self._screen.on_thread(partial(self._walk.hands.begin, shown), self._began, self._not_begun)
+
+    def _began(self, view: HandsView) -> None:
+        self._page.hands = view
+        self._page.tell_work("")
+
+    def _not_begun(self, error: WorkshopError) -> None:
+        self._page.planned = None
+        self._page.tell_work(f"Not watched: {error.sentence()}.")
+
+    def _look(self) -> None:
+        page = self._page
+        if page.hands is None or page.step != "apply" or page.run is not None or page.frame.at_work:
+            return
+
+        def look() -> None:
+            with contextlib.suppress(WorkshopError):
+                self._screen.call_later(self._seen, self._walk.hands.look())
+
+        self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
+
+    def _seen(self, view: HandsView) -> None:
+        """Show a new look; a look that was under way when the watch ended is dropped."""
+        page = self._page
+        if self._walk.hands.opened and page.hands is not None and view != page.hands:
+            page.hands = view
+            self._screen.tell("")
+
+    def enter(self) -> None:
+        """Take over what is made. While old values are restored by hand, stop to watch."""
+        view = self._page.hands
+        if view is None:
+            return
+        if self._walk.hands.restoring:
+            self._stop()
+        elif not view.count("done") and not view.complete:
+            self._screen.tell(words.NOTHING_YET)
+        else:
+            self._screen.on_thread(self._adopt, self._adopted, self._adopted)
+
+    def _adopt(self) -> Tried:
+        view = self._walk.adopt()
+        return view, self._walk.host.look()[-len(self._walk.chapter.tunables) :]
+
+    def _adopted(self, tried: Tried) -> None:
+        self._page.hands = None
+        self._page.tried = tried
+        self._page.tell_work("")
+
+    def _stop(self) -> None:
+        """Stop to watch, and show the plan of what is left. What is made counts as applied."""
+        if self._walk.hands.restoring:
+            done = self._page.hands is not None and self._page.hands.complete
+            self._walk.hands.close()
+            self._stopped(words.ALL_BACK if done else words.OWED)
+            return
+        self._screen.on_thread(self._walk.adopt, self._left, self._not_begun)
+
+    def _left(self, view: ApplyView) -> None:
+        self._stopped(view.text if view.applied else "The workshop no longer watches. Nothing was made.")
+
+    def _stopped(self, text: str) -> None:
+        self._page.hands = self._page.planned = None
+        self._page.tell_work(text)
+
+    @property
+    def can_restore(self) -> bool:
+        """Return True if undo has something to do for what was made by hand."""
+        hands = self._walk.hands
+        return hands.owed or (hands.opened and hands.journalled)
+
+    def restore(self) -> bool:
+        """Begin to restore by hand what only the learner can restore. Return False if the agent can do so."""
+        hands = self._walk.hands
+        if hands.opened and hands.journalled:
+            return False
+        if not hands.owed:
+            return False
+        try:
+            self._began(hands.give_back())
+        except WorkshopError as error:
+            self._screen.tell(error.sentence())
+        return True
+
+    def end(self) -> None:
+        """Stop to watch because the chapter is left."""
+        self._page.hands = None
+        self._walk.hands.leave()

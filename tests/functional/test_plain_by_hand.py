@@ -1,0 +1,113 @@
+"""Test the apply step line by line while the learner types the writes into another terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.plain import talk as talk_module
+from jitter_workshop.plain.walkthrough import PlainWalk
+from tests import madecourse, tuned_tree
+from tests.agent_on_tree import FakeKernel, Steps
+from tests.fakes import FakeWorkshop
+from tests.livehost import give_agent, open_live
+from tests.settings_screen import THP
+
+INTERVAL = "/proc/sys/vm/stat_interval"
+TO_APPLY = ("1", "", "", "", "", "")
+"""Answers up to the plan at apply: look, no guess, measure, plan, apply."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
+    workshop = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
+    give_agent(workshop, tree, monkeypatch)
+    yield workshop
+    workshop.close()
+
+
+@pytest.fixture
+def made(tree: Path) -> dict[str, Change]:
+    return {one.path: one for one in tuned_tree.planned(tree, ("thp=madvise", "stat-interval=10")).changes}
+
+
+def typed(tree: Path, change: Change, value: str | None = None) -> Callable[[], None]:
+    """Return what writes a value as the learner does in a shell."""
+    return lambda: FakeKernel(tree, Steps({}), {}).write(change.path, change.after if value is None else value)
+
+
+def told(workshop: FakeWorkshop, *answers: str | Callable[[], None]) -> str:
+    """Return all that is said while these answers are given; what is no text is done before the next answer."""
+    said: list[str] = []
+    left = iter(answers)
+
+    def read(prompt: str) -> str:
+        said.append(f"{prompt}\n")
+        for answer in left:
+            if isinstance(answer, str):
+                return answer
+            answer()
+        raise EOFError
+
+    assert PlainWalk(workshop, read, said.append, 100).run(None) == 0
+    return " ".join("".join(said).split())
+
+
+def test_what_is_typed_is_told_after_enter_and_taken_over(
+    live: FakeWorkshop, tree: Path, made: dict[str, Change]
+) -> None:
+    before = tuned_tree.contents(tree)
+    wrong, right, other = typed(tree, made[INTERVAL], "77"), typed(tree, made[INTERVAL]), typed(tree, made[THP])
+    text = told(live, *TO_APPLY, "hand", "", wrong, "", right, "", other, "", "take", "", "q", "")
+    assert "Enter apply · hand = type it yourself" in text
+    watched = text.split("BY YOUR HAND, WATCHED")[1]
+    assert f"echo 10 > {INTERVAL}" in watched
+    assert f"echo madvise > {THP}" in watched
+    assert "Enter look again · take = take over what is made · stop · undo" in watched
+    looks = watched.split("> ✗")
+    assert f"another value than planned: {INTERVAL}: the value is 77, the plan has 10; before it was 1" in looks[1]
+    assert f"done: {INTERVAL}" in looks[1]
+    assert "1 of 2 writes is made." in looks[1]
+    assert f"done: {THP}" in looks[1]
+    assert "All 2 writes are made." in looks[1]
+    assert "Made by your hand and read: 2 tunables, 2 writes. The host now has the wanted values." in text
+    assert "To be measured: 'after pages'" in text
+    assert "Restored: 2 tunables, 2 writes" in text
+    assert tuned_tree.contents(tree) == before
+
+
+def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
+    before = tuned_tree.contents(tree)
+    text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "undo", "hand", "stop", "q")
+    assert "Restored: 1 tunable, 1 write (thp)." in text
+    assert text.count("BY YOUR HAND, WATCHED") == 2
+    assert "No write of the plan was made, so nothing is taken over." in text
+    assert tuned_tree.contents(tree) == before
+    assert tuned_tree.journals(tree) == []
+
+
+def test_leaving_restores_what_was_typed_and_not_taken_over(
+    live: FakeWorkshop, tree: Path, made: dict[str, Change]
+) -> None:
+    before = tuned_tree.contents(tree)
+    text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "q", "")
+    assert "Restored: 1 tunable, 1 write (thp)." in text
+    assert tuned_tree.contents(tree) == before
+
+
+def test_a_change_is_told_while_the_learner_types_nothing() -> None:
+    """On a terminal the prompt waits a second at a time, and says what has changed."""
+    said: list[str] = []
+    talk = talk_module.Talk(write=said.append, width=60)
+    assert not talk._looked()
+    talk.idle = lambda: ["done: a file"]  # type: ignore[list-item, return-value]
+    assert talk._looked()
+    assert "done: a file" in "".join(said)

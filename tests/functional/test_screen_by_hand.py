@@ -1,0 +1,224 @@
+"""Test the apply step while the learner types the writes: a real agent journals, the workshop looks and takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.model.change import Change
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import by_hand
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from tests import madecourse, tuned_tree
+from tests.agent_on_tree import FakeKernel, Steps
+from tests.fakes import FakeWorkshop
+from tests.livehost import give_agent, open_live
+from tests.screens import settled, text_of
+from tests.functional.test_screen_settings import at, figures, said, to_apply
+from tests.settings_screen import SIZES, THP, offered
+
+INTERVAL = "/proc/sys/vm/stat_interval"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
+    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.02)
+    workshop = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
+    give_agent(workshop, tree, monkeypatch)
+    yield workshop
+    workshop.close()
+
+
+def type_it(tree: Path, change: Change, value: str | None = None) -> None:
+    """Write a value as the learner does in a shell."""
+    FakeKernel(tree, Steps({}), {}).write(change.path, change.after if value is None else value)
+
+
+def writes(tree: Path) -> dict[str, Change]:
+    return {one.path: one for one in tuned_tree.planned(tree, ("thp=madvise", "stat-interval=10")).changes}
+
+
+async def shown(pilot: Pilot[None], words: str) -> str:
+    """Return the screen once it shows ``words``."""
+    for _ in range(200):
+        text = " ".join(text_of(pilot.app).split())
+        if words in text:
+            return text
+        await pilot.pause(0.02)
+    raise AssertionError(f"{words!r} is not shown: {text_of(pilot.app)}")
+
+
+def signs(app: WorkshopApp) -> dict[str, str]:
+    """Return the sign before each line that is to be typed."""
+    assert isinstance(app.screen, ChapterScreen)
+    lines = app.screen.sheet("#data-sheet").plain().splitlines()
+    return {line.split("> ")[1].strip(): line.strip()[0] for line in lines if " > " in line}
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: Path, size: tuple[int, int]) -> None:
+    before = tuned_tree.contents(tree)
+    made = writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        assert offered(app)["chapter.by_hand"] == ""
+        assert "d lets you type" in said(app)
+        await pilot.press("d")
+        await settled(pilot)
+        assert tuned_tree.contents(tree) == before
+        assert tuned_tree.journals(tree)
+        assert signs(app) == {INTERVAL: "▸", THP: "·"}
+        assert "0 of 2 writes are made." in said(app)
+        assert "root's journal" in said(app)
+        # Nothing is taken over before something is made.
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "Nothing is made yet" in said(app)
+        type_it(tree, made[INTERVAL], "77")
+        assert "the value is 77, the plan has 10; before it was 1" in await shown(pilot, "the value is 77")
+        assert signs(app)[INTERVAL] == "✗"
+        assert "is never restored" in said(app)
+        type_it(tree, made[INTERVAL])
+        await shown(pilot, "1 of 2 writes is made.")
+        assert signs(app) == {INTERVAL: "✓", THP: "▸"}
+        await pilot.press("y")
+        assert app.clipboard == f"echo madvise > {THP}"
+        type_it(tree, made[THP])
+        await shown(pilot, "All 2 writes are made.")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "Made by your hand and read: 2 tunables, 2 writes." in figures(app)
+        assert "The host now has the wanted values" in figures(app)
+        assert {one["id"] for one in live.standing()} == {"thp", "stat-interval"}
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "again"
+        await pilot.press("u")
+        await settled(pilot)
+        assert "Restored: 2 tunables, 2 writes" in said(app)
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_undo_restores_what_was_typed_and_not_taken_over(live: FakeWorkshop, tree: Path) -> None:
+    before, made = tuned_tree.contents(tree), writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        await pilot.press("d")
+        await settled(pilot)
+        type_it(tree, made[INTERVAL])
+        await shown(pilot, "1 of 2 writes is made.")
+        await pilot.press("u")
+        await settled(pilot)
+        assert "Restored: 1 tunable, 1 write (stat-interval)." in said(app)
+        assert "WHAT WOULD BE WRITTEN" in figures(app)
+        assert tuned_tree.contents(tree) == before
+        assert tuned_tree.journals(tree) == []
+
+
+async def test_leaving_the_workshop_restores_what_was_typed(live: FakeWorkshop, tree: Path) -> None:
+    before, made = tuned_tree.contents(tree), writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        await pilot.press("d")
+        await settled(pilot)
+        type_it(tree, made[THP])
+    live.close()
+    assert tuned_tree.contents(tree) == before
+    assert tuned_tree.journals(tree) == []
+
+
+async def test_stopping_goes_back_to_the_plan_of_the_rest(live: FakeWorkshop, tree: Path) -> None:
+    made = writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        await pilot.press("d")
+        await settled(pilot)
+        type_it(tree, made[INTERVAL])
+        await shown(pilot, "1 of 2 writes is made.")
+        await pilot.press("d")
+        await settled(pilot)
+        assert "Made by your hand and read: 1 tunable, 1 write, 1 not as planned." in said(app)
+        assert "1 write, in this order." in figures(app)
+        assert offered(app)["chapter.enter"] == "apply"
+        await pilot.press("escape")
+        await settled(pilot)
+        # The write that was made lasts as long as the workshop; the other one is no longer awaited.
+        assert [one["id"] for one in live.standing()] == ["stat-interval"]
+
+
+async def test_a_watch_without_a_write_leaves_nothing_behind(live: FakeWorkshop, tree: Path) -> None:
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        await pilot.press("d")
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert tuned_tree.journals(tree) == []
+        assert not live.agent_session.holding
+
+
+async def test_without_root_s_rights_the_learner_restores_by_hand(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
+        raise HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
+
+    monkeypatch.setattr(session_module, "connect", refuse)
+    monkeypatch.setattr(session_module, "rights", lambda: "none")
+    before, made = tuned_tree.contents(tree), writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        assert "You are not root" in said(app)
+        await pilot.press("d")
+        await settled(pilot)
+        assert "cannot restore what you make (changing this host needs root's rights" in said(app)
+        for one in made.values():
+            type_it(tree, one)
+        await shown(pilot, "All 2 writes are made.")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "Only you can restore them" in figures(app)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert tuned_tree.contents(tree) != before
+    # Nothing but the session knows the old values now: a later visit restores by them.
+    again = at(live, "pages", "apply")
+    async with again.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("u")
+        await settled(pilot)
+        assert "THE OLD VALUES, BY YOUR HAND" in figures(again)
+        assert f"echo 1 > {INTERVAL}" in figures(again)
+        for one in made.values():
+            type_it(tree, one, one.before)
+        await shown(pilot, "All 2 writes are restored.")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "All old values are back." in said(again)
+        assert "chapter.undo" not in offered(again)
+    assert tuned_tree.contents(tree) == before
+    assert live.walk("pages").progress.by_hand is None
