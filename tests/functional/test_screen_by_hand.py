@@ -18,9 +18,9 @@ from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from tests import madecourse, tuned_tree
 from tests.agent_on_tree import FakeKernel, Steps
 from tests.fakes import FakeWorkshop
+from tests.functional.test_screen_settings import at, figures, said, to_apply
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
-from tests.functional.test_screen_settings import at, figures, said, to_apply
 from tests.settings_screen import SIZES, THP, offered
 
 INTERVAL = "/proc/sys/vm/stat_interval"
