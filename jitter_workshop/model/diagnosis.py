@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.record import dataclass
 
 Source = Literal["trace", "counters"]
@@ -29,7 +30,8 @@ class Seen:
     """Hold what was seen in a run. ``suspects``: in the order of their labels. ``stalls``: the number of stalls, which
     took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
     counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
-    the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run."""
+    the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run. ``stall``:
+    one stall of the run that is short enough to be read piece by piece, None without a trace."""
 
     run: str
     source: Source
@@ -40,6 +42,7 @@ class Seen:
     others: int = 0
     why_no_trace: str = ""
     notes: tuple[str, ...] = ()
+    stall: ExplainedStall | None = None
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

@@ -8,10 +8,13 @@ from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.suspects import NEAR
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
+from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.lines import Lines, heading, log_bar, sentence, table, wrap
+from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
+from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -23,7 +26,7 @@ _COUNTED = "These counters grew during your first run. Which cause took most tim
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
 )
-_BAR, _LEAD = 16, 6
+_BAR, _LEAD = 12, 6
 
 
 def asked(seen: Seen) -> str:
@@ -41,7 +44,7 @@ def without_trace(seen: Seen) -> str:
         return ""
     if seen.why_no_trace == NOT_ASKED:
         return _NEEDS
-    return sentence(f"there are only counters, because the run has no trace: {clean(seen.why_no_trace, 200)}")
+    return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
 
 
 def seen_often(seen: Seen, one: Suspect) -> str:
@@ -70,7 +73,7 @@ def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) ->
         line.stylize(style)
         row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
         if answered is not None and one.total_ns and row.cell_len + 1 + _BAR <= width:
-            row.append(f" {log_bar(one.total_ns, most, _BAR, 100.0)}", "accent")
+            row.append(f" {bar(one.total_ns, most, _BAR)}", "accent")
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
@@ -78,10 +81,11 @@ def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) ->
 
 
 def _row_sign(one: Suspect, answered: Diagnosed | None) -> str:
-    """Return ✓ for the cause that took most, ✗ for a wrong answer, and a blank for all others."""
+    """Return ✓ for a cause that is a right answer, ✗ for a wrong answer that was given, and a blank for all others."""
     if answered is None:
         return " "
-    if answered.most == one or (answered.right and answered.chosen == one):
+    most = answered.most.total_ns if answered.most is not None else None
+    if most is not None and (one.total_ns or 0) >= NEAR * most:
         return "✓"
     return "✗" if answered.chosen == one and answered.right is False else " "
 
@@ -148,7 +152,16 @@ def lines(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Li
     if not seen.quiet:
         found += [*suspects(seen, cursor, answered, width), Text()]
     found += [line for text in _besides(seen, answered) for line in wrap(text, width, style="dim")]
+    if seen.stall is not None and not seen.quiet:
+        found += one_stall(seen.stall, width)
     return found
+
+
+def one_stall(stall: ExplainedStall, width: int) -> Lines:
+    """Return one stall of the run, piece by piece: when each piece began and what it was. The reader subtracts."""
+    rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
+    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, 20)} goes on"])
+    return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *table(rows, width, right=(0,), head=False)]
 
 
 def _besides(seen: Seen, answered: Diagnosed | None) -> Iterator[str]:

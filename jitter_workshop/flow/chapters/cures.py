@@ -12,11 +12,12 @@ from jitter_workshop.model.spec import KINDS
 PLACEMENT, FIFO = "placement", "fifo"
 """Levers that are no tunable: a CPU for each thread, and a real-time priority."""
 
-_OURS = {name for kind in KINDS.values() for name in kind.threads}
 _TASKS = ("isolation", "isolcpus", FIFO)
 _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
 _UNBOUND = re.compile(r"kworker/u")
 _BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work)/\d")
+_STOPPERS = ("migration",)
+"""Bound threads that no real-time priority keeps away: those of the stop class."""
 _CURES: dict[str, tuple[str, ...]] = {
     "tasks": _TASKS,
     "irq": ("irq-affinity", "irqbalance"),
@@ -55,33 +56,39 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
 
 
 def _of_task(name: str) -> tuple[str, ...]:
-    if name in _OURS:
-        return (PLACEMENT,)
     if name == "idle":
         return ("idle-states",)
     if name == "throttled":
         return ("cpu-max",)
     if _UNBOUND.match(name):
-        return ("workqueue-mask",)
+        return ("workqueue-mask", FIFO)
     if _BOUND.match(name):
         return ()
-    return ("kernel-threads", "isolation") if _OF_KERNEL.match(name) else _TASKS
+    return ("kernel-threads", "isolation", FIFO) if _OF_KERNEL.match(name) else _TASKS
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
     """Return how far a cause is treated, and the title of the other chapter that treats it, else ""."""
-    wanted = levers(suspect)
+    here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
+    wanted = (PLACEMENT,) if task in _own_threads(chapter) else levers(suspect)
     if not wanted:
-        bound = suspect.kind == "task" and bool(_BOUND.match(suspect.name))
+        bound = _BOUND.match(task)
+        if bound is not None and bound[1] not in _STOPPERS and FIFO in here:
+            return "this", ""
         below = suspect.kind in ("no_event", "steal")
-        return ("bound" if bound else "below" if below else "none"), ""
-    if set(wanted) & _of(chapter):
+        return ("bound" if bound is not None else "below" if below else "none"), ""
+    if here.intersection(wanted):
         return "this", ""
     for lever in wanted:
         for other in course.chapters:
             if lever in (*_of(other), *other.treats):
                 return ("this", "") if other.id == chapter.id else ("another", other.title)
     return "none", ""
+
+
+def _own_threads(chapter: Chapter) -> set[str]:
+    """Return the names of the threads that the chapter measures: on one CPU they take time from each other."""
+    return {name for one in chapter.measurements for name in KINDS[one.workload].threads}
 
 
 def _of(chapter: Chapter) -> set[str]:

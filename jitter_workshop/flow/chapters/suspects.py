@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
-from jitter_workshop.model.evidence import Cause, EvidenceReport
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.cause_words import cause_words
 
 MOST = 9
 """The largest number of causes in the list: there is a key for each."""
+FEWEST, PIECES = 2, 10
+"""The numbers of pieces of a stall that can be read as an example: fewer tell nothing, more do not fit."""
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause."""
 
@@ -69,6 +71,7 @@ def of_trace(report: EvidenceReport) -> Seen:
         stalled_ns=sum(cause.total_ns for cause in report.causes),
         unknown_ns=unknown,
         notes=tuple(_frequencies(report)),
+        stall=_readable(report),
     )
 
 
@@ -91,6 +94,12 @@ def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
     several = f" ({threads:,} threads)" if threads > 1 else ""
     count = max(cause.count for cause in causes)
     return _suspect(kind, name, f"{label}{several}", count, sum(cause.total_ns for cause in causes))
+
+
+def _readable(report: EvidenceReport) -> ExplainedStall | None:
+    """Return the listed stall with the fewest pieces that can be read as an example; of equal ones the longest."""
+    fitting = [stall for stall in report.worst if FEWEST <= len(stall.timeline) <= PIECES]
+    return min(fitting, key=lambda stall: len(stall.timeline), default=None)
 
 
 def _frequencies(report: EvidenceReport) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""The step ``diagnose`` line by line."""
+
+from __future__ import annotations
+
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.talking import talk
+from tests.unit.test_flow_diagnosis import measured
+
+
+def at_diagnose(*, traced: bool = True) -> FakeWorkshop:
+    workshop = open_workshop()
+    measured(workshop, traced=traced)
+    workshop.walk("baseline").go("diagnose")
+    return workshop
+
+
+def said(workshop: FakeWorkshop, answers: str) -> str:
+    return " ".join(talk(workshop, answers, "baseline").split())
+
+
+def test_a_letter_answers_and_enter_goes_on() -> None:
+    workshop = at_diagnose()
+    text = said(workshop, "x|a||q")
+    assert "An example" in text
+    assert "Unknown command 'x'" in text
+    assert "a local timer (tick and other timers), in 1 stall b task evil[red] [2J x, in 1 stall" in text
+    assert "You named: local timer (tick and other timers). ✗ not this one: task evil[red] [2J x took most: 2" in text
+    assert "\x1b" not in text
+    walk = workshop.walk("baseline")
+    assert walk.progress.diagnosis is not None
+    assert walk.current == "again"
+
+
+def test_enter_goes_on_without_an_answer() -> None:
+    workshop = at_diagnose()
+    assert "a letter; Enter = go on without" in said(workshop, "|q")
+    assert workshop.walk("baseline").current == "again"
+    assert workshop.walk("baseline").progress.diagnosis is None
+
+
+def test_an_answer_given_before_is_shown_and_letters_are_commands_again() -> None:
+    workshop = at_diagnose()
+    said(workshop, "b|q")
+    text = said(workshop, "b|q")
+    assert "✓ right: task" in text
+    assert "your answer" not in text
+    assert workshop.walk("baseline").current == "measure"
+
+
+def test_counters_say_what_a_trace_needs() -> None:
+    text = said(at_diagnose(traced=False), "q")
+    assert "These counters grew during your first run." in text
+    assert "run the workshop as root" in text
+    assert "other tasks on our CPU, 41 times" in text

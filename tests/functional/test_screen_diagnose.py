@@ -1,0 +1,113 @@
+"""The step ``diagnose`` on the screen, by keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.widgets.keybar import KeyBar
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+from tests.unit.test_flow_diagnosis import measured
+
+SIZES = [(80, 24), (160, 48)]
+
+
+def at_diagnose(*, traced: bool = True) -> FakeWorkshop:
+    workshop = open_workshop()
+    measured(workshop, traced=traced)
+    workshop.walk("baseline").go("diagnose")
+    return workshop
+
+
+def in_a_line(app: WorkshopApp) -> str:
+    assert isinstance(app.screen, ChapterScreen)
+    return " ".join(text_of(app).split())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple[int, int]) -> None:
+    workshop = at_diagnose()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        narrow = size[0] < 100
+        assert "An example" in in_a_line(app)
+        if narrow:
+            assert "WHO TOOK IT?" not in text_of(app)
+            await pilot.press("enter")
+            await settled(pilot)
+        text = text_of(app)
+        assert "local timer" in text
+        assert "task evil[red] [2J x" in text
+        assert "\x1b" not in text
+        assert "20 µs" not in text.partition("ONE OF THESE")[0].partition("WHO TOOK IT?")[2]
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "go on without")
+        await pilot.press("down")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "name it")
+        await pilot.press("enter")
+        await settled(pilot)
+        text = in_a_line(app)
+        assert "✗ not this one: task evil[red] [2J x took most: 2" in text
+        kept = workshop.walk("baseline").progress.diagnosis
+        assert kept is not None
+        assert kept.right is False
+        await pilot.press("2", "enter")
+        await settled(pilot)
+        assert workshop.walk("baseline").current == "again"
+        assert workshop.walk("baseline").progress.diagnosis == kept
+
+
+async def test_enter_alone_goes_on_and_keeps_no_answer() -> None:
+    workshop = at_diagnose()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert workshop.walk("baseline").current == "again"
+        assert workshop.walk("baseline").progress.diagnosis is None
+
+
+async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> None:
+    workshop = at_diagnose()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("9", "2", "enter")
+        await settled(pilot)
+        assert "✓ right: task" in in_a_line(app)
+        await pilot.press("enter", "b")
+        await settled(pilot)
+        assert "✓ right: task" in in_a_line(app)
+        assert "WHO TOOK IT?" in text_of(app)
+
+
+async def test_counters_say_what_a_trace_needs() -> None:
+    app = WorkshopApp(at_diagnose(traced=False), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        text = in_a_line(app)
+        assert "These counters grew" in text
+        assert "run the workshop as root" in text
+
+
+async def test_a_run_that_the_screen_made_is_asked_about() -> None:
+    app = WorkshopApp(open_workshop(), "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "DIAGNOSE" in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "moves to another CPU" in text_of(app)

@@ -1,0 +1,211 @@
+"""The step ``diagnose`` of a chapter: which runs are traced, what is asked, and what is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.diagnosis import Seen
+from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
+from jitter_workshop.model.session import ChapterProgress, Diagnosis
+from jitter_workshop.presenter import diagnosis as words
+from tests import madeup
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
+
+HOSTILE = "evil[red]\x1b[2J\nx"
+
+
+class Rights:
+    """The part of ``AgentSession`` that says which rights there are."""
+
+    def __init__(self, rights: str) -> None:
+        self.rights = rights
+
+
+@pytest.fixture
+def workshop() -> FakeWorkshop:
+    return open_workshop()
+
+
+def measured(workshop: FakeWorkshop, slot: str = "measure", number: int = 1, *, traced: bool = True) -> Run:
+    """A run of ``spin`` in a slot of the chapter baseline: another task took 20 µs of it, a tick 400 ns."""
+    run, blocks = madeup.make_run(
+        run_id=f"20270102-00000{number}-bbbb", label="baseline", name="spin_gap", workload="spin"
+    )
+    threads = (ThreadRecord("sampler", {"1": 10}, 3, 41, 2, 0, 0, waited_ns=10**12, tid=7, cpus=(1,)),)
+    run = dataclasses.replace(run, threads=threads)
+    events = [
+        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", HOSTILE)),
+        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
+        *tick(60_000, 400),
+    ]
+    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 59_900, 60_500, 1))
+    workshop.handle.add_run(run, blocks, trace=trace_of(events, stalls) if traced else None)
+    workshop.remember(run)
+    workshop.walk("baseline").record(slot, run)
+    return run
+
+
+def read(walk: ChapterSession) -> Seen:
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    return seen
+
+
+@pytest.mark.parametrize(("rights", "traced"), [("root", True), ("sudo", False), ("none", False)])
+def test_the_first_run_is_traced_where_no_password_is_asked(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
+    workshop.agent_session = Rights(rights)  # type: ignore[assignment]
+    assert workshop.walk("baseline").request("measure").evidence is traced
+    without = dataclasses.replace(workshop.walk("baseline").chapter, steps=("measure", "again"))
+    assert not ChapterSession(without, workshop).request("measure").evidence
+
+
+@pytest.mark.parametrize("rights", ["root", "none"])
+@pytest.mark.parametrize("traced", [True, False])
+def test_the_second_run_is_made_as_the_first_one_was(workshop: FakeWorkshop, rights: str, traced: bool) -> None:
+    measured(workshop, traced=traced)
+    workshop.agent_session = Rights(rights)  # type: ignore[assignment]
+    assert workshop.walk("baseline").request("again").evidence is traced
+
+
+def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:
+    from jitter_workshop.flow.proving.chapter_proof import prover
+
+    walk = workshop.walk("pinning")
+    workshop.agent_session = Rights("root")  # type: ignore[assignment]
+    assert walk.request("again").evidence
+    assert not prover(workshop, walk)._request.like.evidence  # type: ignore[union-attr]
+
+
+def test_the_causes_come_from_the_trace(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    assert walk.diagnosis.ready is None
+    seen = read(walk)
+    assert walk.diagnosis.ready is seen
+    assert seen.source == "trace"
+    assert {one.kind for one in seen.suspects} == {"task", "timer"}
+    assert "\x1b" not in "".join(one.label for one in seen.suspects)
+    assert seen.stall is not None
+
+
+def test_an_answer_is_judged_kept_and_shown_again(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    task, timer = sorted(seen.suspects, key=lambda one: one.kind)
+    assert walk.diagnosis.answered() is None
+    found = walk.diagnosis.answer(timer.id)
+    assert (found.right, found.most) == (False, task)
+    assert walk.progress.diagnosis == Diagnosis(seen.run, "timer:", False)
+    again = open_workshop().walk("baseline")
+    read(again)
+    assert again.diagnosis.answered() == found
+    with pytest.raises(UsageError, match="answered already"):
+        walk.diagnosis.answer(task.id)
+
+
+def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    walk.diagnosis.answer(read(walk).suspects[0].id)
+    measured(workshop, number=2)
+    assert walk.diagnosis.ready is None
+    read(walk)
+    assert walk.diagnosis.answered() is None
+    walk.restart()
+    assert walk.progress.diagnosis is None
+    assert not walk.diagnosis.open
+
+
+def test_a_cause_that_was_not_seen_is_refused(workshop: FakeWorkshop) -> None:
+    with pytest.raises(UsageError, match="not one of the causes"):
+        workshop.walk("baseline").diagnosis.answer("task:x")
+    measured(workshop)
+    with pytest.raises(UsageError, match="not one of the causes"):
+        workshop.walk("baseline").diagnosis.answer("task:x")
+
+
+def test_without_a_trace_the_counters_are_asked_and_say_what_is_needed(workshop: FakeWorkshop) -> None:
+    measured(workshop, traced=False)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    assert (seen.source, seen.why_no_trace) == ("counters", NOT_ASKED)
+    assert "as root" in words.without_trace(seen)
+    assert walk.diagnosis.answer("tasks:").right
+
+
+def test_a_refused_trace_says_why(workshop: FakeWorkshop) -> None:
+    run = measured(workshop, traced=False)
+    run = dataclasses.replace(run, counters=Counters("tracefs is not mounted", 1, (), 2))
+    workshop.remember(run)
+    assert "tracefs is not mounted." in words.without_trace(read(workshop.walk("baseline")))
+
+
+def test_a_damaged_trace_counts_as_missing(workshop: FakeWorkshop) -> None:
+    run = measured(workshop)
+    for path in workshop.handle.blocks_file(run.id).parent.iterdir():
+        if "trace" in path.name:
+            path.write_bytes(b"nonsense")
+    seen = read(workshop.walk("baseline"))
+    assert seen.source == "counters"
+    assert "not a trace" in words.without_trace(seen)
+
+
+def test_on_a_recording_there_is_nothing_to_ask(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    monkeypatch.setattr(type(walk.host), "rehearsed", property(lambda _: True))
+    assert not walk.diagnosis.open
+    assert walk.diagnosis.read() is None
+
+
+def test_progress_of_before_has_no_answer() -> None:
+    old = to_plain(ChapterProgress(step="plan"))
+    del old["diagnosis"]
+    assert from_plain(ChapterProgress, old).diagnosis is None
+    kept = ChapterProgress(diagnosis=Diagnosis("r", "task:x", None))
+    assert from_plain(ChapterProgress, to_plain(kept)) == kept
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_judgement_has_at_most_two_sentences_and_names_the_times(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    for one in seen.suspects:
+        found = dataclasses.replace(walk.diagnosis.answer(one.id))
+        said = words.judged(found, seen, walk.chapter, workshop.course)
+        assert said.count(". ") <= 1
+        assert "took most" in said
+        assert said.startswith("✓" if found.right else "✗")
+        workshop.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))
+
+
+@pytest.mark.parametrize("width", [40, 60, 78, 120])
+def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorkshop, width: int) -> None:
+    measured(workshop)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    before = words.suspects(seen, 0, None, width)
+    assert all(line.cell_len <= width for line in (*before, *words.lines(seen, 0, None, width)))
+    assert not any("µs" in line.plain or "ns" in line.plain.split() for line in before)
+    found = walk.diagnosis.answer(seen.suspects[0].id)
+    after = words.suspects(seen, 0, found, width)
+    assert any("µs" in line.plain for line in after)
+    assert all(line.cell_len <= width for line in after)
+    assert not any("▸" in line.plain for line in after)
+
+
+def test_a_quiet_run_is_called_quiet() -> None:
+    quiet = Seen("r", "trace", (), 0, 0, 0)
+    assert "no cause to name" in words.asked(quiet)
+    assert "nothing on this host tells" in words.asked(Seen("r", "counters", (), 3, 10, 10))
