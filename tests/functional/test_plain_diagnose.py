@@ -23,8 +23,8 @@ def test_a_letter_answers_and_enter_goes_on() -> None:
     text = said(workshop, "x|a||q")
     assert "An example" in text
     assert "Unknown command 'x'" in text
-    assert "a local timer (tick and other timers), in 1 stall b task evil[red] [2J x, in 1 stall" in text
-    assert "You named: local timer (tick and other timers). ✗ not this one: task evil[red] [2J x took most: 2" in text
+    assert "in 1 stall b task evil[red] [2J x, in 1 stall" in text
+    assert "✗ not this one: task evil[red] [2J x took most: 2" in text
     assert "\x1b" not in text
     walk = workshop.walk("baseline")
     assert walk.progress.diagnosis is not None
