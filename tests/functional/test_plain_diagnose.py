@@ -23,7 +23,7 @@ def test_a_letter_answers_and_enter_goes_on() -> None:
     text = said(workshop, "x|a||q")
     assert "An example" in text
     assert "Unknown command 'x'" in text
-    assert "in 1 stall b task evil[red] [2J x, in 1 stall" in text
+    assert "b task evil[red] [2J x, in 1 stall" in text
     assert "✗ not this one: task evil[red] [2J x took most: 2" in text
     assert "\x1b" not in text
     walk = workshop.walk("baseline")
