@@ -149,6 +149,7 @@ typedef struct {
     uint64_t duration_ticks; /* 0: no limit */
     uint64_t unrecorded;     /* ring: messages sent just before, at least 2 */
     int32_t ping_pong;       /* ring: measure the line transfer first */
+    int32_t offset_rounds;   /* ring: before that, compare the clocks of its first two threads; 0: do not */
 } jw_block_request;
 
 typedef struct {
@@ -165,6 +166,7 @@ typedef struct {
     uint64_t first_sequence; /* of entry 0, the reference */
     uint64_t blocked;        /* recorded publishes that found the ring full */
     double ping_pong_ns;     /* < 0: not measured */
+    jw_offset offset;        /* the accumulator's clock minus the producer's; bound_ticks < 0: not measured */
     uint64_t payload_sum[3]; /* what each thread read of entries 1..count: xor of their eight words */
 } jw_ring_result;
 

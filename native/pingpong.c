@@ -61,6 +61,39 @@ double jw_ping_side(jw_line *line, const jw_clock *clock, uint64_t limit_ticks, 
     return (double)jw_ns(clock, took[batches / 2]) / (2.0 * JW_PING_ROUNDS);
 }
 
+void jw_stamp_side(jw_line *line, int source, const _Atomic int *stop) {
+    unsigned cpu;
+    for (uint64_t turn = 1; await_turn(line, turn, stop); turn += 2) {
+        line->stamp = jw_now_ordered(source, &cpu);
+        atomic_store_explicit(&line->turn, turn + 1, memory_order_release);
+    }
+}
+
+/* The shortest round trip bounds the answer best. */
+int jw_ask_side(jw_line *line, int source, int rounds, const _Atomic int *stop, jw_offset *out) {
+    const uint64_t limit = (uint64_t)CLOCK_LIMIT_MS * (JW_NS_PER_S / 1000);
+    uint64_t begun = jw_posix_ns(CLOCK_MONOTONIC), best = UINT64_MAX, turn = 1;
+    for (int i = 0; i < rounds; i++, turn += 2) {
+        unsigned cpu;
+        uint64_t asked = jw_now_ordered(source, &cpu);
+        atomic_store_explicit(&line->turn, turn, memory_order_release);
+        if (!await_turn(line, turn + 1, stop)) {
+            break;
+        }
+        uint64_t answered = jw_now_ordered(source, &cpu);
+        if (answered >= asked && answered - asked < best) {
+            best = answered - asked;
+            out->offset_ticks = (int64_t)(line->stamp - (asked + best / 2));
+            out->bound_ticks = (int64_t)((best + 1) / 2);
+        }
+        if (jw_posix_ns(CLOCK_MONOTONIC) - begun > limit) {
+            break;
+        }
+    }
+    atomic_store_explicit(&line->turn, OVER, memory_order_release);
+    return best == UINT64_MAX ? -EIO : 0;
+}
+
 typedef struct {
     jw_line *line;
     const jw_clock *clock;
@@ -72,46 +105,17 @@ typedef struct {
 
 static void *second_body(void *argument) {
     second_side *side = argument;
-    unsigned cpu;
     side->failed = jw_place_thread(side->cpu, 0);
     if (side->failed != 0) {
         atomic_store(&side->stop, 1);
         return NULL;
     }
-    if (!side->stamps) {
+    if (side->stamps) {
+        jw_stamp_side(side->line, side->clock->source, &side->stop);
+    } else {
         jw_pong_side(side->line, &side->stop);
-        return NULL;
-    }
-    for (uint64_t turn = 1; await_turn(side->line, turn, &side->stop); turn += 2) {
-        side->line->stamp = jw_now_ordered(side->clock->source, &cpu);
-        atomic_store_explicit(&side->line->turn, turn + 1, memory_order_release);
     }
     return NULL;
-}
-
-/* Asks `rounds` times what the other side's clock says; the shortest round trip bounds the answer best. */
-static int ask_offset(second_side *side, int rounds, jw_offset *out) {
-    const uint64_t limit = (uint64_t)CLOCK_LIMIT_MS * (JW_NS_PER_S / 1000);
-    uint64_t begun = jw_posix_ns(CLOCK_MONOTONIC), best = UINT64_MAX, turn = 1;
-    for (int i = 0; i < rounds; i++, turn += 2) {
-        unsigned cpu;
-        uint64_t asked = jw_now_ordered(side->clock->source, &cpu);
-        atomic_store_explicit(&side->line->turn, turn, memory_order_release);
-        if (!await_turn(side->line, turn + 1, &side->stop)) {
-            break;
-        }
-        uint64_t answered = jw_now_ordered(side->clock->source, &cpu);
-        if (answered >= asked && answered - asked < best) {
-            best = answered - asked;
-            out->offset_ticks = (int64_t)(side->line->stamp - (asked + best / 2));
-            out->bound_ticks = (int64_t)((best + 1) / 2);
-        }
-        if (jw_posix_ns(CLOCK_MONOTONIC) - begun > limit) {
-            break;
-        }
-    }
-    atomic_store_explicit(&side->line->turn, OVER, memory_order_release);
-    return best == UINT64_MAX ? -EIO : 0;
 }
 
 typedef struct {
@@ -129,7 +133,8 @@ static void *first_body(void *argument) {
     if (first->failed != 0) {
         atomic_store(&first->side->stop, 1);
     } else if (first->offset != NULL) {
-        first->failed = ask_offset(first->side, first->rounds, first->offset);
+        second_side *other = first->side;
+        first->failed = jw_ask_side(other->line, other->clock->source, first->rounds, &other->stop, first->offset);
     } else {
         uint64_t limit = jw_clock_ticks(first->side->clock, (uint64_t)CLOCK_LIMIT_MS * (JW_NS_PER_S / 1000));
         *first->one_way_ns = jw_ping_side(first->side->line, first->side->clock, limit, &first->side->stop);

@@ -16,7 +16,7 @@ enum { START_AHEAD = 16, PING_LIMIT_MS = 5, PREFETCH_LEAD_NS = 400 };
 enum { WARM_ENTRIES = 1024 };
 
 /* What a message asks of its readers besides being read. */
-enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3 };
+enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4 };
 
 /* Two lines. A consumer polls `sequence` in line 0, so that one transfer brings sequence, stamp and most of the payload;
  * it reads line 1 after it has stamped. `entry` says where in their arrays the readers note this message: the producer
@@ -44,6 +44,7 @@ typedef struct {
     jw_slot *slots;
     jw_progress progress[JW_MOST_THREADS];
     jw_line line;
+    jw_line clock_line; /* one of its own: the other side may still be leaving this one when pings begin */
 } jw_ring;
 
 typedef struct {
@@ -168,6 +169,17 @@ JW_INLINE bool lead_in(producer *p, int source) {
     const uint64_t asked = ring->base.request.unrecorded;
     const uint64_t unrecorded = asked < LEAST_UNRECORDED ? LEAST_UNRECORDED : asked;
     ring->base.result.ring.ping_pong_ns = -1.0;
+    ring->base.result.ring.offset.bound_ticks = -1;
+    if (ring->base.request.offset_rounds > 0) {
+        atomic_store_explicit(&ring->clock_line.turn, 0, memory_order_relaxed);
+        if (!send_unrecorded(p, source, MARK_CLOCK)) {
+            return false;
+        }
+        /* Without an answer the bound stays below 0. */
+        (void)jw_ask_side(&ring->clock_line, source, ring->base.request.offset_rounds, &ring->base.stop,
+                          &ring->base.result.ring.offset);
+        restart_schedule(p, jw_now(source));
+    }
     if (ring->base.request.ping_pong) {
         /* The other side has left the line: it has ended its part of the block before. */
         atomic_store_explicit(&ring->line.turn, 0, memory_order_relaxed);
@@ -272,6 +284,8 @@ JW_INLINE void write_journal(const jw_ring *ring, uint64_t sequence, uint64_t pu
 static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
     if (mark == MARK_PING && who == JW_ACCUMULATOR) {
         jw_pong_side(&ring->line, &ring->base.stop);
+    } else if (mark == MARK_CLOCK && who == JW_ACCUMULATOR) {
+        jw_stamp_side(&ring->clock_line, ring->base.config.clock.source, &ring->base.stop);
     } else if (mark == MARK_START) {
         jw_usage_begin(&ring->base, who);
     } else if (mark == MARK_END) {

@@ -1,4 +1,4 @@
-"""Move a caller's own process to the isolated CPUs, or give its threads a real-time priority.
+"""Move a caller's own process, or some of its threads, to the isolated CPUs, or give threads a real-time priority.
 
 The caller names a process by its number. The agent opens a pidfd before it reads the process's owner, and checks the
 pidfd again after the write, so that a reused number is noticed (pidfd_open(2)). Neither change is a setting of the
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot, line_value
-from jitter_workshop.host.tasks.cpusets import find_cpusets
-from jitter_workshop.tuning.tunables.isolation import own_group
+from jitter_workshop.host.tasks.cpusets import Cpusets, Group, find_cpusets
+from jitter_workshop.tuning.tunables.isolation import GROUP, own_group
 from jitter_workshop.tuning.writer import HostWriter
 
 MAX_PRIORITY = 49
@@ -61,16 +61,44 @@ class Held(contextlib.AbstractContextManager["Held"]):
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
     """Put a process with all its threads into the control group of the isolated CPUs. Return these CPUs as a list.
     Raises HostError if no CPUs are isolated, or the process cannot be moved."""
-    sets = find_cpusets(root)
-    group = own_group(root, sets) if sets is not None else None
-    if sets is None or group is None:
-        raise HostError("no CPUs are isolated by this tool now", "'jitter-workshop apply isolation' isolates them")
+    _, group = _own(root)
     with Held(root, pid, uid) as process:
         try:
             writer.write(f"{group.folder}/cgroup.procs", str(pid))
         except OSError as error:
             raise HostError(f"process {pid} cannot be put on CPU {group.effective}: {reason(error)}") from error
         process.check()
+    return str(group.effective)
+
+
+def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[int], uid: int) -> str:
+    """Put single threads of a process into the set of the isolated CPUs, and leave its other threads where they are.
+    Return these CPUs as a list.
+
+    Only version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst).
+    In version 2 all threads of a process are in one group, or in a threaded subtree of it, and our group is in no other
+    group's subtree (Documentation/admin-guide/cgroup-v2.rst, "Threads"). Raises UsageError for a wrong number of
+    threads, HostError if no CPUs are isolated, or a thread cannot be moved."""
+    if not 0 < len(tids) <= MAX_THREADS:
+        raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
+    sets, group = _own(root)
+    if sets.version != 1:
+        raise HostError("with cgroup version 2 a single thread cannot be put on the isolated CPUs")
+    with Held(root, pid, uid) as process:
+        for tid in tids:
+            _check_thread(root, pid, tid)
+            try:
+                writer.write(f"{group.folder}/tasks", str(tid))
+            except OSError as error:
+                raise HostError(f"thread {tid} cannot be put on CPU {group.effective}: {reason(error)}") from error
+            process.check()
+            try:
+                _check_thread(root, pid, tid)
+            except HostError:
+                # The thread has ended meanwhile, and its number may be another program's.
+                with contextlib.suppress(OSError):
+                    writer.write(f"{sets.where}/{GROUP}-rest/tasks", str(tid))
+                raise
     return str(group.effective)
 
 
@@ -83,14 +111,28 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     with Held(root, pid, uid) as process:
         for tid in tids:
-            if not root.is_dir(f"/proc/{pid}/task/{tid}"):
-                raise HostError(f"thread {tid} does not belong to process {pid}")
+            _check_thread(root, pid, tid)
             policy = os.SCHED_FIFO if priority else os.SCHED_OTHER
             try:
                 os.sched_setscheduler(tid, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
             except OSError as error:
                 raise HostError(f"the priority of thread {tid} cannot be set: {reason(error)}") from error
             process.check()
+
+
+def _own(root: HostRoot) -> tuple[Cpusets, Group]:
+    """Return the hierarchy and this tool's group of isolated CPUs. Raises HostError if there is none."""
+    sets = find_cpusets(root)
+    group = own_group(root, sets) if sets is not None else None
+    if sets is None or group is None:
+        raise HostError("no CPUs are isolated by this tool now", "'jitter-workshop apply isolation' isolates them")
+    return sets, group
+
+
+def _check_thread(root: HostRoot, pid: int, tid: int) -> None:
+    """Raise HostError if a thread does not belong to a process."""
+    if not root.is_dir(f"/proc/{pid}/task/{tid}"):
+        raise HostError(f"thread {tid} does not belong to process {pid}")
 
 
 def owners(root: HostRoot, pid: int) -> set[int]:

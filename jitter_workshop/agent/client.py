@@ -155,6 +155,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """Put one of this user's processes on the isolated CPUs, and return these CPUs."""
         return str(self._ask("place", START_LIMIT_S, pid=pid).get("cpus", ""))
 
+    def place_threads(self, pid: int, tids: Sequence[int]) -> str:
+        """Put threads of one of this user's processes on the isolated CPUs, and return these CPUs."""
+        return str(self._ask("place_threads", START_LIMIT_S, pid=pid, tids=list(tids)).get("cpus", ""))
+
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
         """Set threads of one of this user's processes to SCHED_FIFO with ``priority``; 0 sets them back."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)

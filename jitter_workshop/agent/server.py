@@ -46,6 +46,7 @@ class Server:
             "restore": self._restore,
             "keep": self._keep,
             "place": self._place,
+            "place_threads": self._place_threads,
             "realtime": self._realtime,
             "evidence": self._evidence,
             "turn": self._turn,
@@ -177,6 +178,12 @@ class Server:
             self._class.need_turn()
         pid = protocol.number(request, "pid")
         return {"cpus": caller_process.place(self._setup.root, self._setup.writer, pid, self._setup.uid)}
+
+    def _place_threads(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._class is not None:
+            self._class.need_turn()
+        pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", caller_process.MAX_THREADS)
+        return {"cpus": caller_process.place_threads(self._setup.root, self._setup.writer, pid, tids, self._setup.uid)}
 
     def _realtime(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:

@@ -28,7 +28,8 @@ lib: Any = _native.lib
 
 NS_PER_S = 1_000_000_000
 _CALIBRATION_S = 0.1
-_OFFSET_ROUNDS = 2_000
+OFFSET_ROUNDS = 2_000
+"""Questions that one CPU's clock is asked from the other CPU."""
 
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
@@ -68,12 +69,18 @@ class TickClock:
 
     def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
         """Return the clock's figures for a run, with the offset between two CPUs if threads are bound to them."""
+        found = ffi.new("jw_offset *")
+        known = first_cpu is not None and second_cpu is not None
+        if known and lib.jw_clock_offset(self.native.source, first_cpu, second_cpu, OFFSET_ROUNDS, found) == 0:
+            return self.with_offset(found)
+        return self.with_offset(None)
+
+    def with_offset(self, found: Any) -> Clock:
+        """Return the clock's figures for a run. ``found``: a ``jw_offset *``, None if the offset was not measured."""
         offset_ns = bound_ns = None
-        if first_cpu is not None and second_cpu is not None:
-            found = ffi.new("jw_offset *")
-            if lib.jw_clock_offset(self.native.source, first_cpu, second_cpu, _OFFSET_ROUNDS, found) == 0:
-                offset_ns = self.ns(abs(found.offset_ticks)) * (1 if found.offset_ticks >= 0 else -1)
-                bound_ns = self.ns(found.bound_ticks)
+        if found is not None:
+            offset_ns = self.ns(abs(found.offset_ticks)) * (1 if found.offset_ticks >= 0 else -1)
+            bound_ns = self.ns(found.bound_ticks)
         return Clock(self.name, self.cost_ns, self.resolution_ns, self.rate_hz, offset_ns, bound_ns)
 
 

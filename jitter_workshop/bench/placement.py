@@ -33,7 +33,9 @@ here."""
 class Wish:
     """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
     thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the only CPUs that the
-    measured threads may have, because their process is in an isolated cpuset; None if it is not."""
+    measured threads may have, because their process is in an isolated cpuset; None if it is not. ``by_thread``: the
+    host can also put single threads into that cpuset. Then workloads of two threads that lack CPUs in it have the
+    accumulator inside and all other threads outside."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -43,6 +45,20 @@ class Wish:
     no_journaller: bool = False
     cpu: int | None = None
     within: CpuSet | None = None
+    by_thread: bool = False
+
+    @property
+    def splits(self) -> bool:
+        """Return True if only the accumulator runs ``within``."""
+        if self.within is None or not self.by_thread or self.workload not in TWO_THREADS:
+            return False
+        return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
+
+    def may_have(self, cpu: int, *, accumulator: bool) -> bool:
+        """Return True if the accumulator, or else another thread, may run on a CPU."""
+        if self.within is None:
+            return True
+        return (cpu in self.within) == (accumulator or not self.splits)
 
     @property
     def given(self) -> CpuSet:
@@ -60,7 +76,7 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
         raise HostError("none of the CPUs that this process may use is online", "widen its affinity mask or cpuset")
     _check_wish(topology, wish)
     if wish.within is not None:
-        _check_within(wish, wish.within & allowed)
+        _check_within(topology, wish, wish.within & allowed)
     if wish.workload in TWO_THREADS:
         if len(allowed) == 1:
             raise HostError(
@@ -120,14 +136,41 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
         seen[cpu] = name
 
 
-def _check_within(wish: Wish, within: CpuSet) -> None:
+def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
     """Refuse requests that a process in an isolated cpuset cannot meet. Raise HostError."""
     if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
+    if wish.splits:
+        _check_split(topology, wish, within)
+        return
     if wish.given - within:
         raise HostError(f"CPU {wish.given - within} was asked for, but the isolated CPUs are {within}")
     if wish.workload in TWO_THREADS and len(within) < 2:
-        raise HostError(f"{_named(wish.workload)} needs two CPUs, but only CPU {within} is isolated")
+        raise HostError(
+            f"{_named(wish.workload)} needs two CPUs, but only CPU {within} is isolated, and this host cannot isolate "
+            "a single thread of a process"
+        )
+
+
+def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
+    """Refuse requests for which the accumulator cannot run on the isolated CPUs and the rest outside. Raise
+    HostError."""
+    first, last, *_ = KINDS[wish.workload].threads
+    if wish.accumulator is not None and wish.accumulator not in within:
+        raise HostError(
+            f"CPU {wish.accumulator} was asked for the {last}, but the isolated CPUs are {within}",
+            "leave --accumulator-cpu out, or restore the isolation first",
+        )
+    inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
+    if inside:
+        raise HostError(
+            f"CPU {inside} is the only isolated CPU, so only the {last} runs there",
+            f"choose another CPU for the {first if wish.producer in inside else 'journaller'}",
+        )
+    if not topology.allowed - within:
+        raise HostError(
+            f"{_named(wish.workload)} needs a CPU beside the isolated CPU {within}", "use '--workload spin'"
+        )
 
 
 def check_cpu(topology: Topology, number: int) -> None:
@@ -144,6 +187,11 @@ def check_cpu(topology: Topology, number: int) -> None:
         )
 
 
+def _accumulator(workload: str) -> str:
+    """Return the name of the thread that receives, whose latency is judged."""
+    return next(name for name, field in KINDS[workload].threads.items() if field == "accumulator")
+
+
 def _named(workload: str) -> str:
     """Return the name of a workload of two threads for a sentence."""
     return "the ring" if workload == "ring" else workload
@@ -158,6 +206,7 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
     left, housekeeping = _left(topology, used)
     return Placement(
+        inside=(_accumulator(wish.workload),) if wish.splits else (),
         mode="chosen" if wish.given else "auto",
         producer=producer,
         accumulator=accumulator,
@@ -184,8 +233,10 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
     firsts = pool if wish.producer is None else [_cpu(topology, wish.producer)]
     seconds = pool if wish.accumulator is None else [_cpu(topology, wish.accumulator)]
-    given = wish.producer is not None or wish.accumulator is not None
-    pairs = [(a, b) for a in firsts for b in seconds if a.id < b.id or (given and a.id != b.id)]
+    firsts = [c for c in firsts if wish.may_have(c.id, accumulator=False)]
+    seconds = [c for c in seconds if wish.may_have(c.id, accumulator=True)]
+    ordered = wish.producer is None and wish.accumulator is None and not wish.splits
+    pairs = [(a, b) for a in firsts for b in seconds if a.id < b.id or (not ordered and a.id != b.id)]
     if not pairs:
         raise HostError(
             f"no CPU is left for the second thread of the ring (CPUs allowed: {topology.allowed})",
@@ -232,7 +283,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
     fits = [
         c
         for c in (_cpu(topology, n) for n in topology.allowed - busy)
-        if (wish.within is None or c.id in wish.within)
+        if wish.may_have(c.id, accumulator=False)
         and c.node in (first.node, second.node)
         and (c.id in isolated or 0 not in c.smt_siblings)
         and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
@@ -289,7 +340,8 @@ def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
     all pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
-        if not (cpu.online and cpu.allowed) or (wish.within is not None and cpu.id not in wish.within):
+        inside = wish.within is None or wish.splits or cpu.id in wish.within
+        if not (cpu.online and cpu.allowed and inside):
             continue
         cache = topology.last_level_cache(cpu.id)
         alike = (cpu.package, cpu.node, cache.cpus.cpus if cache else None, cpu.core_type, cpu.id in isolated)
@@ -316,7 +368,7 @@ def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
 def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.no_journaller:
         return " No journaller runs, as you asked."
-    if wish.within is not None:
+    if wish.within is not None and not wish.splits:
         return f" Journaller off: CPU {wish.within} leaves no core for it."
     count = len(topology.allowed)
     if count < 4:
@@ -337,13 +389,15 @@ def _why_ring(
         parts.append("of different core types")
     elif a.core_type == "efficiency":
         parts.append("both of them efficiency cores")
+    first, second, *_ = KINDS[wish.workload].threads
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
+    elif wish.splits:
+        parts.append(f"of which only the {second}'s is isolated from the scheduler")
     if 0 in topology.siblings_of(used):
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
-    first, second, *_ = KINDS[wish.workload].threads
     text = f"{first.capitalize()} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
     text += (", as you asked: " if wish.given else ": ") + ", ".join(parts) + "."

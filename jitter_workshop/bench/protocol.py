@@ -3,7 +3,8 @@
 The parent sends to the worker: ``spec`` first, then ``go`` for each block (the parent decides how many there are, and
 may have one measured again), ``noise`` to get the log of a noise within the child, ``end`` at last. The worker sends:
 ``ready``, one ``block`` per ``go``, ``noise`` with the log. Measured threads keep exchanging unrecorded messages
-between blocks.
+between blocks. Where the spec's placement has threads ``inside``, the worker sends ``inside`` before ``ready`` and
+waits for ``placed``: the parent has these threads put into the isolated set.
 
 The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
 to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
@@ -38,6 +39,13 @@ class Ready:
     sched: str
     notes: dict[str, str] = field(default_factory=dict)
     threshold_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Ask for threads to be put into the isolated set. ``tids``: their numbers. They are bound to no CPU yet."""
+
+    tids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

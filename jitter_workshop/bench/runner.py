@@ -46,6 +46,10 @@ _LEAST_BLOCKS = 5
 than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work for 30 ms on a real processor. On an emulated
 one this work takes seconds, because the hot threads go on spinning and take most of its time."""
 
+Placed = Callable[[int, Sequence[int]], None]
+"""The function that puts the child on isolated CPUs. Its arguments are the child's process number and the numbers of
+the threads to put there, () for the whole process."""
+
 Sensor = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
 them."""
@@ -88,14 +92,15 @@ def run(
     command: Sequence[str] | None = None,
     sensor: Sensor | None = None,
     pause_s: float = PAUSE_S,
-    placed: Callable[[int], None] | None = None,
+    placed: Placed | None = None,
     witness: Witness | None = None,
 ) -> RunResult:
     """Measure ``spec``. Call this on a thread that lives until it returns (see ``launch``).
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
-    is called with the child's process number once the child has started and before it pins its threads; an exception
-    from it ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or
+    puts the child on isolated CPUs before it pins its threads: the whole process once it has started, or, where the
+    placement has threads ``inside``, these threads; an exception from it ends the run. ``witness`` records the host's
+    other activity during each block. Raise Cancelled or
     MeasureError if not one block was finished, UsageError for an unknown noise, HostError for a noise that this host
     cannot make. The child is always ended and reaped.
     """
@@ -104,9 +109,11 @@ def run(
     if cancel.reason is not None:
         raise Cancelled(cancel.reason)
     with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
-        if placed is not None:
-            placed(child.pid)
-        return RunController(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness).run()
+        if placed is not None and not spec.placement.inside:
+            placed(child.pid, ())
+        return RunController(
+            spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness, placed
+        ).run()
 
 
 def expected_seconds(spec: RunSpec) -> float:
@@ -140,6 +147,7 @@ class RunController:
     sensor: Sensor
     pause_s: float
     witness: Witness | None
+    placed: Placed | None = None
     gathered: RunAccumulator = field(init=False)
     blocks_wanted: int = field(init=False)
     stall: OrderedStall | None = field(init=False)
@@ -227,9 +235,19 @@ class RunController:
         return len(self.gathered.blocks) >= self.blocks_wanted
 
     def _ready(self) -> protocol.Ready:
+        if self.spec.placement.inside:
+            asked = self._receive(self._next(), "inside", protocol.Inside)
+            if self.placed is None:
+                raise MeasureError("no agent can put a measured thread on the isolated CPUs")
+            self.placed(self.child.pid, asked.tids)
+            self.child.send(protocol.line("placed"))
+        return self._receive(self._next(), "ready", protocol.Ready)
+
+    def _next(self) -> launch.Event:
+        """Return the child's next event before the first block. A suspension is over when this returns."""
         while (event := self.child.wait(self.cancel, _READY_WITHIN_S)).kind == "suspend":
             self._suspend()
-        return self._receive(event, "ready", protocol.Ready)
+        return event
 
     def _blocks(self) -> None:
         began = time.monotonic()

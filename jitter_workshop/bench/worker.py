@@ -19,7 +19,7 @@ from jitter_workshop.bench import launch, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, lock_memory
 from jitter_workshop.bench.noise import NoiseAtWork, noise_inside, plain_log
 from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve
-from jitter_workshop.bench.protocol import BlockDone, Ready
+from jitter_workshop.bench.protocol import BlockDone, Inside, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
@@ -130,12 +130,17 @@ class Worker:
             bound_realtime(spec)
         self._settle_s = max(SETTLE_S, spec.settle_s)
         self._clock: TickClock = calibrate(self._root, spec.traced)
-        clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
+        split = bool(spec.placement.inside)
+        # From outside of the isolated set, only the thread that is put inside reaches the CPU there.
+        clock = None if split else self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
         spec = workloads.fitting(spec, self._clock)
         # Before the measured threads start, because it first measures how much time it takes of their CPU.
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start(spec, self._clock)
+        if clock is None:
+            self._enter()
+            clock = self._clock.with_offset(self._workload.clock_offset())
         self._counters = Counters(self._root, spec.placement, self._workload.tids)
         notes: dict[str, str] = {}
         mlocked, reason = lock_memory()
@@ -147,7 +152,11 @@ class Worker:
             )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
-            notes["clock.offset_ns"] = "the offset is measured only if both threads are bound to different CPUs"
+            notes["clock.offset_ns"] = (
+                "no thread could compare the clocks inside and outside of the isolated set"
+                if split
+                else "the offset is measured only if both threads are bound to different CPUs"
+            )
         threshold_ns = None
         if spec.threshold_ns != asked_ns:
             threshold_ns = spec.threshold_ns
@@ -161,6 +170,14 @@ class Worker:
         gc.freeze()
         gc.disable()
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
+
+    def _enter(self) -> None:
+        """Have the parent put threads into the isolated set, then bind them to their CPUs."""
+        self._parent.say("inside", Inside(self._workload.tids_inside))
+        kind, _ = self._parent.hear()
+        if kind != "placed":
+            raise CodecError(f"the message '{kind}' came instead of 'placed'")
+        self._workload.settle_inside()
 
     def run(self) -> None:
         """Measure block by block until the parent sends ``end``."""

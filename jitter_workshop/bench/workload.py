@@ -34,11 +34,16 @@ class Workload(ABC):
         self._spec, self._clock = spec, clock
         fields = KINDS[spec.workload].threads
         self.threads = spec.threads
+        self._inside = spec.placement.inside
         places = [getattr(spec.placement, fields[name]) for name in self.threads]
         config = ffi.new("jw_workload_config *")
         config.clock = clock.native[0]
-        config.cpu = [-1 if cpu is None else cpu for cpu in places]
-        config.fifo_priority = spec.sched_priority
+        # A thread that is put into the isolated set gets its CPU later, and all get their priority only then: two
+        # threads that spin with a priority on one CPU would stop this process.
+        config.cpu = [
+            -1 if cpu is None or name in self._inside else cpu for name, cpu in zip(self.threads, places, strict=True)
+        ]
+        config.fifo_priority = 0 if self._inside else spec.sched_priority
         config.most = self._most()
         config.interval_ns = spec.interval_ns
         error = ffi.new("int *")
@@ -51,14 +56,41 @@ class Workload(ABC):
             raise refused(-status, self.threads[error[0]], places[error[0]], spec.sched_priority)
         self.tids = {name: int(lib.jw_workload_tid(self._native, i)) for i, name in enumerate(self.threads)}
 
+    @property
+    def tids_inside(self) -> tuple[int, ...]:
+        """Return the numbers of the threads that have to be put into the isolated set; () for none."""
+        return tuple(self.tids[name] for name in self._inside)
+
+    def settle_inside(self) -> None:
+        """Bind the threads that were put into the isolated set to their CPUs, and give all threads their priority.
+        Raise HostError if the kernel refuses."""
+        fields, priority = KINDS[self._spec.workload].threads, self._spec.sched_priority
+        for name in self.threads if self._inside else ():
+            cpu = getattr(self._spec.placement, fields[name])
+            try:
+                if name in self._inside:
+                    os.sched_setaffinity(self.tids[name], {cpu})
+                if priority:
+                    os.sched_setscheduler(self.tids[name], os.SCHED_FIFO, os.sched_param(priority))
+            except OSError as error:
+                raise refused(error.errno or 0, name, cpu, priority) from error
+
+    def clock_offset(self) -> Any:
+        """Let the measured threads compare the clocks of their CPUs. Return a ``jw_offset *``, or None where this
+        workload cannot, or had no answer."""
+        return None
+
     def lock(self) -> bool:
         """Lock only the memory that the measured threads touch. Return True if all of it is locked."""
         return bool(lib.jw_workload_lock(self._native) == 0)
 
     def measure(self, index: int) -> Any:
         """Measure one block and return native code's ``jw_block_result``. The calling thread sleeps meanwhile."""
+        return self._block(self._request(index))
+
+    def _block(self, request: Any) -> Any:
         result = ffi.new("jw_block_result *")
-        status = lib.jw_workload_block(self._native, self._request(index), result)
+        status = lib.jw_workload_block(self._native, request, result)
         if status == -errno.ECANCELED:
             raise MeasureError("the measured threads were stopped during a block")
         if status != 0:

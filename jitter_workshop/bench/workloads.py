@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from jitter_workshop.bench import block_analysis
-from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
+from jitter_workshop.bench.native import NS_PER_S, OFFSET_ROUNDS, TickClock, ffi, lib
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.bench.workload import Workload, most_messages
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
@@ -96,6 +96,12 @@ class Ring(Workload):
         request.unrecorded = self._unrecorded
         request.ping_pong = int(self._ping_pong)
         return request
+
+    def clock_offset(self) -> Any:
+        request = ffi.new("jw_block_request *")
+        request.count, request.offset_rounds = 1, OFFSET_ROUNDS
+        found = self._block(request).ring.offset
+        return None if found.bound_ticks < 0 else ffi.new("jw_offset *", found)
 
     def _digest(self, index: int, result: Any) -> BlockDone:
         spec, ring = self._spec, result.ring

@@ -116,7 +116,8 @@ class Placement:
     ``mode`` none: the scheduler chooses, and the CPU fields are None. ``spin`` and ``wakeup`` have one thread, on
     ``sampler``. The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is
     False if there is no CPU for a journaller, and in runs of older versions. ``why`` says in a sentence or two how the
-    CPUs were chosen and what that costs.
+    CPUs were chosen and what that costs. ``inside``: the threads that run in this tool's isolated set while the rest of
+    the measuring process is outside; () if the whole process is on one side.
     """
 
     mode: PlacementMode
@@ -128,6 +129,7 @@ class Placement:
     housekeeping: tuple[int, ...] = ()
     why: str = ""
     journaller_on: bool = False
+    inside: tuple[str, ...] = ()
 
     @property
     def cpus(self) -> tuple[int, ...]:

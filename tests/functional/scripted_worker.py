@@ -18,7 +18,7 @@ from typing import Any
 from jitter_workshop.bench import protocol
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import KINDS, RunSpec
 from jitter_workshop.stats import histogram
 
 VALUES = (80, 90, 100, 5_000)
@@ -34,7 +34,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
     counted = histogram.new_histogram()
     for value in VALUES:
         histogram.record(counted, value)
-    name = {"ring": "accumulator_transit", "spin": "spin_gap"}[spec.workload]
+    name = KINDS[spec.workload].histogram
     longest = VALUES[-1] + index
     return protocol.BlockDone(
         index=index,
@@ -73,6 +73,9 @@ def main(mode: str) -> None:
         os.write(1, b"hello\n")
     if mode == "failed":
         say("failed", protocol.Failed("the interval is too short", "take a longer one"))
+    if spec.placement.inside:
+        say("inside", protocol.Inside((os.getpid(),)))
+        assert protocol.parse(sys.stdin.buffer.readline())[0] == "placed"
     if mode != "mute":
         say(
             "ready",

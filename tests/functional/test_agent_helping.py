@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,70 @@ def test_no_priority_above_49_and_no_thread_of_another_process(
         caller_process.realtime(root, process.pid, [1], 10, MINE)
     with pytest.raises(UsageError, match="'tids'"):
         caller_process.realtime(root, process.pid, [], 10, MINE)
+
+
+def sets_of_version_1(root: Path, pid: int, tids: Sequence[int]) -> HostRoot:
+    """The same with sets of version 1, and these threads of ``pid``."""
+    tree(root, pid)
+    hot = "sys/fs/cgroup/cpuset/jitter-workshop-hot"
+    return HostRoot(
+        hosttrees.write(
+            root,
+            {
+                "proc/self/mountinfo": "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cpuset rw,cpuset\n",
+                f"{hot}/cpuset.cpus": "3\n",
+                f"{hot}/cpuset.effective_cpus": "3\n",
+                f"{hot}/cpuset.sched_load_balance": "0\n",
+                f"{hot}/tasks": "",
+                f"{hot}/cgroup.procs": "",
+                "sys/fs/cgroup/cpuset/jitter-workshop-rest/tasks": "",
+                **{f"proc/{pid}/task/{tid}/stat": f"{tid} (x) S\n" for tid in tids},
+            },
+        )
+    )
+
+
+def test_a_single_thread_is_placed_and_its_process_stays(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    root = sets_of_version_1(tmp_path, process.pid, [77])
+    hot = tmp_path / "sys/fs/cgroup/cpuset/jitter-workshop-hot"
+    assert caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [77], MINE) == "3"
+    assert (hot / "tasks").read_text() == "77"
+    assert (hot / "cgroup.procs").read_text() == ""
+    with pytest.raises(HostError, match=f"thread 1 does not belong to process {process.pid}"):
+        caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [1], MINE)
+    with pytest.raises(HostError, match="is not yours"):
+        caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [77], MINE + 1)
+    with pytest.raises(UsageError, match="'tids'"):
+        caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [], MINE)
+    assert (hot / "tasks").read_text() == "77"
+
+
+def test_a_number_that_became_another_programs_is_given_back(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    root = sets_of_version_1(tmp_path, process.pid, [77])
+
+    class Late(HostWriter):
+        def write(self, path: str, value: str) -> None:
+            super().write(path, value)
+            shutil.rmtree(tmp_path / f"proc/{process.pid}/task/77", ignore_errors=True)
+
+    with pytest.raises(HostError, match="thread 77 does not belong"):
+        caller_process.place_threads(root, Late(tmp_path), process.pid, [77], MINE)
+    assert (tmp_path / "sys/fs/cgroup/cpuset/jitter-workshop-rest/tasks").read_text() == "77"
+
+
+def test_version_2_takes_no_single_thread(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    root = tree(tmp_path, process.pid)
+    with pytest.raises(HostError, match="with cgroup version 2 a single thread"):
+        caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [process.pid], MINE)
+
+
+def test_a_thread_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    tuned_tree.make(tmp_path)
+    sets_of_version_1(tmp_path, process.pid, [77])
+    with Agent(tmp_path) as agent:
+        assert agent.ask("place_threads", pid=process.pid, tids=[77]) == {"cpus": "3"}
+        for tids in (None, 7, [True], ["1"], [-1], []):
+            assert "must be a" in agent.ask("place_threads", pid=process.pid, tids=tids)["error"]["message"]
 
 
 def test_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -253,8 +253,9 @@ def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
     seen: list[int] = []
     watching = Watching()
 
-    def placed(pid: int) -> None:
+    def placed(pid: int, tids: Sequence[int]) -> None:
         assert not watching.tids
+        assert not tids
         os.kill(pid, 0)
         seen.append(pid)
 
@@ -267,13 +268,45 @@ def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
 def test_what_placing_raises_ends_the_child() -> None:
     seen: list[int] = []
 
-    def refuse(pid: int) -> None:
+    def refuse(pid: int, tids: Sequence[int]) -> None:
         seen.append(pid)
         raise HostError("not there")
 
     with pytest.raises(HostError, match="not there"):
         runner.run(SPEC, Watching(), CancelToken(), command=launch.command("scripted_worker", "ok"), placed=refuse)
     assert gone(seen[0])
+
+
+SPLIT = dataclasses.replace(SPEC, placement=dataclasses.replace(SPEC.placement, inside=("accumulator",)))
+
+
+def test_threads_that_go_inside_are_placed_by_their_numbers_once_they_run() -> None:
+    seen: list[tuple[int, ...]] = []
+    watching = Watching()
+
+    def placed(pid: int, tids: Sequence[int]) -> None:
+        assert not watching.tids
+        seen.append((pid, *tids))
+
+    command = launch.command("scripted_worker", "ok")
+    result = runner.run(SPLIT, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed)
+    assert result.complete
+    assert seen == [(result.ready.tids["accumulator"],) * 2]
+
+
+def test_a_thread_that_cannot_be_placed_ends_the_child() -> None:
+    seen: list[int] = []
+
+    def refuse(pid: int, tids: Sequence[int]) -> None:
+        seen.append(pid)
+        raise HostError("not there")
+
+    command = launch.command("scripted_worker", "ok")
+    with pytest.raises(HostError, match="not there"):
+        runner.run(SPLIT, Watching(), CancelToken(), command=command, placed=refuse)
+    assert gone(seen[0])
+    with pytest.raises(MeasureError, match="no agent can put a measured thread"):
+        runner.run(SPLIT, Watching(), CancelToken(), command=command)
 
 
 STALL = dataclasses.replace(SPEC, block_ns=250_000_000, noise="stall")

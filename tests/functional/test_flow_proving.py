@@ -285,8 +285,9 @@ def test_what_cannot_be_proven_is_said_before(
     assert says in told.value.sentence()  # type: ignore[attr-defined]
 
 
-def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path) -> None:
+def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, ids = HostRoot(tree), frozenset({"isolation"})
+    monkeypatch.setattr(proof_plan, "takes_threads", lambda root: False)
     asked = words("isolation", workload="ring")
     with pytest.raises(HostError, match="ring needs two CPUs, but while CPU"):
         proof_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
@@ -294,6 +295,18 @@ def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path) -> None:
     measured, why = proof_plan._measured(like, root, read_topology(root), CpuSet((3,)), ids)
     assert (measured.workload, measured.cpu) == ("spin", 3)
     assert "instead" in why
+
+
+def test_where_a_single_thread_can_be_isolated_all_runs_are_of_the_ring(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, ids = HostRoot(tree), frozenset({"isolation"})
+    monkeypatch.setattr(proof_plan, "takes_threads", lambda root: True)
+    for asked in (words("isolation", workload="ring"), words("isolation", like=MeasureRequest(workload="ring"))):
+        measured, why = proof_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
+        assert (measured.workload, measured.accumulator_cpu, measured.no_journaller) == ("ring", 3, True)
+        assert measured.producer_cpu not in (3, None)
+        assert why == ""
 
 
 def test_a_host_that_cannot_be_written_is_no_place_to_prove_a_setting(session: OpenSession, tree: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.model.spec import WorkloadName
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = pytest.mark.host
@@ -38,13 +39,14 @@ def made_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
     monkeypatch.setattr(measuring, "read_topology", lambda root: Topology(cpus, ()))
     monkeypatch.setattr(measuring, "own_cpus", lambda root: HOT)
+    monkeypatch.setattr(measuring, "takes_threads", lambda root: True)
 
 
-def run(request: MeasureRequest, place: Callable[[int], CpuSet] | None) -> measuring.Run:
+def run(request: MeasureRequest, place: Callable[..., CpuSet] | None) -> measuring.Run:
     return measure(request, None, SilentObserver(), CancelToken(), place=place)
 
 
-def refuse(pid: int) -> CpuSet:
+def refuse(pid: int, tids: Sequence[int] = ()) -> CpuSet:
     raise HostError("changing this host needs root's rights", "run this command as root")
 
 
@@ -69,7 +71,8 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
         (SPIN, None, "no agent can put the measuring process on these CPUs"),
         (SPIN, refuse, "changing this host needs root's rights; run this command as root"),
         (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is no longer isolated"),
-        (MeasureRequest(duration_s=0.5), refuse, "the ring needs two CPUs, but only CPU 7 is isolated"),
+        (MeasureRequest(duration_s=0.5), refuse, "changing this host needs root's rights; run this command as root"),
+        (MeasureRequest(duration_s=0.5, accumulator_cpu=2), refuse, "CPU 2 was asked for the accumulator"),
         (
             MeasureRequest(workload="spin", duration_s=0.5, cpu=3),
             refuse,
@@ -77,11 +80,35 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
         ),
     ],
 )
-def test_a_run_outside_says_why(request_: MeasureRequest, place: Callable[[int], CpuSet] | None, reason: str) -> None:
+def test_a_run_outside_says_why(request_: MeasureRequest, place: Callable[..., CpuSet] | None, reason: str) -> None:
     made = run(request_, place)
     assert made.complete
     assert 7 not in (made.placement.sampler, made.placement.producer, made.placement.accumulator)
-    assert made.notes[NOTE] == f"the isolated CPUs were not used: {reason}"
+    assert made.notes[NOTE].startswith(f"the isolated CPUs were not used: {reason}")
+
+
+@pytest.mark.parametrize("workload", ["ring", "ack"])
+def test_of_two_threads_only_the_second_is_put_on_the_one_isolated_cpu(workload: WorkloadName) -> None:
+    placed: list[tuple[int, tuple[int, ...]]] = []
+
+    def place(pid: int, tids: Sequence[int] = ()) -> CpuSet:
+        placed.append((pid, tuple(tids)))
+        return HOT
+
+    made = run(MeasureRequest(workload=workload, duration_s=0.5), place)
+    assert placed == [(made.threads[0].tid, (made.threads[0].tid,))]
+    assert made.placement.accumulator == 7
+    assert made.placement.producer not in (7, None)
+    assert made.placement.inside == ({"ring": "accumulator", "ack": "receiver"}[workload],)
+    assert NOTE not in made.notes
+
+
+def test_without_sets_of_threads_the_ring_is_measured_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "takes_threads", lambda root: False)
+    made = run(MeasureRequest(duration_s=0.5), lambda pid, tids=(): pytest.fail("asked"))
+    assert made.placement.accumulator != 7
+    assert made.placement.inside == ()
+    assert "cannot isolate a single thread" in made.notes[NOTE]
 
 
 def test_where_neither_can_be_both_reasons_are_told() -> None:
@@ -103,7 +130,7 @@ def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_verb_places_by_a_short_connection(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.place_once", lambda pid: HOT)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.place_once", lambda pid, tids=(): HOT)
     assert cli.main(["measure", "--workload", "spin", "--duration", "0.5", "--session", "s"]) == 0
     assert "CPU 7, which is isolated" in " ".join(capsys.readouterr().out.split())
     with SessionStore().open("s") as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
-from jitter_workshop.flow.measuring.isolated_set import CpuBudget, NotPlaced, own_cpus, placed_by, room, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import (
+    CpuBudget,
+    NotPlaced,
+    own_cpus,
+    placed_by,
+    room,
+    takes_threads,
+    with_allowed,
+)
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.host.root import HostRoot
@@ -116,6 +125,26 @@ def test_a_journaller_stays_in_the_set_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (MeasureRequest(placement="none"), "cannot move threads between isolated CPUs"),
+        (MeasureRequest(accumulator_cpu=0), "CPU 0 was asked for the accumulator, but the isolated CPUs are 1"),
+        (MeasureRequest(producer_cpu=1), "only isolated CPU, so only the accumulator runs there"),
+        (MeasureRequest(journaller_cpu=1), "only isolated CPU, so only the accumulator runs there"),
+        (MeasureRequest(sched_priority=10), "no CPU would be left for the rest of the host"),
+    ],
+)
+def test_what_cannot_be_measured_on_both_sides(request_: MeasureRequest, sentence: str) -> None:
+    with pytest.raises(HostError, match=sentence):
+        resolve(request_, host(CpuSet((0,)), 2), CpuSet(), "/", within=ONE, by_thread=True)
+
+
+def test_without_a_cpu_outside_there_are_no_two_sides() -> None:
+    with pytest.raises(HostError, match="needs a CPU beside the isolated CPU 1"):
+        resolve(MeasureRequest(), host(CpuSet(), 2), CpuSet(), "/", within=ONE, by_thread=True)
+
+
+@pytest.mark.parametrize(
     ("request_", "within", "sentence"),
     [
         (MeasureRequest(placement="none"), HOT, "cannot move threads between isolated CPUs"),
@@ -137,16 +166,88 @@ def test_realtime_is_possible_where_the_set_has_a_cpu_to_spare() -> None:
 
 
 def test_the_child_is_put_there_by_its_number() -> None:
-    seen: list[int] = []
+    seen: list[tuple[int, ...]] = []
 
-    def place(pid: int) -> CpuSet:
-        seen.append(pid)
+    def place(pid: int, tids: Sequence[int] = ()) -> CpuSet:
+        seen.append((pid, *tids))
         return HOT
 
-    placed_by(place, Placement("auto", sampler=3))(4711)
-    assert seen == [4711]
+    placed_by(place, Placement("auto", sampler=3))(4711, ())
+    assert seen == [(4711,)]
     with pytest.raises(NotPlaced, match="CPU 1 is no longer isolated"):
-        placed_by(place, Placement("auto", producer=1, accumulator=2))(4711)
+        placed_by(place, Placement("auto", producer=1, accumulator=2))(4711, ())
+    placed_by(place, Placement("auto", producer=1, accumulator=2, inside=("accumulator",)))(4711, (4712,))
+    assert seen[-1] == (4711, 4712)
+    with pytest.raises(NotPlaced, match="CPU 0 is no longer isolated"):
+        placed_by(place, Placement("auto", producer=1, accumulator=0, inside=("receiver",)))(4711, (4712,))
+
+
+def one_of_two(tmp_path: Path) -> HostRoot:
+    """A host of two CPUs, with CPU 1 in our set of cgroup version 1."""
+    group = "sys/fs/cgroup/cpuset/jitter-workshop-hot"
+    return HostRoot(
+        hosttrees.write(
+            tmp_path,
+            {
+                "proc/self/mountinfo": "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cpuset rw,cpuset\n",
+                "sys/fs/cgroup/cpuset/cpuset.cpus": "0-1\n",
+                f"{group}/cpuset.cpus": "1\n",
+                f"{group}/cpuset.effective_cpus": "1\n",
+                f"{group}/cpuset.sched_load_balance": "0\n",
+            },
+        )
+    )
+
+
+ONE = CpuSet((1,))
+
+
+def test_a_set_that_takes_threads_leaves_a_run_two_cpus(tmp_path: Path) -> None:
+    root = one_of_two(tmp_path / "1")
+    assert takes_threads(root)
+    assert room(root, host(CpuSet((0,)), 2)) == CpuBudget(2, ONE, reduced=False)
+    assert room(root, host(CpuSet(), 2)) == CpuBudget(1, ONE, reduced=False)
+    assert room(root, host(CpuSet((0, 2, 3)))) == CpuBudget(3, ONE, reduced=True)
+    assert not takes_threads(tree(tmp_path / "2", "isolated"))
+
+
+@pytest.mark.parametrize(("workload", "inside"), [("ring", "accumulator"), ("ack", "receiver")])
+def test_of_two_threads_the_receiving_one_is_inside(workload: WorkloadName, inside: str) -> None:
+    two = host(CpuSet((0,)), 2)
+    placement = resolve(MeasureRequest(workload=workload), two, CpuSet(), "/", within=ONE, by_thread=True).placement
+    assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
+    assert placement.inside == (inside,)
+    assert f"only the {inside}'s is isolated from the scheduler" in placement.why
+    assert placement.hot == (1,)
+
+
+def test_the_plan_of_a_ring_on_both_sides_is_where_it_will_run(tmp_path: Path) -> None:
+    one_of_two(tmp_path)
+    planned = plan_on(LiveTree(tmp_path), host(CpuSet((0,)), 2), MeasureRequest(), CpuSet())
+    assert [int(change.after) for change in planned.changes] == [0, 1]
+    assert planned.text.endswith("to enter the isolated set.")
+
+
+@given(st.integers(2, 8), st.data())
+def test_never_is_another_thread_inside_or_the_accumulator_outside(cpus: int, data: st.DataObject) -> None:
+    one = data.draw(st.integers(0, cpus - 1))
+    within = CpuSet((one,))
+    spec = resolve(
+        MeasureRequest(), host(CpuSet.of(range(cpus)) - within, cpus), CpuSet(), "/", within=within, by_thread=True
+    )
+    assert spec.placement.accumulator == one
+    assert one not in (spec.placement.producer, spec.placement.journaller)
+    assert spec.placement.inside == ("accumulator",)
+    assert one in spec.placement.hot
+
+
+def test_a_wider_set_has_the_whole_ring_unless_a_producer_outside_was_asked_for() -> None:
+    whole = resolve(MeasureRequest(), host(), CpuSet(), "/", within=HOT, by_thread=True).placement
+    assert (whole.producer, whole.accumulator, whole.inside) == (2, 3, ())
+    split = resolve(MeasureRequest(producer_cpu=0), host(), CpuSet(), "/", within=HOT, by_thread=True).placement
+    assert split.producer == 0
+    assert split.accumulator in HOT
+    assert split.inside == ("accumulator",)
 
 
 class Agent:
@@ -159,6 +260,10 @@ class Agent:
 
     def place(self, pid: int) -> str:
         self.said.append(pid)
+        return "2-3"
+
+    def place_threads(self, pid: int, tids: Sequence[int]) -> str:
+        self.said.append((pid, tids))
         return "2-3"
 
     def close(self) -> None:
@@ -176,6 +281,8 @@ def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(session_module, "connect", lambda **_: agent)
     assert place_once(4711) == HOT
     assert agent.said == [4711, "closed"]
+    assert place_once(4711, (4712,)) == HOT
+    assert agent.said[2:] == [(4711, (4712,)), "closed"]
 
 
 def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,10 +154,11 @@ class AgentSession:
         self.change_log.restored(result)
         return result
 
-    def place(self, pid: int) -> CpuSet:
-        """Put a process of this user on the isolated CPUs, and return these CPUs. Raises HostError, also if sudo would
-        ask for a password: a run that is about to begin must not wait for one."""
-        return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
+    def place(self, pid: int, tids: Sequence[int] = ()) -> CpuSet:
+        """Put a process of this user on the isolated CPUs, or only its threads ``tids``, and return these CPUs. Raises
+        HostError, also if sudo would ask for a password: a run that is about to begin must not wait for one."""
+        agent = self._connected(may_ask=False)
+        return CpuSet.parse_list(agent.place_threads(pid, tids) if tids else agent.place(pid))
 
     def tracer(self) -> AgentClient:
         """Return a connection to the agent that records the kernel's trace.
@@ -371,9 +372,9 @@ def _until_returned() -> None:
         time.sleep(0.05)
 
 
-def place_once(pid: int) -> CpuSet:
-    """Put a process on the isolated CPUs and return these CPUs. The connection to the agent is closed before the run
-    begins. Raises HostError.
+def place_once(pid: int, tids: Sequence[int] = ()) -> CpuSet:
+    """Put a process, or only its threads ``tids``, on the isolated CPUs and return these CPUs. The connection to the
+    agent is closed before the run begins. Raises HostError.
     """
     with contextlib.closing(AgentSession()) as agent_session:
-        return agent_session.place(pid)
+        return agent_session.place(pid, tids)

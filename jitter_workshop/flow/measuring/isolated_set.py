@@ -1,25 +1,36 @@
 """Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
 
-Only a process in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
-set after its start and before it pins its threads. The move needs root's rights, which the agent has.
+Only threads in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
+set after its start and before it pins its threads. Where the set has only one CPU, a workload of two threads runs on
+both sides: only the thread whose latency is judged is moved, and the other one stays outside. This needs a set that
+takes single threads, as in cgroup version 1. In version 2 all threads of a process are in one group, or in a threaded
+subtree of it (Documentation/admin-guide/cgroup-v2.rst, "Threads"), and the partition is in no other group's subtree.
+The moves need root's rights, which the agent has.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from jitter_workshop.bench.runner import Placed
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import KINDS, Placement
 from jitter_workshop.tuning.tunables.isolation import own_group
 
-Place = Callable[[int], CpuSet]
-"""The type of a function that puts a process of this user on the isolated CPUs and returns them. Raises HostError."""
+
+class Place(Protocol):
+    """Define the function that puts a process of this user, or only its threads ``tids``, on the isolated CPUs and
+    returns them. Raises HostError."""
+
+    def __call__(self, pid: int, tids: Sequence[int] = ..., /) -> CpuSet: ...
+
 
 NOTE = "isolation"
 """The key in a run's notes for the reason why the run was made outside the isolated set."""
@@ -27,8 +38,9 @@ NOTE = "isolation"
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside.
-    ``isolated``: the CPUs of that set, empty if there is none. ``reduced``: a run would have more CPUs without the set.
+    """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside, or,
+    where single threads can be moved, has one thread within. ``isolated``: the CPUs of that set, empty if there is
+    none. ``reduced``: a run would have more CPUs without the set.
     """
 
     cpus: int
@@ -47,12 +59,20 @@ def own_cpus(root: HostRoot) -> CpuSet:
     return group.effective if group is not None else CpuSet()
 
 
+def takes_threads(root: HostRoot) -> bool:
+    """Return True if this host can put single threads of a process into an isolated set: in cgroup version 1."""
+    sets = find_cpusets(root)
+    return sets is not None and sets.version == 1
+
+
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
     """Read the isolated set, and return the CPU budget of a run. A run is made where more CPUs are, inside the set or
-    outside."""
+    outside, or on both sides where that gives it two CPUs."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
+    if own and outside and takes_threads(root):
+        cpus = max(cpus, 2)
     return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own))
 
 
@@ -64,14 +84,20 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
     )
 
 
-def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
-    """Return a hook for ``bench.runner``. The hook puts the child into the isolated set, and raises NotPlaced if the
-    set does not hold all CPUs of ``placement``."""
-    wanted = CpuSet.of(placement.cpus)
+def placed_by(place: Place, placement: Placement) -> Placed:
+    """Return a hook for ``bench.runner``. The hook puts the child, or its threads ``inside``, into the isolated set,
+    and raises NotPlaced if the set does not hold all their CPUs."""
+    inside = [
+        getattr(placement, field)
+        for kind in KINDS.values()
+        for name, field in kind.threads.items()
+        if name in placement.inside
+    ]
+    wanted = CpuSet.of(inside or placement.cpus)
 
-    def placed(pid: int) -> None:
+    def placed(pid: int, tids: Sequence[int]) -> None:
         try:
-            given = place(pid)
+            given = place(pid, tids) if tids else place(pid)
         except HostError as refusal:
             raise NotPlaced(refusal.message, refusal.advice) from refusal
         if wanted - given:

@@ -18,7 +18,15 @@ from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
+from jitter_workshop.flow.measuring.isolated_set import (
+    NOTE,
+    NotPlaced,
+    Place,
+    not_used,
+    own_cpus,
+    placed_by,
+    takes_threads,
+)
 from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer
@@ -181,6 +189,7 @@ class _Places:
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
         self.why_outside = ""
         self._place = place
+        self._by_thread = takes_threads(root)
         self._resolve = partial(resolve, request, topology, read_isolation(root).isolated, _scratch_dir())
         self._inside = self._resolve_inside(own_cpus(root))
         self._outside = self._resolve_outside() if self._inside is None else None
@@ -206,7 +215,7 @@ class _Places:
         try:
             if self._place is None:
                 raise HostError("no agent can put the measuring process on these CPUs")
-            return self._resolve(within=cpus)
+            return self._resolve(within=cpus, by_thread=self._by_thread)
         except HostError as refusal:
             self.why_outside = refusal.sentence()
             return None

@@ -7,7 +7,7 @@ import dataclasses
 
 from jitter_workshop.bench.placement import choose
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
@@ -76,7 +76,8 @@ def placed_on(
     own = CpuSet() if root.recorded else own_cpus(root)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
-            return choose(with_allowed(topology, own), request.wish(own), isolated | own), own
+            wish = request.wish(own, by_thread=takes_threads(root))
+            return choose(with_allowed(topology, own), wish, isolated | own), own
     return choose(topology, request.wish(), isolated), None
 
 

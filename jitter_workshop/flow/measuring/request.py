@@ -67,8 +67,9 @@ class MeasureRequest:
     proof: str | None = None
     noise_period_ns: int | None = None
 
-    def wish(self, within: CpuSet | None = None) -> Wish:
-        """Return the part of the request that ``bench.placement`` needs. ``within``: see ``bench.placement.Wish``."""
+    def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
+        """Return the part of the request that ``bench.placement`` needs. ``within``, ``by_thread``: see
+        ``bench.placement.Wish``."""
         return Wish(
             workload=self.workload,
             mode=self.placement,
@@ -78,6 +79,7 @@ class MeasureRequest:
             no_journaller=self.no_journaller,
             cpu=self.cpu,
             within=within,
+            by_thread=by_thread,
         )
 
     def on(self, placement: Placement) -> MeasureRequest:
@@ -212,15 +214,22 @@ def threshold_ns(request: MeasureRequest) -> int:
 
 
 def resolve(
-    request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
+    request: MeasureRequest,
+    topology: Topology,
+    isolated: CpuSet,
+    scratch_dir: str,
+    within: CpuSet | None = None,
+    *,
+    by_thread: bool = False,
 ) -> RunSpec:
     """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
-    child will be put; the measured threads then get only these. Raises UsageError and HostError."""
+    child will be put; the measured threads then get only these. ``by_thread``: single threads of the child can be put
+    there, too. Raises UsageError and HostError."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
-    placement = placing.choose(topology, request.wish(within), isolated)
+    placement = placing.choose(topology, request.wish(within, by_thread=by_thread), isolated)
     spec = made_of(
         RunSpec,
         request,
@@ -238,7 +247,7 @@ def resolve(
         traced=request.evidence,
     )
     if request.sched_priority:
-        placing.check_realtime(topology, placement, len(spec.threads), within)
+        placing.check_realtime(topology, placement, len(spec.threads), None if placement.inside else within)
     return spec
 
 

@@ -12,7 +12,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import listed
-from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
@@ -310,11 +310,11 @@ def _measured(
     sentence on the choice of the workload, or "". Raises HostError, UsageError."""
     asked = request.asked
     why = ""
-    walled = "isolation" in ids and len(hot) < 2
+    walled = "isolation" in ids and len(hot) < 2 and not takes_threads(root)
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
         if request.workload is not None:
             raise HostError(
-                f"{asked} needs two CPUs, but while CPU {hot} is isolated, a run may use only that CPU",
+                f"{asked} needs two CPUs, but while CPU {hot} is isolated, a run may use only that CPU here",
                 "use '--workload spin', or choose more hot CPUs with --cpus",
             )
         if request.like is None or walled:

@@ -68,6 +68,27 @@ static void by_time(void) {
     jw_workload_free(ring);
 }
 
+/* The producer and the accumulator compare their clocks, also where the line transfer is measured right after; the block
+ * behind it is whole. Both read one clock here, so it differs by no more than the bound. */
+static void clocks(void) {
+    jw_workload *ring = make(JW_PACING_SPIN, 2000, 64);
+    for (int round = 0; round < 3; round++) {
+        const jw_block_request request = {.count = 100, .offset_rounds = 200, .ping_pong = round > 0};
+        jw_block_result result;
+        CHECK(jw_workload_block(ring, &request, &result) == 0);
+        const jw_offset found = result.ring.offset;
+        CHECK(found.bound_ticks >= 0);
+        CHECK(found.offset_ticks <= found.bound_ticks && -found.offset_ticks <= found.bound_ticks);
+        CHECK(result.count == 100);
+        uint64_t sum = jw_payload_sum(records, RECORDS, result.ring.first_sequence + 1, result.count);
+        CHECK(result.ring.payload_sum[JW_ACCUMULATOR] == sum && result.ring.payload_sum[JW_JOURNALLER] == sum);
+        const jw_block_request plain = {.count = 10};
+        CHECK(jw_workload_block(ring, &plain, &result) == 0);
+        CHECK(result.ring.offset.bound_ticks < 0);
+    }
+    jw_workload_free(ring);
+}
+
 static void *stop_it(void *ring) {
     jw_workload_stop(ring);
     return NULL;
@@ -106,6 +127,7 @@ int main(void) {
     blocks(JW_PACING_SPIN);
     blocks(JW_PACING_SCHEDULE);
     by_time();
+    clocks();
     stopped_in_a_block();
     nonsense_is_refused();
     return 0;
