@@ -100,7 +100,7 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
             raise UsageError("there is no terminal to ask for confirmation", "use --yes; 'plan' shows the changes")
         if asks or not args.json:
             output = Output(sys.stderr if args.json or lease else sys.stdout)
-            output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why))
+            output.show(plan_view.of_host(drawn.plan, output.width, drawn.hot.why, note=drawn.hot.note))
             sys.stdout.flush()
         if asks:
             count = len(drawn.plan.changes)

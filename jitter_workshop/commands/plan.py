@@ -57,6 +57,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         from jitter_workshop.presenter import plan as plan_view
 
-        recorded = drawn.host.root.recorded
-        show_lines(lambda width: plan_view.of_host(drawn.plan, width, drawn.hot.why, recorded))
+        recorded, hot = drawn.host.root.recorded, drawn.hot
+        show_lines(lambda width: plan_view.of_host(drawn.plan, width, hot.why, recorded, hot.note))
     return 0

@@ -41,12 +41,13 @@ _OF_TASKS = {
 # -- whole plans -------------------------------------------------------------------------------------------------------
 
 
-def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False) -> Lines:
-    """Return a plan as the verbs show it. ``why_hot``: how the hot CPUs were chosen."""
+def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, note: str = "") -> Lines:
+    """Return a plan as the verbs show it. ``why_hot``: how the hot CPUs were chosen. ``note``: a problem with them."""
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
     lines += wrap(f"Hot {'CPU' if len(drawn.hot_cpus) == 1 else 'CPUs'} {CpuSet(drawn.hot_cpus)}{why}", width)
+    lines += wrap(clean(note, 300), width, "▲ ", style="accent") if note else []
     lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
     lines += [*every(drawn.changes, width), *_afterwards(drawn.changes, width)]
     return lines + _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)

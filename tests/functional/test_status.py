@@ -53,6 +53,14 @@ def test_status_keeps_its_contract_on_every_host(name: str, host_tree: Tree, cap
     assert value["host"]["recorded"] is True
 
 
+@pytest.mark.parametrize("verb", ["status", "plan"])
+def test_the_sibling_of_a_cpu_that_was_asked_for_is_named(verb: str, host_tree: Tree, capsys: Capture) -> None:
+    _, out, _ = asked(capsys, verb, "governor", "--cpus", "2", "--root", host_tree("hybrid_laptop"))
+    said = " ".join(out.split())
+    assert "CPU 3 shares a core" in said
+    assert "--cpus 2-3" in said
+
+
 def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, capsys: Capture) -> None:
     _, value = told(capsys, "status", "--root", host_tree("guest"))
     checks = {check["id"]: (check["chapter"], check["why_no_chapter"]) for check in value["checks"]}

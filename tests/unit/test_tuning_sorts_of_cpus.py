@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
@@ -16,7 +18,19 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables.registry import find
-from tests.hosttrees import CPU, cpu_files, cpu_lists, interrupts, irq, kernel, network_card, ranges, task, write
+from tests.hosttrees import (
+    CPU,
+    cgroup2,
+    cpu_files,
+    cpu_lists,
+    interrupts,
+    irq,
+    kernel,
+    network_card,
+    ranges,
+    task,
+    write,
+)
 
 KTHREAD = 0x0020_0000
 Core = tuple[int, ...]
@@ -69,7 +83,7 @@ def planned(host: Host, *names: str) -> list[Change]:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "caches", "hot", "clear", "rest", "said", "noted"),
+    ("nodes", "caches", "threads", "idle", "rest", "said", "noted"),
     [
         ((((0,),),), (), "0", "", "", "it is the only CPU", "every online CPU is hot"),
         ((((0,), (1,)),), (), "1", "", "0", "CPU 0 sends", ""),
@@ -140,15 +154,16 @@ def planned(host: Host, *names: str) -> list[Change]:
 def test_what_is_chosen_and_what_is_said_of_it(
     nodes: Sequence[Sequence[Core]],
     caches: Sequence[Core],
-    hot: str,
-    clear: str,
+    threads: str,
+    idle: str,
     rest: str,
     said: str,
     noted: str,
     tmp_path: Path,
 ) -> None:
     host, why, note = looked_at(machine(tmp_path, nodes, caches))
-    assert (str(host.hot), str(host.clear_siblings), str(host.housekeeping)) == (hot, clear, rest)
+    assert (str(host.hot - host.hot_siblings), str(host.hot_siblings)) == (threads, idle)
+    assert (str(host.housekeeping), str(host.clear_siblings)) == (rest, "")
     assert said in why
     assert (noted in note) if noted else not note
     assert bool(host.housekeeping & host.siblings) == ("sibling" in note)
@@ -158,7 +173,7 @@ def test_performance_cores_are_hot_before_efficiency_cores(tmp_path: Path) -> No
     cores = (*((c, c + 1) for c in range(0, 8, 2)), *((c,) for c in range(8, 16)))
     kinds = {"sys/devices/cpu_core/cpus": "0-7\n", "sys/devices/cpu_atom/cpus": "8-15\n"}
     host, why, _ = looked_at(machine(tmp_path, (cores,), more=kinds))
-    assert (str(host.hot), str(host.clear_siblings), str(host.housekeeping)) == ("2,4,6", "3,5,7", "0-1,8-15")
+    assert (str(host.hot), str(host.hot_siblings), str(host.housekeeping)) == ("2-7", "3,5,7", "0-1,8-15")
     assert "cores that share a cache, " in why
     assert ", away from CPU 0" in why
 
@@ -275,3 +290,43 @@ def test_where_only_siblings_are_left_they_do_the_work(tmp_path: Path) -> None:
     host = Host(host.root, CpuSet((1, 2)))
     assert [(c.path, c.after) for c in planned(host, "irq-affinity")] == [("/proc/irq/default_smp_affinity", "9")]
     assert find("irqaffinity").assess(host).wanted == "irqaffinity=0,3"
+
+
+WORK = ("isolation", "irq-affinity", "workqueue-mask", "rps-xps", "kernel-threads", "watchdogs")
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(1, 6), threads=st.sampled_from((1, 2, 4)), by_core=st.booleans())
+def test_no_plan_puts_work_on_a_core_with_a_hot_thread(
+    count: int, threads: int, by_core: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """On any machine of whole cores, what is moved goes to cores of its own, but where there is only one core."""
+    total = count * threads
+    core = [[n for n in range(total) if (n // threads if by_core else n % count) == c] for c in range(count)]
+    root = machine(tmp_path_factory.mktemp("cores"), (tuple(map(tuple, core)),))
+    every = f"{(1 << total) - 1:x}"
+    write(
+        root.root,
+        {
+            **cgroup2(files={"cgroup.controllers": "cpuset\n", "cgroup.subtree_control": "\n"}),
+            **irq(24, f"0-{total - 1}"),
+            "proc/irq/default_smp_affinity": f"{every}\n",
+            "sys/devices/virtual/workqueue/cpumask": f"{every}\n",
+            "sys/devices/virtual/workqueue/writeback/cpumask": f"{every}\n",
+            **network_card("eth0", rps=(every,), xps=(every,)),
+            "proc/sys/kernel/watchdog": "1\n",
+            "proc/sys/kernel/watchdog_cpumask": f"0-{total - 1}\n",
+        },
+    )
+    host, _, note = looked_at(root)
+    taken = host.hot | host.siblings
+    made = planned(host, *WORK)
+    assert {one.tunable for one in made} >= ({"isolation", "irq-affinity", "workqueue-mask"} if total > 1 else set())
+    for change in made:
+        if change.path.endswith("cpuset.cpus"):
+            assert CpuSet.parse_list(change.after) == host.hot
+        elif change.kind in ("cpu-mask", "workqueue-mask", "cpu-list"):
+            read = CpuSet.parse_list if change.kind == "cpu-list" else CpuSet.parse_mask
+            assert not read(change.after) & (taken if count > 1 else host.hot), change.path
+    assert count == 1 or not host.siblings
+    assert ("sibling of a hot one" in note) == (count == 1 and threads > 1)

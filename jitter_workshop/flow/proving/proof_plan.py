@@ -220,6 +220,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     fresh = tuple(one for one in wanted if one.id not in {entry.tunable for entry in ours})
     changes = tuple(_change_of(entry) for entry in ours)
     notices = [f"Hot {'CPU' if len(hot) == 1 else 'CPUs'} {hot}: {drawn.hot.why}."]
+    notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
         _must_change(plan)
