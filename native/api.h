@@ -236,10 +236,15 @@ enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2 };
 enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
 enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 
+/* What the accumulator does with each message before it stamps the arrival. FRESH: the memory that it writes to was never
+ * touched, so that every first write to a page is a fault; it is given back before each block. */
+enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2 };
+
 typedef struct {
     uint64_t slots;     /* a power of two */
     int32_t journaller; /* 0 or 1 */
     int32_t pacing;
+    int32_t keep; /* copy each recorded message (JW_RECORD_BYTES) into memory of its own */
     const void *records; /* record_count * 64 bytes, a power of two of them; valid until free */
     uint64_t record_count;
     void *journal; /* journal_count * 32 bytes, a power of two of them, valid until free; null without a journaller */
@@ -273,11 +278,14 @@ typedef struct {
     uint32_t moved; /* the reading after it was made on another CPU */
 } jw_gap;
 
+enum { JW_WALK_STEPS = 4 };
+
 typedef struct {
     uint64_t small_ticks;  /* gaps below are counted in a table, the others logged one by one, `most` of them */
     uint64_t busy_ticks;   /* the thread samples so long, then pauses for the rest of the period; 0: always busy */
     uint64_t period_ticks;
     int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
+    uint64_t walk_bytes;  /* before each reading: JW_WALK_STEPS loads from so much memory, in random order; 0: none */
 } jw_spin_options;
 
 jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options *options, int *error);

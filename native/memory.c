@@ -52,6 +52,11 @@ void jw_unmap(void *memory, size_t bytes) {
     }
 }
 
+int jw_give_back(void *memory, size_t bytes) {
+    /* Locked pages cannot be given back (madvise(2), EINVAL). */
+    return munlock(memory, bytes) == 0 && madvise(memory, bytes, MADV_DONTNEED) == 0 ? 0 : -errno;
+}
+
 int jw_lock_memory(int future) {
     if (mlockall(future ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT) != 0) {
         int failed = -errno;

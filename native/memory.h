@@ -12,5 +12,8 @@
 void *jw_map(size_t bytes);
 /* Free what jw_map returned for as many bytes; NULL is allowed. */
 void jw_unmap(void *memory, size_t bytes);
+/* Give the pages of such memory back, also locked ones: the next write to each is a fault, and finds zeros. Return 0 or
+ * -errno. */
+int jw_give_back(void *memory, size_t bytes);
 
 #endif

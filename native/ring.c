@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "memory.h"
 #include "pingpong.h"
 #include "workload.h"
 
@@ -45,6 +46,9 @@ typedef struct {
     jw_progress progress[JW_MOST_THREADS];
     jw_line line;
     jw_line clock_line; /* one of its own: the other side may still be leaving this one when pings begin */
+    uint64_t *kept; /* the accumulator's copies of a block's messages, by entry; NULL: it keeps none */
+    size_t kept_bytes;
+    uint64_t *kept_warm; /* the same for unrecorded messages: always ready */
 } jw_ring;
 
 typedef struct {
@@ -299,7 +303,15 @@ static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
     }
 }
 
-JW_INLINE void consume(jw_ring *ring, int source, int who) {
+/* Where the copy of an entry's message goes. */
+JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint32_t entry) {
+    const uint64_t most = ring->base.config.most;
+    const size_t words = JW_RECORD_BYTES / sizeof(uint64_t);
+    return entry <= most ? ring->kept + entry * words : ring->kept_warm + (entry - most - 1) * words;
+}
+
+/* `keeps`: a message has arrived when its copy is written, so that what the copy costs is in the message's time. */
+JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
     const jw_samples own = ring->base.samples[who];
     uint64_t sum = 0;
     for (uint64_t sequence = 0;; sequence++) {
@@ -310,13 +322,21 @@ JW_INLINE void consume(jw_ring *ring, int source, int who) {
                 return;
             }
         }
+        const uint64_t *head = slot->head, *tail = slot->tail;
+        if (keeps) {
+            uint64_t *copy = copy_of(ring, slot->entry);
+            memcpy(copy, slot->head, sizeof slot->head);
+            memcpy(copy + 6, slot->tail, sizeof slot->tail);
+            head = copy;
+            tail = copy + 6;
+        }
         unsigned cpu;
         uint64_t received = jw_now_ordered(source, &cpu);
         uint64_t read = 0;
         for (size_t w = 0; w < 6; w++) {
-            read ^= slot->head[w] + w;
+            read ^= head[w] + w;
         }
-        read ^= (slot->tail[0] + 6) ^ (slot->tail[1] + 7);
+        read ^= (tail[0] + 6) ^ (tail[1] + 7);
         const uint32_t entry = slot->entry, mark = slot->mark;
         /* Entry 0 is the reference: the block's own messages begin behind it. */
         sum = entry == 0 ? 0 : entry <= ring->base.config.most ? sum ^ read : sum;
@@ -351,14 +371,26 @@ static void run_producer(jw_workload *workload) {
 }
 
 static void run_accumulator(jw_workload *workload) {
-    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_ACCUMULATOR))
+    jw_ring *ring = (jw_ring *)workload;
+    if (ring->kept != NULL) {
+        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, true))
+    } else {
+        JW_PER_CLOCK(workload->config.clock.source, source, consume(ring, source, JW_ACCUMULATOR, false))
+    }
 }
 
 static void run_journaller(jw_workload *workload) {
-    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER))
+    JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER, false))
+}
+
+/* Between blocks only unrecorded messages are kept, elsewhere: no thread uses what is given back. */
+static int give_back(jw_workload *workload) {
+    const jw_ring *ring = (const jw_ring *)workload;
+    return ring->options.keep == JW_KEEP_FRESH ? jw_give_back(ring->kept, ring->kept_bytes) : 0;
 }
 
 static const jw_kind ring_kind = {.bytes = sizeof(jw_ring),
+                                  .prepare = give_back,
                                   .parts = {[JW_PRODUCER] = {"producer", run_producer},
                                             [JW_ACCUMULATOR] = {"accumulator", run_accumulator},
                                             [JW_JOURNALLER] = {"journaller", run_journaller}}};
@@ -371,7 +403,8 @@ static bool sensible(const jw_ring_options *o) {
     return power_of_two(o->slots) && o->slots >= LEAST_SLOTS && o->slots <= MOST_SLOTS && o->records != NULL &&
            power_of_two(o->record_count) &&
            (!o->journaller || (o->journal != NULL && power_of_two(o->journal_count))) &&
-           (o->pacing == JW_PACING_SPIN || o->pacing == JW_PACING_SCHEDULE);
+           (o->pacing == JW_PACING_SPIN || o->pacing == JW_PACING_SCHEDULE) && o->keep >= JW_KEEP_NONE &&
+           o->keep <= JW_KEEP_FRESH;
 }
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error) {
@@ -383,6 +416,11 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
     }
     made->options = *options;
     made->slots = jw_workload_map(&made->base, options->slots * sizeof(jw_slot));
+    if (options->keep != JW_KEEP_NONE) {
+        made->kept_bytes = ((size_t)config->most + 1) * JW_RECORD_BYTES;
+        made->kept = jw_workload_map(&made->base, made->kept_bytes);
+        made->kept_warm = jw_workload_map(&made->base, (size_t)WARM_ENTRIES * JW_RECORD_BYTES);
+    }
     jw_workload_sample(&made->base, threads, (size_t)config->most + 1 + WARM_ENTRIES);
     return jw_workload_made(&made->base, 0, error);
 }

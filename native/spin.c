@@ -8,6 +8,7 @@
 #include "workload.h"
 
 enum { READINGS_A_CHECK = 64, IDLE_GAPS = 256, MOST_SMALL_TICKS = 1 << 20, CPUS = 1 << 16 };
+enum { LEAST_WALK = 1 << 12, MOST_WALK = 1 << 30, WALK_SEED = 20151 };
 
 typedef struct {
     jw_workload base;
@@ -15,6 +16,7 @@ typedef struct {
     jw_gap_sink block;
     jw_gap_sink idle; /* between blocks the loop goes on, so that neither frequency nor idle state changes */
     uint64_t *readings_by_cpu;
+    const jw_walk_line *at; /* where the walk goes on; NULL: there is none */
 } jw_spin;
 
 /* When to pause next, in ticks; UINT64_MAX: never. */
@@ -71,11 +73,17 @@ static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink,
     return woken;
 }
 
+/* The next readings of a check, with the walk where there is one. */
+JW_INLINE uint64_t sample_some(jw_spin *spin, jw_gap_sink *sink, int source, uint64_t last) {
+    return spin->at == NULL ? jw_sample(sink, source, last, READINGS_A_CHECK)
+                            : jw_sample_at(sink, source, last, READINGS_A_CHECK, &spin->at);
+}
+
 JW_INLINE void keep_going(jw_spin *spin, int source, uint32_t answered) {
     jw_duty duty = begin_duty(spin, jw_now(source), UINT64_MAX);
     while (!jw_stopped(&spin->base.stop) && !jw_block_asked(&spin->base, answered)) {
         spin->idle.used = 0;
-        uint64_t last = jw_sample(&spin->idle, source, jw_now(source), READINGS_A_CHECK);
+        uint64_t last = sample_some(spin, &spin->idle, source, jw_now(source));
         if (last >= duty.busy_until) {
             rest(&duty, &spin->idle, source, last);
         }
@@ -103,7 +111,7 @@ JW_INLINE void run_block(jw_spin *spin, int source) {
     jw_duty duty = begin_duty(spin, start, duration);
     while (last - start < duration && sink->readings < readings && sink->used + READINGS_A_CHECK <= sink->room &&
            !jw_stopped(&spin->base.stop)) {
-        last = jw_sample(sink, source, last, READINGS_A_CHECK);
+        last = sample_some(spin, sink, source, last);
         if (__builtin_expect(last >= duty.busy_until, 0)) {
             last = rest(&duty, sink, source, last);
         }
@@ -140,6 +148,7 @@ static const jw_kind spin_kind = {.bytes = sizeof(jw_spin), .parts = {{"sampler"
 
 static bool sensible(const jw_workload_config *config, const jw_spin_options *options) {
     return options->small_ticks > 0 && options->small_ticks <= MOST_SMALL_TICKS && config->most > READINGS_A_CHECK &&
+           (options->walk_bytes == 0 || (options->walk_bytes >= LEAST_WALK && options->walk_bytes <= MOST_WALK)) &&
            (options->busy_ticks == 0 || (options->busy_ticks < options->period_ticks &&
                                          jw_ns(&config->clock, options->period_ticks) <= JW_LONGEST_INTERVAL_NS));
 }
@@ -152,6 +161,12 @@ static void make_sink(jw_spin *spin, jw_gap_sink *sink, uint64_t room) {
     jw_begin_sampling(sink);
 }
 
+static int make_walk(jw_spin *spin, size_t lines) {
+    jw_walk_line *first = jw_workload_map(&spin->base, lines * sizeof *first);
+    spin->at = first;
+    return first == NULL ? -ENOMEM : jw_walk_make(first, lines, WALK_SEED);
+}
+
 jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options *options, int *error) {
     *error = -EINVAL;
     jw_spin *spin = sensible(config, options) ? jw_workload_make(&spin_kind, config, 1, error) : NULL;
@@ -162,7 +177,8 @@ jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options
     make_sink(spin, &spin->block, config->most);
     make_sink(spin, &spin->idle, IDLE_GAPS);
     spin->readings_by_cpu = jw_workload_map(&spin->base, CPUS * sizeof *spin->readings_by_cpu);
-    return jw_workload_made(&spin->base, 0, error);
+    const int failed = options->walk_bytes > 0 ? make_walk(spin, options->walk_bytes / sizeof(jw_walk_line)) : 0;
+    return jw_workload_made(&spin->base, failed, error);
 }
 
 const uint64_t *jw_spin_table(const jw_workload *spin) {

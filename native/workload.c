@@ -117,6 +117,10 @@ int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw
     if (broken != 0) {
         return broken;
     }
+    const int unready = workload->kind->prepare != NULL ? workload->kind->prepare(workload) : 0;
+    if (unready != 0) {
+        return unready;
+    }
     workload->request = *request;
     if (request->count == 0) {
         workload->request.count = UINT64_MAX;

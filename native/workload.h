@@ -19,6 +19,8 @@ typedef struct {
     uint64_t least_interval_ns; /* the longest is JW_LONGEST_INTERVAL_NS; 0: any interval will do */
     /* Wake threads that sleep in the kernel, because they are to end. NULL: they look at `stop` often enough. */
     void (*wake)(jw_workload *workload);
+    /* Make ready for a block, in the thread that asks for it, before the others see it. May be NULL. Returns 0 or -errno. */
+    int (*prepare)(jw_workload *workload);
     /* Close what is no memory, once the threads have ended. May be NULL. */
     void (*close)(jw_workload *workload);
 } jw_kind;

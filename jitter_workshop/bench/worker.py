@@ -30,7 +30,7 @@ from jitter_workshop.host.tasks.cgroup import read_cgroup, read_throttled
 from jitter_workshop.host.tasks.listing import context_switches, migrations
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
-from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
+from jitter_workshop.model.spec import DUTIES, MEMORY_OF, Placement, RunSpec
 
 SETTLE_S = 0.050
 LONGEST_SETTLE_S = 60.0
@@ -232,6 +232,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError(f"the duty must be one of {', '.join(map(str, DUTIES))} % (for spin), not {spec.duty} %")
     if spec.pause != "sleep" and spec.duty == 100:
         raise UsageError("only a sampler with a duty below 100 % has a pause")
+    if spec.memory != "none" and MEMORY_OF.get(spec.memory) != spec.workload:
+        raise UsageError(f"the workload {spec.workload} has no memory '{spec.memory}'")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
         raise UsageError(f"the priority for SCHED_FIFO must be from 1 to {HIGHEST_PRIORITY}")
 

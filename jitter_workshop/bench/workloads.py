@@ -18,7 +18,7 @@ from jitter_workshop.bench.workload import Workload, most_messages
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, Pause, RunSpec, WorkloadName
+from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, WALK_BYTES, Pause, RunSpec, WorkloadName
 
 UNRECORDED = 1_000
 _UNRECORDED_NS = NS_PER_S
@@ -77,6 +77,8 @@ class Ring(Workload):
         options = ffi.new("jw_ring_options *")
         options.slots = spec.ring_slots
         options.journaller = int(spec.placement.journaller_on)
+        if spec.memory != "none":
+            options.keep = lib.JW_KEEP_FRESH if spec.memory == "fresh" else lib.JW_KEEP_READY
         options.pacing = lib.JW_PACING_SCHEDULE if spec.pacing == "schedule" else lib.JW_PACING_SPIN
         options.records = self._records_view = ffi.from_buffer(self._records)
         options.record_count = _RECORDS
@@ -159,6 +161,8 @@ class Spin(Workload):
             options.busy_ticks = clock.ticks(busy_ns)
             options.period_ticks = clock.ticks(busy_ns + pause_ns)
             options.pause_busily = int(spec.pause == "busy")
+        if spec.memory in WALK_BYTES:
+            options.walk_bytes = WALK_BYTES[spec.memory]
         return lib.jw_spin_new(config, options, error)
 
     def _not_made(self, number: int) -> WorkshopError:

@@ -26,7 +26,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, MEMORY_OF
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.progress import Line
 from jitter_workshop.session.store import OpenSession
@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--pause", choices=("sleep", "busy"), default="sleep", help="what spin does in the rest of the time (sleep)"
+    )
+    what.add_argument(
+        "--memory",
+        choices=("none", *MEMORY_OF),
+        default="none",
+        help="ring: keep messages in ready or fresh memory; spin: load from far or near memory (none)",
     )
     what.add_argument(
         "--threshold-us",

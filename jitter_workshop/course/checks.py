@@ -68,7 +68,7 @@ def _as_asked(asked: Measurement, run: Run) -> bool:
         return False
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"
     paced = run.workload != "ring" or run.pacing == (asked.pacing or "spin")
-    busy = run.workload != asked.workload or run.duty == asked.duty
+    busy = run.workload != asked.workload or (run.duty, run.memory or "none") == (asked.duty, asked.memory)
     return paced and busy and run.sched == sched
 
 

@@ -38,7 +38,7 @@ from jitter_workshop.model.course import (
     StepName,
 )
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
+from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
 from jitter_workshop.stats.figures import FIGURES, figure
 
@@ -168,6 +168,9 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
             inner.wrong("duty", f"duty must be one of {', '.join(map(str, DUTIES))}")
         elif duty is not None and workload not in (None, "spin"):
             inner.wrong("duty", f"only the workload spin has a duty, not {workload}")
+        memory = cast("Memory | None", inner.choice("memory", tuple(MEMORY_OF), required=False))
+        if memory is not None and workload not in (None, MEMORY_OF[memory]):
+            inner.wrong("memory", f"only the workload {MEMORY_OF[memory]} has the memory {memory!r}, not {workload}")
         if pacing is not None and workload not in (None, "ring"):
             inner.wrong("pacing", f"only the workload ring has a pacing, not {workload}")
         inner.finish()
@@ -178,7 +181,19 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
         elif slot and workload and placement and preset:
             priority = int(sched.partition(":")[2] or 0) if sched and _SCHED.fullmatch(sched) else 0
             found.append(
-                Measurement(slot, label, workload, placement, preset, noise, priority, pacing, duration, duty or 100)
+                Measurement(
+                    slot,
+                    label,
+                    workload,
+                    placement,
+                    preset,
+                    noise,
+                    priority,
+                    pacing,
+                    duration,
+                    duty or 100,
+                    memory or "none",
+                )
             )
     if len(found) == len(table.data.get("measurement", [])):
         for slot in SLOTS:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
+from jitter_workshop.model.spec import Memory
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
 STEPS: tuple[StepName, ...] = (
@@ -79,7 +80,8 @@ tunable."""
 class Measurement:
     """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or
     None. ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the
-    preset's. ``duty``: share of time in which ``spin`` samples, in percent."""
+    preset's. ``duty``: share of time in which ``spin`` samples, in percent. ``memory``: what a measured thread does
+    with memory besides (``model.spec``)."""
 
     slot: StepName
     label: str
@@ -91,6 +93,7 @@ class Measurement:
     pacing: str | None = None
     duration_s: float | None = None
     duty: int = 100
+    memory: Memory = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,8 @@ class Run:
     evidence was asked for and there is no trace, else None.
 
     ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
-    start that was not recorded because a change had just been made, None if all was recorded.
+    start that was not recorded because a change had just been made, None if all was recorded. ``memory``: what a
+    measured thread did with memory besides (``model.spec.Memory``), None for nothing.
     """
 
     format_version: int
@@ -310,6 +311,7 @@ class Run:
     counters: Counters | None = None
     proof: str | None = None
     settle_s: float | None = None
+    memory: str | None = None
 
     @property
     def main_histogram(self) -> str:

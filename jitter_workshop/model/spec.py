@@ -15,6 +15,13 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
 """How ``spin`` spends the time without sampling: asleep or busy."""
+Memory = Literal["none", "ready", "fresh", "far", "near"]
+"""What a measured thread does with memory besides. The accumulator of ``ring`` keeps a copy of each message, in memory
+that is ``ready`` (touched before the run) or ``fresh`` (each page's first write is a fault). ``spin`` loads four lines
+before each reading, from so much memory that they are ``far``, or so little that they are ``near``."""
+MEMORY_OF: dict[Memory, WorkloadName] = {"ready": "ring", "fresh": "ring", "far": "spin", "near": "spin"}
+WALK_BYTES: dict[Memory, int] = {"far": 32 << 20, "near": 128 << 10}
+"""The memory through which ``spin`` walks: more than the private caches of any core hold, or less."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
@@ -165,7 +172,7 @@ class RunSpec:
     (unlinked at once). ``listed_stalls``: how many of a block's stalls the child lists, longest first. ``traced``: the
     run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
     if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
-    the default of its kind.
+    the default of its kind. ``memory``: what a measured thread does with memory besides.
     """
 
     workload: WorkloadName
@@ -188,6 +195,7 @@ class RunSpec:
     threshold_gives_way: bool = False
     settle_s: float = 0.0
     noise_period_ns: int | None = None
+    memory: Memory = "none"
 
     @property
     def threads(self) -> tuple[str, ...]:

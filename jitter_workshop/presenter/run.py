@@ -35,6 +35,12 @@ _PER_TABLE = 4
 _RESIDENCE = 28
 _NONE_BEYOND = "0  "
 _PACE = {"wakeup": "a wake-up", "ack": "a segment"}
+MEMORY_WORDS = {
+    "ready": "keeps messages in ready memory",
+    "fresh": "keeps messages in fresh memory",
+    "far": "loads from far memory",
+    "near": "loads from near memory",
+}
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
@@ -238,6 +244,8 @@ def _how(run: Run) -> list[str]:
         what.append(clean(run.sched, 20))
     if run.duty != 100:
         what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
+    if run.memory:
+        what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, 20)}"))
     if run.noise:
         what.append(f"with {clean(run.noise, 20)}")
     return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]

@@ -29,8 +29,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty or pause
-    differ. Return () if they can be compared. Only the ring has a pacing; all workloads but spin have an interval."""
+    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty, pause or use
+    of memory differ. Two uses of memory can be compared with each other, but not with none. Return () if the runs can
+    be compared. Only the ring has a pacing; all workloads but spin have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -43,6 +44,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
         ("payload", *(KINDS[run.workload].payload if run.workload in KINDS else "" for run in (a, b))),
         ("duty", f"{a.duty} %", f"{b.duty} %"),
         *((("pause", a.pause, b.pause),) if a.pause and b.pause else ()),
+        *((("memory", a.memory or "none", b.memory or "none"),) if not a.memory or not b.memory else ()),
     ):
         if x != y:
             found.append(f"{what}: {clean(x)} against {clean(y)}")

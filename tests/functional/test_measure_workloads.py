@@ -118,3 +118,25 @@ def test_without_a_loopback_device_there_is_one_sentence() -> None:
     assert "loopback device (lo) is not up" in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@TWO
+def test_memory_that_nobody_touched_costs_the_accumulator_a_fault_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    def faults(memory: str) -> int:
+        run = measured(capsys, "--memory", memory, "--no-journaller")
+        assert run["memory"] == memory
+        found: int = next(t["minor_faults"] for t in run["threads"] if t["name"] == "accumulator")
+        return found
+
+    pages = 0.3 * 100_000 * 64 // os.sysconf("SC_PAGE_SIZE")
+    assert faults("fresh") > pages / 2
+    assert faults("ready") < pages / 10
+
+
+def test_loads_from_far_memory_take_longer_than_from_near_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    def median(memory: str) -> int:
+        run = measured(capsys, "--workload", "spin", "--memory", memory)
+        found: int = run["histograms"]["spin_gap"]["percentiles"]["50"]
+        return found
+
+    assert median("far") > 1.5 * median("near")

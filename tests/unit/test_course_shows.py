@@ -63,6 +63,17 @@ def test_a_mistake_is_told_at_its_line(tmp_path: Path, new: str, line: str, said
     assert any(at.startswith(line) and said in message for at, message in found), found
 
 
+@pytest.mark.parametrize(("memory", "said"), [("near", "only the workload spin has"), ("warm", "unknown memory")])
+def test_a_use_of_memory_belongs_to_its_workload(tmp_path: Path, memory: str, said: str) -> None:
+    found = mistakes(written(tmp_path, 'workload = "ring"\n', f'workload = "ring"\nmemory = "{memory}"\n'))
+    assert any(at.startswith("memory =") and said in message for at, message in found), found
+
+
+def test_a_measurement_names_its_use_of_memory(tmp_path: Path) -> None:
+    course = written(tmp_path, 'workload = "ring"\n', 'workload = "ring"\nmemory = "fresh"\n')
+    assert sorted(m.memory for m in chapter_of(course).measurements) == ["fresh", "none"]
+
+
 def test_a_chapter_that_changes_something_has_to_show_it(tmp_path: Path) -> None:
     (flaw,) = flaws(chapter_of(written(tmp_path, SHOWS, "")))
     assert flaw.where == ("changes",)

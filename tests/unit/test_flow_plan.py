@@ -71,3 +71,8 @@ def test_one_cpu_is_enough_for_one_thread_only(workload: str, cpus: int, measure
 def test_a_duty_is_for_the_clock_loop() -> None:
     assert request_of(asked("spin", duty=10), None, {}, 4).duty == 10
     assert request_of(asked("ring", duty=10), None, {}, 4).duty == 100
+
+
+def test_memory_is_for_the_lesson_s_own_workload() -> None:
+    assert request_of(asked("ring", memory="fresh"), None, {}, 4).memory == "fresh"
+    assert request_of(asked("ring", memory="fresh"), None, {}, 1).memory == "none"

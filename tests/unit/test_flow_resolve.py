@@ -13,6 +13,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check, resolve
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
+from jitter_workshop.model.spec import MEMORY_OF, Memory, WorkloadName
 
 TWO = Topology(
     tuple(Cpu(n, 0, n, 0, True, True, CpuSet.of([n])) for n in range(2)),
@@ -34,6 +35,9 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="ack", messages=5), "--messages is only for the ring, not for ack"),
         (ask(workload="wakeup", pacing="schedule"), "--pacing is only for the ring, not for wakeup"),
         (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use sleep or busy"),
+        (ask(workload="spin", memory="fresh"), "--memory fresh is only for ring, not for spin"),
+        (ask(memory="near"), "--memory near is only for spin, not for ring"),
+        (ask(memory="cold"), "there is no memory 'cold'; use none, ready, fresh, far, near"),
         (ask(workload="spin", pause="busy"), "--pause is only for spin with a duty below 100 %"),
         (
             ask(workload="wakeup", accumulator_cpu=1),
@@ -213,3 +217,12 @@ def test_the_spec_carries_what_was_asked() -> None:
     assert (spec.scratch_dir, spec.preset, spec.blocks, spec.duty) == ("/scratch", "quick", 20, 100)
     assert len(spec.threads) == 2
     check(request)
+
+
+@pytest.mark.parametrize(("memory", "workload"), MEMORY_OF.items())
+def test_a_run_is_told_what_to_do_with_memory(memory: Memory, workload: WorkloadName) -> None:
+    spec = resolve(ask(workload=workload, memory=memory), TWO, CpuSet(), "/nowhere")
+    assert spec.memory == memory
+    # Loads from far memory are no stalls.
+    assert spec.threshold_ns == (10_000 if workload == "spin" else 1_000)
+    assert resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere").memory == "none"

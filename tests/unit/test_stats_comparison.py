@@ -112,6 +112,12 @@ def test_a_sampler_that_sleeps_is_not_compared_with_one_that_pauses_busily(make_
     assert cp.compare(a, b).differences == ("pause: sleep against busy",)
 
 
+def test_two_uses_of_memory_are_compared_but_not_one_with_none(make_run: MakeRun) -> None:
+    none, fresh, ready = (make_run(memory=memory)[0] for memory in (None, "fresh", "ready"))
+    assert cp.compare(fresh, ready).comparable
+    assert cp.compare(none, ready).differences == ("memory: none against ready",)
+
+
 def test_pacing_and_interval_mean_nothing_where_no_messages_are_sent(make_run: MakeRun) -> None:
     a, _ = make_run(workload="spin", name="spin_gap")
     b, _ = make_run(workload="spin", name="spin_gap", interval_ns=20_000, pacing="schedule")

@@ -75,6 +75,7 @@ def same_state(a: Run, b: Run) -> bool:
             run.sched,
             run.duty,
             run.pause,
+            run.memory,
             run.noise,
             None if placement.mode == "none" else cpus,
             applied,

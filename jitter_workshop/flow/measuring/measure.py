@@ -325,6 +325,7 @@ def _as_run(
         counters=counters,
         proof=request.proof,
         settle_s=request.settle_s or None,
+        memory=None if spec.memory == "none" else spec.memory,
     )
     return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
 

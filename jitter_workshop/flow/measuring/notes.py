@@ -112,6 +112,7 @@ _NULLS = {
     "noise_bursts": "the noise sent no log",
     "buckets": "only the workload spin sorts its gaps by length",
     "sampled_s": "only the workload spin samples",
+    "memory": "no measured thread was asked to use memory besides",
     "pause": "only spin with a duty below 100 % has pauses",
     "counters": "the run counts only if --evidence was asked for and no trace could be made",
     "missed_wakeups": "only the workload wakeup sleeps until a set time",

@@ -57,6 +57,7 @@ def request_of(
         workload=workload,
         noise=None if noise == ALONE else measurement.noise or noise,
         duty=measurement.duty if workload == "spin" else 100,
+        memory=measurement.memory if workload == measurement.workload else "none",
         wait_s=WAIT_S,
         evidence=evidence,
     )

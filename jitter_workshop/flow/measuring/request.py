@@ -20,7 +20,10 @@ from jitter_workshop.model.spec import (
     KINDS,
     LISTED_STALLS,
     LISTED_WITH_EVIDENCE,
+    MEMORY_OF,
     PRESETS,
+    WALK_BYTES,
+    Memory,
     Pacing,
     Pause,
     Placement,
@@ -39,7 +42,7 @@ class MeasureRequest:
     ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
     during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
     because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
-    between two bursts of the noise.
+    between two bursts of the noise. ``memory``: what a measured thread does with memory besides (``model.spec``).
     """
 
     workload: WorkloadName = "ring"
@@ -66,6 +69,7 @@ class MeasureRequest:
     settle_s: float = 0.0
     proof: str | None = None
     noise_period_ns: int | None = None
+    memory: Memory = "none"
 
     def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
         """Return the part of the request that ``bench.placement`` needs. ``within``, ``by_thread``: see
@@ -105,6 +109,8 @@ SHORTEST_WAIT_NS = 10_000
 """Least time between wake-ups or segments: one or two system calls have to fit in."""
 HIGHEST_FIFO_PRIORITY = 49
 
+_WALKING_THRESHOLD_NS = 10_000
+
 _MESSAGES_PER_BLOCK = 1_000_000
 """The child keeps a stamp of every message of a block in memory: at short intervals blocks become shorter."""
 
@@ -138,6 +144,8 @@ def check(request: MeasureRequest) -> None:
         raise UsageError(
             "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave it out"
         )
+    if request.memory != "none" and MEMORY_OF.get(request.memory) != request.workload:
+        _no_such_memory(request)
     if request.pacing not in (None, "spin", "schedule"):
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
     if request.preset not in PRESETS:
@@ -206,9 +214,11 @@ def pacing(request: MeasureRequest) -> Pacing:
 
 def threshold_ns(request: MeasureRequest) -> int:
     """Return the shortest length of a stall: the requested one, or the workload's default. The default of ``ack`` is at
-    least five intervals."""
+    least five intervals, and four loads from far memory are no stall."""
     if request.threshold_ns is not None:
         return request.threshold_ns
+    if request.memory in WALK_BYTES:
+        return _WALKING_THRESHOLD_NS
     usual = KINDS[request.workload].threshold_ns
     return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual
 
@@ -264,6 +274,16 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
             f"take {length_ns / 1e6:g} ms",
             "measure for longer, or with a longer interval",
         )
+
+
+def _no_such_memory(request: MeasureRequest) -> None:
+    found = MEMORY_OF.get(request.memory)
+    if found is None:
+        raise UsageError(f"there is no memory '{clean(request.memory, 30)}'", f"use none, {', '.join(MEMORY_OF)}")
+    raise UsageError(
+        f"--memory {request.memory} is only for {found}, not for {request.workload}",
+        f"leave it out, or use '--workload {found}'",
+    )
 
 
 def _only_for_ring(request: MeasureRequest) -> None:

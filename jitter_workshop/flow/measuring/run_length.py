@@ -111,8 +111,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """Return the newest complete run with the workload, pace, duty, noise and kind of placement of ``request``, or
-    None."""
+    """Return the newest complete run with the workload, pace, duty, memory, noise and kind of placement of ``request``,
+    or None."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -120,6 +120,7 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
             and (run.workload, run.pacing, run.duty) == (request.workload, pacing(request), request.duty)
             and (paced is None or run.interval_ns == paced)
             and (request.workload != "spin" or run.duty == 100 or run.pause in (None, request.pause))
+            and (run.memory or "none") == request.memory
             and (run.noise, run.placement.mode == "none") == (request.noise, request.placement == "none")
         ):
             return run

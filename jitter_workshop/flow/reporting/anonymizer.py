@@ -63,7 +63,7 @@ _NAMING_KINDS = frozenset({"task", "migration"})
 _OWN_WORDS = """
     id run session_id subject tunable workload pacing preset placement main_histogram percentile measure kind did fate
     when risk order verdict origin unit chapter proof tool_version made_at started_at ended_at at fate_at evidence clock
-    thread main_thread sched noise pause source mode state question guess learnt candidates title
+    thread main_thread sched noise pause memory source mode state question guess learnt candidates title
 """
 _AS_THEY_ARE = frozenset(_OWN_WORDS.split())
 """Fields that hold only the tool's own words, ids and times."""

@@ -58,7 +58,23 @@ static void of_huge_pages_where_there_are_some(void) {
     jw_unmap(memory, bytes);
 }
 
+/* Given back, also where it was locked: zero again. */
+static void given_back(void) {
+    const size_t bytes = 3 * 4096 + 100;
+    unsigned char *memory = jw_map(bytes);
+    CHECK(memory != NULL);
+    memset(memory, 0xff, bytes);
+    (void)mlock(memory, bytes); /* a limit may forbid it */
+    CHECK(jw_give_back(memory, bytes) == 0);
+    for (size_t i = 0; i < bytes; i++) {
+        CHECK(memory[i] == 0);
+    }
+    jw_unmap(memory, bytes);
+    CHECK(jw_give_back((void *)16, 4096) < 0);
+}
+
 int main(void) {
+    given_back();
     whole_and_zero(1);
     whole_and_zero(100000);
     whole_and_zero(JW_HUGE_PAGE / 2);

@@ -2,16 +2,24 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "clock.h"
+
+/* A thread sanitizer's trace of a thread faults as it goes. */
+#if defined(__SANITIZE_THREAD__)
+#define OWN_FAULTS true
+#else
+#define OWN_FAULTS false
+#endif
 
 enum { RECORDS = 64, JOURNAL = 1024, MOST = 4000 };
 
 static uint64_t records[RECORDS * 8];
 static unsigned char journal[JOURNAL * JW_JOURNAL_BYTES];
 
-static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
+static jw_workload *make_keeping(int pacing, uint64_t interval_ns, uint64_t slots, int keep) {
     for (uint64_t i = 0; i < RECORDS * 8; i++) {
         records[i] = i * UINT64_C(0x9E3779B97F4A7C15);
     }
@@ -19,6 +27,7 @@ static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
     const jw_ring_options options = {.slots = slots,
                                      .journaller = 1,
                                      .pacing = pacing,
+                                     .keep = keep,
                                      .records = records,
                                      .record_count = RECORDS,
                                      .journal = journal,
@@ -29,6 +38,30 @@ static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
     CHECK(ring != NULL && error == 0);
     CHECK(jw_workload_start(ring, &error) == 0);
     return ring;
+}
+
+static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
+    return make_keeping(pacing, interval_ns, slots, JW_KEEP_NONE);
+}
+
+/* Memory that was never touched costs a fault a page, in every block anew, also once it was locked; memory that was
+ * touched before costs none. What was kept is what was sent. */
+static void keeping(int keep) {
+    jw_workload *ring = make_keeping(JW_PACING_SPIN, 2000, 64, keep);
+    const jw_block_request request = {.count = MOST, .unrecorded = 50};
+    const int64_t pages = (int64_t)MOST * JW_RECORD_BYTES / sysconf(_SC_PAGESIZE);
+    for (int round = 0; round < 3; round++) {
+        if (round == 2) {
+            (void)jw_workload_lock(ring); /* a limit may forbid it */
+        }
+        jw_block_result result;
+        CHECK(jw_workload_block(ring, &request, &result) == 0);
+        const uint64_t sum = jw_payload_sum(records, RECORDS, result.ring.first_sequence + 1, result.count);
+        CHECK(result.ring.payload_sum[JW_ACCUMULATOR] == sum);
+        const int64_t faults = result.usage[JW_ACCUMULATOR].minor_faults;
+        CHECK(keep == JW_KEEP_FRESH ? faults >= pages - 1 : OWN_FAULTS || faults < pages / 2);
+    }
+    jw_workload_free(ring);
 }
 
 static uint32_t big32(const unsigned char *at) {
@@ -124,6 +157,8 @@ static void nonsense_is_refused(void) {
 }
 
 int main(void) {
+    keeping(JW_KEEP_READY);
+    keeping(JW_KEEP_FRESH);
     blocks(JW_PACING_SPIN);
     blocks(JW_PACING_SCHEDULE);
     by_time();
