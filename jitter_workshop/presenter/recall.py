@@ -9,7 +9,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.prose import styled
 
-SKIPPED = "Skipped. It stays where it is."
+SKIPPED = "Skipped. It is asked again another time."
 """The line after a question that was not answered."""
 
 

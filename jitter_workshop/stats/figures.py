@@ -105,13 +105,14 @@ def _slowest_block(seen: Seen) -> float | None:
 
 
 def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
-    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs."""
+    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs; None where threads are free,
+    and so no CPU is hot."""
 
     def added(run: Run) -> int | None:
         counters = run.softirqs if of_softirqs else run.interrupts
-        if counters is None:
-            return None
         hot = [str(cpu) for cpu in run.placement.hot]
+        if counters is None or not hot:
+            return None
         return sum(c.per_cpu.get(cpu, 0) for name, c in counters.items() if wanted(name) for cpu in hot)
 
     return added

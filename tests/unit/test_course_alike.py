@@ -67,11 +67,14 @@ def test_lessons_check_names_the_chapter_that_asks_it_already(tmp_path: Path) ->
     names = ("01-baseline", "04-pinning")
     for name in names:
         shutil.copytree(builtin_course() / name, tmp_path / name)
-    question = (tmp_path / names[0] / "lesson.toml").read_text().split("[prediction]")[1].split("[[by_hand]]")[0]
+    taken = (tmp_path / names[0] / "lesson.toml").read_text().split("[prediction]")[1].split("[[by_hand]]")[0]
     lesson = tmp_path / names[1] / "lesson.toml"
     before, _, rest = lesson.read_text().partition("[prediction]")
-    lesson.write_text(f"{before}[prediction]{question}[[by_hand]]{rest.split('[[by_hand]]', 1)[1]}")
+    lesson.write_text(f"{before}[prediction]{taken}[[by_hand]]{rest.split('[[by_hand]]', 1)[1]}")
     listed = ", ".join(f'"{name}"' for name in names)
     (tmp_path / "course.toml").write_text(f'format_version = 1\nid = "mine"\ntitle = "Mine"\nchapters = [{listed}]\n')
     found = check(tmp_path).problems
-    assert [(one.file, "01-baseline" in one.message) for one in found] == [("04-pinning/lesson.toml", True)]
+    # The guess, and each of the recall questions behind it.
+    assert len(found) == 1 + len(CHAPTERS[0].recall)
+    assert {(one.file, "01-baseline" in one.message) for one in found} == {("04-pinning/lesson.toml", True)}
+    assert len({one.line for one in found}) == len(found)

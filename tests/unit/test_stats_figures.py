@@ -186,3 +186,8 @@ def test_a_kernel_without_the_event_has_no_changes_of_frequency() -> None:
 def test_a_name_that_means_no_figure_is_refused(name: str) -> None:
     with pytest.raises(KeyError):
         figure(name)
+
+
+def test_without_hot_cpus_their_counters_are_not_known(run: Run) -> None:
+    free = dataclasses.replace(run, placement=Placement("none"))
+    assert [FIGURES[name].of(Seen(free)) for name in ("ticks", "device-interrupts", "net-rx")] == [None] * 3
