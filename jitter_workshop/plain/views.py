@@ -15,7 +15,8 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
-from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.lines import Lines, sentence, wrap
+from jitter_workshop.presenter.run import TRACED_MEANWHILE
 
 MAX_LINES = 120
 """Most lines of the tour."""
@@ -69,6 +70,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
     """Describe the run that would be measured, and the percentiles that it would have."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
+    what += f" {sentence(TRACED_MEANWHILE)}" if request.evidence else ""
     return f"{what} {reach(request, runs)}".rstrip()
 
 

@@ -47,6 +47,9 @@ _ABSENT = "·"
 _WIDEST = 60
 
 
+TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"
+
+
 def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reach: str = "") -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
     (``flow.measuring.run_length``)."""
@@ -67,6 +70,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
         ("length", f"{length} ({clean(request.preset, 20)})"),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "a hidden noise" if request.hunted else noise),
+        ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("reach", reach),
     ):
         lines += labelled(name, value, width, 9) if value else []

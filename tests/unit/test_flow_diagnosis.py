@@ -8,12 +8,15 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import ONE_TRACED, ChapterSession
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.diagnosis import Seen
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
+from jitter_workshop.plain.views import to_be_measured
 from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter.run import about_to_measure
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
@@ -209,3 +212,20 @@ def test_a_quiet_run_is_called_quiet() -> None:
     quiet = Seen("r", "trace", (), 0, 0, 0)
     assert "no cause to name" in words.asked(quiet)
     assert "nothing on this host tells" in words.asked(Seen("r", "counters", (), 3, 10, 10))
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_comparison_says_if_only_one_run_was_traced(workshop: FakeWorkshop, first: bool, second: bool) -> None:
+    measured(workshop, traced=first)
+    measured(workshop, "again", 2, traced=second)
+    compared = workshop.walk("baseline").compare()
+    assert compared is not None
+    assert (ONE_TRACED in compared.headline) is (first != second)
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+def test_a_run_that_will_be_traced_says_so_first(evidence: bool) -> None:
+    request = MeasureRequest(label="after", evidence=evidence)
+    shown = " ".join(line.plain for line in about_to_measure(request, False, 200))
+    assert ("the kernel is traced" in shown) is evidence
+    assert ("The kernel is traced" in to_be_measured(request, ())) is evidence

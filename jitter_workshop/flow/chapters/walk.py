@@ -44,6 +44,8 @@ from jitter_workshop.stats.scale import nice_ns
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
+ONE_TRACED = "The kernel was traced during one of the runs only, and a trace takes some time itself."
+
 QUIET_NS = 10_000
 """If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
 
@@ -385,6 +387,8 @@ class ChapterSession:
         # If all settings were good already, nothing had to be applied.
         good = bool(self.chapter.tunables) and self.host.state == "good" and not self.host.applied
         strayed = () if good else stack_notes(self.chapter, first, second)
+        if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
+            strayed = (*strayed, ONE_TRACED)
         return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
     def explain(self, slot: str | None = None) -> Explanation | None:
